@@ -1,0 +1,85 @@
+"""JSON values in, typed views out: the border where objects are checked once.
+
+Null means absent, as the API server has it; `without_nulls` removes them before decoding.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from fairlead.api import objects
+
+View = TypeVar("View", bound=objects.ApiObject)
+
+VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
+    ("v1", "Pod"): objects.Pod,
+    ("v1", "Node"): objects.Node,
+    ("v1", "Namespace"): objects.Namespace,
+    ("v1", "Service"): objects.Service,
+    ("v1", "ReplicationController"): objects.ReplicationController,
+    ("scheduling.k8s.io/v1", "PriorityClass"): objects.PriorityClass,
+    ("policy/v1", "PodDisruptionBudget"): objects.PodDisruptionBudget,
+    ("apps/v1", "ReplicaSet"): objects.ReplicaSet,
+    ("apps/v1", "Deployment"): objects.Deployment,
+    ("apps/v1", "StatefulSet"): objects.StatefulSet,
+    ("apps/v1", "DaemonSet"): objects.DaemonSet,
+    ("batch/v1", "Job"): objects.Job,
+}
+
+
+class DecodeError(ValueError):
+    """An object that is not of its kind's form; carries the evidence."""
+
+    def __init__(self, *, kind: str, name: str, field: str, problem: str) -> None:
+        """`field` is a path such as `spec.priority`, "" for the object as a whole."""
+        super().__init__(f"{kind} {name}: {field}: {problem}" if field else f"{kind} {name}: {problem}")
+        self.kind = kind
+        self.name = name
+        self.field = field
+        self.problem = problem
+
+
+def without_nulls(value: Any) -> Any:
+    """`value` with every null member and element removed, recursively (a new value)."""
+    if isinstance(value, dict):
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value if item is not None]
+    return value
+
+
+def decode_as(view: type[View], obj: Any) -> View:
+    """`obj`, a JSON value without nulls, as `view`.
+
+    Raises DecodeError naming object and field when the form does not fit.
+    """
+    try:
+        return msgspec.convert(obj, view)
+    except msgspec.ValidationError as cause:
+        problem, _, path = str(cause).partition(" - at `$")
+        raise DecodeError(
+            kind=view.__name__,
+            name=display_name(obj),
+            field=path.rstrip("`").removeprefix("."),
+            problem=problem,
+        ) from None
+
+
+def decode(obj: Any) -> objects.ApiObject:
+    """`obj`, a JSON object with apiVersion and kind, as the view of its kind.
+
+    Kinds without a view become `Unstructured`. Raises DecodeError.
+    """
+    view = VIEWS.get((obj.get("apiVersion", ""), obj.get("kind", "")), objects.Unstructured)
+    return decode_as(view, obj)
+
+
+def display_name(obj: Any) -> str:
+    """`namespace/name` of a JSON object as far as it has one, for messages."""
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    if not isinstance(metadata, dict):
+        return "(unnamed)"
+    name = str(metadata.get("name") or metadata.get("generateName") or "(unnamed)")
+    return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name

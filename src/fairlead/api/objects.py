@@ -1,0 +1,487 @@
+"""Typed, frozen views of the Kubernetes objects that Fairlead reads.
+
+A view holds the fields some rule looks at and ignores the rest; the full JSON stays the store's
+truth. Views are decoded once at the border (`fairlead.api.codec`) from JSON without nulls.
+Field names are upstream's in snake_case. Quantities stay as written (`fairlead.api.quantity`
+parses them), timestamps stay RFC 3339 text (`fairlead.api.timestamp`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+Json = dict[str, Any]
+QuantityText = str | int | float
+ResourceList = dict[str, QuantityText]
+IntOrString = int | str
+
+
+class _View(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+    """Common settings of all views."""
+
+
+class OwnerReference(_View):
+    """metadata.ownerReferences[]."""
+
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class ObjectMeta(_View):
+    """metadata."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+    deletion_grace_period_seconds: int | None = None
+    finalizers: tuple[str, ...] = ()
+    resource_version: str = ""
+    generation: int = 0
+
+
+# --- selectors -----------------------------------------------------------------------------
+
+
+class LabelSelectorRequirement(_View):
+    """One entry of matchExpressions; operator is In, NotIn, Exists or DoesNotExist."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(_View):
+    """metav1.LabelSelector; an absent selector (None) and an empty one mean different things."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[LabelSelectorRequirement, ...] = ()
+
+
+class NodeSelectorRequirement(_View):
+    """One requirement on a node; operator may also be Gt or Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(_View):
+    """Requirements that must all hold; a term without any matches nothing."""
+
+    match_expressions: tuple[NodeSelectorRequirement, ...] = ()
+    match_fields: tuple[NodeSelectorRequirement, ...] = ()
+
+
+class NodeSelector(_View):
+    """Terms of which one must hold."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredSchedulingTerm(_View):
+    """A weighted preference (1..100) for nodes."""
+
+    weight: int
+    preference: NodeSelectorTerm
+
+
+class NodeAffinity(_View):
+    """spec.affinity.nodeAffinity."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
+
+
+class PodAffinityTerm(_View):
+    """A term of pod (anti-)affinity; (mis)matchLabelKeys are already merged into the selector."""
+
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class WeightedPodAffinityTerm(_View):
+    """A weighted (1..100) preferred term."""
+
+    weight: int
+    pod_affinity_term: PodAffinityTerm
+
+
+class PodAffinity(_View):
+    """spec.affinity.podAffinity, and podAntiAffinity, which has the same form."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
+
+
+class Affinity(_View):
+    """spec.affinity."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpreadConstraint(_View):
+    """One entry of spec.topologySpreadConstraints."""
+
+    max_skew: int
+    topology_key: str
+    when_unsatisfiable: str
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
+    match_label_keys: tuple[str, ...] = ()
+
+
+# --- pods ----------------------------------------------------------------------------------
+
+
+class Taint(_View):
+    """spec.taints[] of a node."""
+
+    key: str
+    effect: str
+    value: str = ""
+    time_added: str = ""
+
+
+class Toleration(_View):
+    """spec.tolerations[] of a pod; empty effect means all effects, empty operator means Equal."""
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class ResourceRequirements(_View):
+    """requests and limits; also the form of status.containerStatuses[].resources."""
+
+    requests: ResourceList = {}
+    limits: ResourceList = {}
+    claims: tuple[Json, ...] = ()
+
+
+class ContainerPort(_View):
+    """ports[] of a container; only host ports matter to scheduling."""
+
+    container_port: int = 0
+    host_port: int = 0
+    host_ip: str = msgspec.field(name="hostIP", default="")
+    protocol: str = "TCP"
+
+
+class Container(_View):
+    """A container or init container; restart_policy "Always" makes an init one a sidecar."""
+
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    ports: tuple[ContainerPort, ...] = ()
+    restart_policy: str = ""
+
+
+class ImageVolumeSource(_View):
+    """volumes[].image."""
+
+    reference: str = ""
+
+
+class PersistentVolumeClaimSource(_View):
+    """volumes[].persistentVolumeClaim."""
+
+    claim_name: str = ""
+
+
+class Volume(_View):
+    """The volume sources that scheduling looks at; others only matter by their absence here."""
+
+    name: str = ""
+    image: ImageVolumeSource | None = None
+    persistent_volume_claim: PersistentVolumeClaimSource | None = None
+    ephemeral: Json | None = None
+    csi: Json | None = None
+    gce_persistent_disk: Json | None = None
+    aws_elastic_block_store: Json | None = None
+    azure_disk: Json | None = None
+    iscsi: Json | None = None
+    rbd: Json | None = None
+
+
+class PodSchedulingGate(_View):
+    """schedulingGates[]."""
+
+    name: str
+
+
+class PodSpec(_View):
+    """spec of a pod."""
+
+    node_name: str = ""
+    scheduler_name: str = "default-scheduler"
+    priority: int | None = None
+    priority_class_name: str = ""
+    preemption_policy: str = ""
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: ResourceList = {}
+    resources: ResourceRequirements | None = None
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] = ()
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
+    scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    resource_claims: tuple[Json, ...] = ()
+    host_network: bool = False
+    termination_grace_period_seconds: int | None = None
+    active_deadline_seconds: int | None = None
+    restart_policy: str = "Always"
+
+
+class PodCondition(_View):
+    """status.conditions[] of a pod, and of a node."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str = ""
+
+
+class ContainerStatus(_View):
+    """status.containerStatuses[]: what in-place resizing says is really allocated."""
+
+    name: str = ""
+    resources: ResourceRequirements | None = None
+    allocated_resources: ResourceList = {}
+
+
+class PodStatus(_View):
+    """status of a pod."""
+
+    phase: str = ""
+    start_time: str = ""
+    nominated_node_name: str = ""
+    conditions: tuple[PodCondition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class _Object(_View):
+    """What every API object has."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or `name` for cluster-scoped kinds."""
+        meta = self.metadata
+        return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
+
+
+class Pod(_Object):
+    """v1 Pod."""
+
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+# --- nodes ---------------------------------------------------------------------------------
+
+
+class NodeSpec(_View):
+    """spec of a node."""
+
+    unschedulable: bool = False
+    taints: tuple[Taint, ...] = ()
+
+
+class ContainerImage(_View):
+    """status.images[] of a node; one image has several names."""
+
+    names: tuple[str, ...] = ()
+    size_bytes: int = 0
+
+
+class NodeStatus(_View):
+    """status of a node."""
+
+    capacity: ResourceList = {}
+    allocatable: ResourceList = {}
+    images: tuple[ContainerImage, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class Node(_Object):
+    """v1 Node."""
+
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+# --- policy --------------------------------------------------------------------------------
+
+
+class Namespace(_Object):
+    """v1 Namespace."""
+
+
+class PriorityClass(_Object):
+    """scheduling.k8s.io/v1 PriorityClass."""
+
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = ""
+    description: str = ""
+
+
+class PodDisruptionBudgetSpec(_View):
+    """spec of a PodDisruptionBudget."""
+
+    selector: LabelSelector | None = None
+    min_available: IntOrString | None = None
+    max_unavailable: IntOrString | None = None
+
+
+class PodDisruptionBudgetStatus(_View):
+    """status of a PodDisruptionBudget."""
+
+    disruptions_allowed: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    expected_pods: int = 0
+    disrupted_pods: dict[str, str] = {}
+
+
+class PodDisruptionBudget(_Object):
+    """policy/v1 PodDisruptionBudget."""
+
+    spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
+    status: PodDisruptionBudgetStatus = PodDisruptionBudgetStatus()
+
+
+# --- workloads -----------------------------------------------------------------------------
+
+
+class ServiceSpec(_View):
+    """spec of a Service."""
+
+    selector: dict[str, str] = {}
+
+
+class Service(_Object):
+    """v1 Service."""
+
+    spec: ServiceSpec = ServiceSpec()
+
+
+class ReplicationControllerSpec(_View):
+    """spec of a ReplicationController: its selector is a plain label map."""
+
+    replicas: int = 1
+    selector: dict[str, str] = {}
+    template: Json = {}
+
+
+class ReplicationController(_Object):
+    """v1 ReplicationController."""
+
+    spec: ReplicationControllerSpec = ReplicationControllerSpec()
+
+
+class WorkloadSpec(_View):
+    """spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; the template stays JSON."""
+
+    replicas: int = 1
+    selector: LabelSelector | None = None
+    template: Json = {}
+
+
+class ReplicaSet(_Object):
+    """apps/v1 ReplicaSet."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class Deployment(_Object):
+    """apps/v1 Deployment."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class StatefulSet(_Object):
+    """apps/v1 StatefulSet."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class DaemonSet(_Object):
+    """apps/v1 DaemonSet."""
+
+    spec: WorkloadSpec = WorkloadSpec()
+
+
+class JobSpec(_View):
+    """spec of a Job."""
+
+    parallelism: int = 1
+    completions: int | None = None
+    backoff_limit: int | None = None
+    template: Json = {}
+
+
+class JobStatus(_View):
+    """status of a Job."""
+
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class Job(_Object):
+    """batch/v1 Job."""
+
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+
+class Unstructured(_Object):
+    """Any other kind: carried along, looked at by nobody."""
+
+    api_version: str = ""
+    kind: str = ""
+
+
+ApiObject = (
+    Pod
+    | Node
+    | Namespace
+    | PriorityClass
+    | PodDisruptionBudget
+    | Service
+    | ReplicationController
+    | ReplicaSet
+    | Deployment
+    | StatefulSet
+    | DaemonSet
+    | Job
+    | Unstructured
+)

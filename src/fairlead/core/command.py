@@ -1,0 +1,123 @@
+"""Command: what to do. The only output of the engine.
+
+A command names its target completely (kind, namespace, name, uid), so that a world can perform
+it without asking back. Objects inside commands are plain JSON values in Kubernetes' spelling.
+Every command is answered by `CommandSucceeded` or `CommandFailed`; `RecordEvent` is the one
+exception, because nothing may depend on an event having been written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """The identity of an API object; `namespace` is "" for cluster-scoped kinds."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or `name` for cluster-scoped kinds."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One entry of `status.conditions`; the performing world stamps lastTransitionTime."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """POST pods/binding: the pod gets spec.nodeName and PodScheduled=True."""
+
+    pod: ObjectRef
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatchStatus:
+    """Merge `fields` into status, and `conditions` into status.conditions by type.
+
+    A field whose value is None is removed. A condition keeps its lastTransitionTime unless its
+    status changes.
+    """
+
+    target: ObjectRef
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    conditions: tuple[Condition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PatchObject:
+    """A JSON merge patch (RFC 7386) of everything but status."""
+
+    target: ObjectRef
+    patch: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateObject:
+    """POST a new object; `manifest` is complete JSON with apiVersion and kind."""
+
+    manifest: Mapping[str, Any]
+
+    @property
+    def target(self) -> ObjectRef:
+        """The identity asked for (the name is "" when generateName is used)."""
+        metadata = self.manifest.get("metadata", {})
+        return ObjectRef(
+            str(self.manifest.get("kind", "")),
+            metadata.get("namespace", ""),
+            metadata.get("name", ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteObject:
+    """DELETE an object; pods go through graceful deletion.
+
+    `grace_period_s` None means the object's own (30 s for pods without one); 0 removes at once.
+    A non-empty `target.uid` is a precondition.
+    """
+
+    target: ObjectRef
+    grace_period_s: int | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EvictPod:
+    """POST pods/eviction: a deletion that PodDisruptionBudgets may refuse with 429."""
+
+    pod: ObjectRef
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordEvent:
+    """An events.k8s.io event about `regarding`; `note` is not yet cut to 1,024 bytes."""
+
+    regarding: ObjectRef
+    type: str
+    reason: str
+    action: str
+    note: str
+    reporting_controller: str
+    related: ObjectRef | None = None
+
+
+Command = Bind | PatchStatus | PatchObject | CreateObject | DeleteObject | EvictPod | RecordEvent

@@ -1,0 +1,29 @@
+"""Instants and durations: integer nanoseconds, so that arithmetic is exact and order is total.
+
+An `Instant` counts nanoseconds since the Unix epoch, a duration counts nanoseconds. Nothing
+below `worlds` ever asks what time it is; `now` is always an argument.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+Instant = int
+DurationNs = int
+
+NANOSECONDS_PER_SECOND: Final = 1_000_000_000
+
+
+def seconds(value: float) -> DurationNs:
+    """A duration of `value` seconds, rounded to the nearest nanosecond."""
+    return round(value * NANOSECONDS_PER_SECOND)
+
+
+def to_seconds(duration: DurationNs) -> float:
+    """`duration` in seconds."""
+    return duration / NANOSECONDS_PER_SECOND
+
+
+def floor_second(instant: Instant) -> Instant:
+    """The last whole second at or before `instant`."""
+    return instant - instant % NANOSECONDS_PER_SECOND

@@ -1,0 +1,81 @@
+"""Status: the outcome of asking a plugin, as a value with reasons.
+
+The codes are upstream's, because each says what the queue and preemption may do next
+(staging/src/k8s.io/kube-scheduler/framework/interface.go: Code).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+
+class Code(StrEnum):
+    """What an outcome means for the pod.
+
+    SUCCESS: go on. ERROR: the plugin is broken or the world failed; retry with error backoff.
+    UNSCHEDULABLE: not here now; removing pods may help. UNSCHEDULABLE_AND_UNRESOLVABLE: not here,
+    and removing pods cannot help. WAIT: Permit wants the pod to wait. SKIP: the plugin has nothing
+    to say about this pod. PENDING: waiting for something outside, without a backoff penalty.
+    """
+
+    SUCCESS = "Success"
+    ERROR = "Error"
+    UNSCHEDULABLE = "Unschedulable"
+    UNSCHEDULABLE_AND_UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    WAIT = "Wait"
+    SKIP = "Skip"
+    PENDING = "Pending"
+
+
+REJECTING: Final = frozenset(
+    {Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """`plugin` is filled in by the runtime; reasons are the words users read."""
+
+    code: Code
+    reasons: tuple[str, ...] = ()
+    plugin: str = ""
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the asked plugin agrees."""
+        return self.code is Code.SUCCESS
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether this is a verdict on the pod rather than a failure of the plugin."""
+        return self.code in REJECTING
+
+    @property
+    def message(self) -> str:
+        """The reasons as one text (upstream joins them with ", ")."""
+        return ", ".join(self.reasons)
+
+    def by(self, plugin: str) -> Status:
+        """The same outcome, attributed to `plugin`."""
+        return replace(self, plugin=plugin)
+
+
+SUCCESS: Final = Status(Code.SUCCESS)
+SKIP: Final = Status(Code.SKIP)
+
+
+def unschedulable(*reasons: str) -> Status:
+    """Not here now; removing pods may help."""
+    return Status(Code.UNSCHEDULABLE, reasons)
+
+
+def unresolvable(*reasons: str) -> Status:
+    """Not here, whatever pods are removed."""
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
+
+
+def error(*reasons: str) -> Status:
+    """The plugin or the world failed."""
+    return Status(Code.ERROR, reasons)
