@@ -1,0 +1,62 @@
+# Everything a developer runs. `make help` lists it.
+
+VENV ?= .venv
+WORKERS ?= 2
+BIN := $(VENV)/bin
+RUN_STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
+	--generate-hashes --no-header --no-annotate pyproject.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-long check format bench golden lock clean
+
+help: ## list these commands
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
+		awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+$(RUN_STAMP): requirements.lock pyproject.toml
+	@.ci/environment $(VENV) requirements.lock
+	@touch $@
+
+# The development lock contains the other one, so both are satisfied.
+$(DEV_STAMP): requirements-dev.lock pyproject.toml
+	@.ci/environment $(VENV) requirements-dev.lock
+	@touch $(RUN_STAMP) $@
+
+demo: $(RUN_STAMP) ## ask "what if?" of a production cluster's trace (examples/openb)
+	@examples/openb/demo $(BIN)/fairlead
+
+test: $(DEV_STAMP) ## run the test suite
+	@.ci/programs
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
+
+test-long: $(DEV_STAMP) ## run the tests that take longer than a few seconds
+	@.ci/programs
+	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m long || [ $$? -eq 5 ]
+
+check: $(DEV_STAMP) ## format, lint, types, layers, tidiness: before every commit
+	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/pytest -q tests/test_tidy.py
+
+format: $(DEV_STAMP) ## rewrite the source as `make check` wants it
+	@$(BIN)/ruff format --quiet .
+	@$(BIN)/ruff check --quiet --fix .
+
+bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks, with upstream's thresholds beside
+	@$(BIN)/fairlead bench
+
+golden: $(RUN_STAMP) ## replay decisions recorded from kube-scheduler
+	@$(BIN)/fairlead conformance scheduling tests/golden/data/*.jsonl.gz
+
+lock: $(DEV_STAMP) ## compile the hash-locked requirements anew (needs uv in the environment)
+	@$(LOCK) --group build -o requirements.lock
+	@$(LOCK) --group dev -c requirements.lock -o requirements-dev.lock
+
+clean: ## remove the environment, caches and outputs
+	@rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \
+		.hypothesis
+	@find src tests -name __pycache__ -prune -exec rm -rf {} +
