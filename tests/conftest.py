@@ -1,0 +1,82 @@
+"""What every test may ask for: programs of the machine, and properties that run alike everywhere.
+
+A test marked `needs("chromium")` runs where that program is. Elsewhere it is listed at the end
+as `not run: needs chromium`; in CI, which has everything, its absence is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+SPELLINGS: Final = {"chromium": ("chromium", "chromium-browser", "google-chrome")}
+PREFIX: Final = "needs "
+
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.register_profile(
+    "explore", settings.get_profile("ci"), derandomize=False, max_examples=2000
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def find_program(name: str) -> Path | None:
+    """Where `name` is installed under one of its spellings, None when it is not."""
+    for spelling in SPELLINGS.get(name, (name,)):
+        path = shutil.which(spelling)
+        if path:
+            return Path(path)
+    return None
+
+
+def missing_programs(item: pytest.Item) -> list[str]:
+    """The programs `item` is marked to need that this machine does not have."""
+    wanted = (name for mark in item.iter_markers("needs") for name in mark.args)
+    return [name for name in wanted if find_program(name) is None]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip, or in CI fail, a test whose programs are absent."""
+    missing = missing_programs(item)
+    if missing and os.environ.get("CI"):
+        pytest.fail(f"{PREFIX}{', '.join(missing)}, which CI must have", pytrace=False)
+    if missing:
+        pytest.skip(PREFIX + ", ".join(missing))
+
+
+def needs_of_skipped(terminalreporter: pytest.TerminalReporter) -> Iterator[str]:
+    """What each skipped test needed."""
+    for report in terminalreporter.getreports("skipped"):
+        reason = str(report.longrepr[2]).removeprefix("Skipped: ")
+        if reason.startswith(PREFIX):
+            yield reason
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List what was not run, and for want of what."""
+    counts = Counter(needs_of_skipped(terminalreporter))
+    if not counts:
+        return
+    terminalreporter.section("not run")
+    for reason in sorted(counts):
+        terminalreporter.write_line(f"not run: {reason} (tests: {counts[reason]})")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Path:
+    """The browser's program; for tests marked `needs("chromium")`."""
+    path = find_program("chromium")
+    assert path is not None, 'mark the test with pytest.mark.needs("chromium")'
+    return path

@@ -1,0 +1,230 @@
+"""The rules of ARCHITECTURE.md and STYLE.md that a program can check, with the standard library.
+
+`.importlinter` states the layers too; here they are checked without any installed tool, together
+with what imports do not show: printing, opening files, iterating sets, names that mean nothing.
+Sizes are reported, not enforced.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parent.parent
+SOURCE: Final = ROOT / "src" / "fairlead"
+
+# From the lowest to the highest; those in one row do not know each other.
+LAYERS: Final = (
+    ("api",),
+    ("core",),
+    ("state",),
+    ("framework",),
+    ("plugins",),
+    ("scheduling", "batch", "nodelifecycle", "workloads", "kubelet"),
+    ("engine", "apiserver", "client"),
+    ("worlds",),
+    ("whatif", "conformance", "bench", "testing"),
+    ("cli",),
+)
+RANK: Final = {package: rank for rank, row in enumerate(LAYERS) for package in row}
+KNOW_ONLY_OBJECTS: Final = ("apiserver", "client")
+
+DECIDING: Final = tuple(package for package, rank in RANK.items() if rank < RANK["worlds"])
+# The modules of deciding packages that talk to the outside. Each one that is added needs a reason.
+OUTSIDE: Final[tuple[str, ...]] = ()
+# fmt: off
+IMPURE_MODULES: Final = frozenset({
+    "asyncio", "concurrent", "getpass", "glob", "http", "logging", "multiprocessing", "os",
+    "pathlib", "platform", "queue", "random", "sched", "secrets", "select", "selectors",
+    "shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "tempfile", "threading",
+    "time", "urllib", "uuid",
+})
+# fmt: on
+# `hash` of text differs with PYTHONHASHSEED.
+IMPURE_CALLS: Final = frozenset({"breakpoint", "hash", "input", "open", "print"})
+
+EMPTY_MODULE_NAMES: Final = frozenset(
+    {"base", "common", "helper", "helpers", "lib", "manager", "misc", "shared", "util", "utils"}
+)
+EMPTY_CLASS_NAME: Final = re.compile(r"(Manager|Helper|Util|Utils|Processor|Wrapper|Base|Impl)$")
+
+MACHINE_PATH: Final = re.compile(r"/(work|root|home)/")
+SIBLING_PATH: Final = re.compile(r"(?<![\w./-])([.][.]/)?shared[/]")
+REGISTRIES: Final = re.compile(r"\b(pypi|pythonhosted|npmjs|anaconda)[.](org|com)\b")
+DATA_SUFFIXES: Final = frozenset({".gz", ".png", ".jsonl"})
+
+LONG_FUNCTION: Final = 70
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module of Fairlead, parsed, by its dotted name."""
+    return {
+        ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts): ast.parse(path.read_text())
+        for path in sorted(SOURCE.rglob("*.py"))
+    }
+
+
+def package_of(module: str) -> str:
+    """The layer a dotted name belongs to, "" for what stands outside the layers."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == "fairlead" and parts[1] in RANK else ""
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of everything imported."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "fairlead":
+            yield from ((node.lineno, f"fairlead.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, node.module or ""
+
+
+def deciding_modules() -> Iterator[tuple[str, ast.Module]]:
+    """The modules in which nothing may come from outside but through arguments."""
+    for name, tree in modules().items():
+        if package_of(name) in DECIDING and name not in OUTSIDE:
+            yield name, tree
+
+
+def may_know(importer: str, imported: str) -> bool:
+    """Whether package `importer` may import package `imported`."""
+    if importer in KNOW_ONLY_OBJECTS:
+        return imported == "api"
+    return RANK[imported] < RANK[importer]
+
+
+def test_layers() -> None:
+    """A package imports lower packages only."""
+    assert [
+        f"{name}:{line} imports {imported}"
+        for name, tree in modules().items()
+        for line, imported in imports(tree)
+        if package_of(name)
+        and package_of(imported)
+        and package_of(name) != package_of(imported)
+        and not may_know(package_of(name), package_of(imported))
+    ] == []
+
+
+def test_every_package_has_a_layer() -> None:
+    """A new package is placed in the layers before it is used."""
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert packages - set(RANK) == set()
+
+
+def test_nothing_that_decides_imports_the_outside() -> None:
+    """No clock, chance, waiting, disk or network below worlds."""
+    assert [
+        f"{name}:{line} imports {imported}"
+        for name, tree in deciding_modules()
+        for line, imported in imports(tree)
+        if imported.partition(".")[0] in IMPURE_MODULES
+    ] == []
+
+
+def test_nothing_that_decides_calls_the_outside() -> None:
+    """No printing, no files, no hash that depends on the process."""
+    assert [
+        f"{name}:{node.lineno} calls {node.func.id}"
+        for name, tree in deciding_modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id in IMPURE_CALLS
+    ] == []
+
+
+def is_set(node: ast.expr) -> bool:
+    """Whether an expression is visibly a set."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in {"set", "frozenset"}
+    return isinstance(node, ast.Set | ast.SetComp)
+
+
+def ordered_iterations(tree: ast.Module) -> Iterator[ast.expr]:
+    """What is iterated where the order shows in the result."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For):
+            yield node.iter
+        elif isinstance(node, ast.ListComp | ast.DictComp):
+            yield from (generator.iter for generator in node.generators)
+
+
+def test_nothing_that_decides_follows_the_order_of_a_set() -> None:
+    """The order of a set differs from process to process."""
+    assert [
+        f"{name}:{expression.lineno}"
+        for name, tree in deciding_modules()
+        for expression in ordered_iterations(tree)
+        if is_set(expression)
+    ] == []
+
+
+def test_names_say_something() -> None:
+    """No module or class is named for being useful."""
+    files = [name for name in modules() if name.rpartition(".")[2] in EMPTY_MODULE_NAMES]
+    classes = [
+        f"{name}.{node.name}"
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and EMPTY_CLASS_NAME.search(node.name)
+    ]
+    assert files + classes == []
+
+
+def tracked_lines() -> Iterator[tuple[str, str]]:
+    """`file:line` and text of every line of the project's own text files."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.suffix not in DATA_SUFFIXES and path.is_file():
+            for number, line in enumerate(path.read_text().splitlines(), start=1):
+                yield f"{name}:{number}", line
+
+
+@pytest.mark.needs("git")
+def test_files_speak_to_strangers() -> None:
+    """No path of one machine, no folder beside the project, no package registry by its host."""
+    assert [
+        f"{place}: {line.strip()[:100]}"
+        for place, line in tracked_lines()
+        if MACHINE_PATH.search(line) or SIBLING_PATH.search(line) or REGISTRIES.search(line)
+    ] == []
+
+
+def long_functions() -> list[tuple[int, str]]:
+    """Length and place of the functions that do not fit a screen, longest first."""
+    found = [
+        ((node.end_lineno or node.lineno) - node.lineno + 1, f"{name}.{node.name}")
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    return sorted((entry for entry in found if entry[0] > LONG_FUNCTION), reverse=True)
+
+
+def count_lines(folder: Path) -> int:
+    """Lines of Python under `folder`."""
+    return sum(len(path.read_text().splitlines()) for path in folder.rglob("*.py"))
+
+
+def test_size_report(capsys: pytest.CaptureFixture[str]) -> None:
+    """Sizes are looked at, not enforced."""
+    source, tests = count_lines(SOURCE), count_lines(ROOT / "tests")
+    with capsys.disabled():
+        print(f"\n{source} lines of source, {tests} of tests (ratio {tests / source:.2f})")
+        for length, name in long_functions():
+            print(f"  {length} lines: {name}")
+    assert source > 0
