@@ -5,7 +5,8 @@ WORKERS ?= 2
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
-LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
+UV ?= uv
+LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-header --no-annotate pyproject.toml
 
 .DEFAULT_GOAL := help
@@ -52,7 +53,7 @@ bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks, with upstream's thre
 golden: $(RUN_STAMP) ## replay decisions recorded from kube-scheduler
 	@$(BIN)/fairlead conformance scheduling tests/golden/data/*.jsonl.gz
 
-lock: $(DEV_STAMP) ## compile the hash-locked requirements anew (needs uv in the environment)
+lock: ## compile the hash-locked requirements anew (needs uv on the path)
 	@$(LOCK) --group build -o requirements.lock
 	@$(LOCK) --group dev -c requirements.lock -o requirements-dev.lock
 
