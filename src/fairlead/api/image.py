@@ -1,0 +1,25 @@
+"""Image names as image locality compares them."""
+
+from __future__ import annotations
+
+from fairlead.api.objects import PodSpec
+
+
+def normalized_image_name(name: str) -> str:
+    """`name` with `:latest` appended when it has neither tag nor digest.
+
+    Registries are not filled in: `nginx` and `docker.io/library/nginx` stay different.
+    """
+    # upstream: plugins/imagelocality/image_locality.go:normalizedImageName. A colon before the
+    # last slash belongs to the registry's port; one after it starts a tag or stands in a digest.
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def pod_images(spec: PodSpec) -> tuple[str, ...]:
+    """Normalized names of all images of a pod: containers, init containers, image volumes.
+
+    An image used twice stands here twice, because it counts twice.
+    """
+    names = [container.image for container in (*spec.containers, *spec.init_containers)]
+    names += [volume.image.reference for volume in spec.volumes if volume.image is not None]
+    return tuple(map(normalized_image_name, names))

@@ -1,0 +1,23 @@
+"""Integers as Go reads them, where labels are compared as numbers."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_DECIMAL: Final = re.compile(r"[+-]?[0-9]+")
+_LENGTH_MAX: Final = 4000  # beyond it Python refuses to convert; only zeros could make it fit
+_INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
+
+
+def parse_int64(text: str) -> int | None:
+    """`text` in decimal, None when it is no integer or does not fit into 64 bits.
+
+    Leading zeros and a sign are fine, blanks and underscores are not.
+    """
+    # upstream: Go's strconv.ParseInt with base 10 and 64 bits
+    if len(text) > _LENGTH_MAX or not _DECIMAL.fullmatch(text):
+        return None
+    number = int(text)
+    return number if _INT64_MIN <= number <= _INT64_MAX else None

@@ -1,0 +1,79 @@
+"""What label keys and values must look like, in upstream's words when they do not.
+
+upstream: apimachinery/pkg/api/validate/content/{kube,dns,errors}.go
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+NAME_BYTES_MAX: Final = 63
+SUBDOMAIN_BYTES_MAX: Final = 253
+
+_NAME_FORM: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_VALUE_FORM: Final = f"({_NAME_FORM})?"
+_DNS_LABEL_FORM: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN_FORM: Final = rf"{_DNS_LABEL_FORM}(\.{_DNS_LABEL_FORM})*"
+_NAME: Final = re.compile(_NAME_FORM)
+_SUBDOMAIN: Final = re.compile(_SUBDOMAIN_FORM)
+
+_CHARACTERS: Final = (
+    "consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character"
+)
+_NAME_RULE: Final = (
+    f"must {_CHARACTERS} (e.g. 'MyName',  or 'my.name',  or '123-abc', "
+    f"regex used for validation is '{_NAME_FORM}')"
+)
+_KEY_RULE: Final = (
+    f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' "
+    "(e.g. 'example.com/MyName')"
+)
+_VALUE_RULE: Final = (
+    f"a valid label must be an empty string or {_CHARACTERS} "
+    f"(e.g. 'MyValue',  or 'my_value',  or '12345', "
+    f"regex used for validation is '{_VALUE_FORM}')"
+)
+_SUBDOMAIN_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', "
+    f"regex used for validation is '{_SUBDOMAIN_FORM}')"
+)
+
+
+def label_value_problems(value: str) -> tuple[str, ...]:
+    """Why `value` cannot be a label's value; empty when it can."""
+    problems = _length_problems(value, NAME_BYTES_MAX)
+    if value and not _NAME.fullmatch(value):
+        problems += (_VALUE_RULE,)
+    return problems
+
+
+def label_key_problems(key: str) -> tuple[str, ...]:
+    """Why `key` cannot be a label's key (`name` or `subdomain/name`); empty when it can."""
+    prefix, slash, name = key.rpartition("/")
+    if "/" in prefix:
+        return (_KEY_RULE,)
+    problems = _prefix_problems(prefix) if slash else ()
+    name_problems = _length_problems(name, NAME_BYTES_MAX) if name else ("must be non-empty",)
+    if not _NAME.fullmatch(name):
+        name_problems += (_NAME_RULE,)
+    return problems + tuple(f"name part {problem}" for problem in name_problems)
+
+
+def subdomain_problems(name: str) -> tuple[str, ...]:
+    """Why `name` is no DNS subdomain (RFC 1123), as most objects' names must be."""
+    problems = _length_problems(name, SUBDOMAIN_BYTES_MAX)
+    return problems if _SUBDOMAIN.fullmatch(name) else (*problems, _SUBDOMAIN_RULE)
+
+
+def _prefix_problems(prefix: str) -> tuple[str, ...]:
+    problems = subdomain_problems(prefix) if prefix else ("must be non-empty",)
+    return tuple(f"prefix part {problem}" for problem in problems)
+
+
+def _length_problems(text: str, bytes_max: int) -> tuple[str, ...]:
+    if len(text.encode()) <= bytes_max:
+        return ()
+    return (f"must be no more than {bytes_max} bytes",)

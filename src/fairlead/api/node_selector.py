@@ -1,0 +1,207 @@
+"""Which nodes a pod asks for: nodeSelector, required and preferred node affinity.
+
+Terms are ORed, the requirements within one are ANDed, a term without requirements matches
+nothing. A term that upstream cannot parse (the API server lets some through, such as Gt `-5`)
+never matches when required; when preferred it fails the whole scheduling attempt, so its error
+text is part of the behaviour.
+
+upstream: component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Final
+
+from fairlead.api.integer import parse_int64
+from fairlead.api.label import label_key_problems, label_value_problems
+from fairlead.api.objects import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PodSpec,
+    PreferredSchedulingTerm,
+)
+from fairlead.api.selector import requirement_matches
+
+__all__ = [
+    "name_restriction",
+    "node_selector_matches",
+    "preferred_term_error",
+    "preferred_terms_error",
+    "required_node_affinity_matches",
+    "requirement_matches",
+    "term_matches",
+]
+
+NAME_FIELD: Final = "metadata.name"
+CACHE_SIZE: Final = 1 << 14
+
+Labels = Mapping[str, str]
+
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_FIELD_OPERATORS: Final = ("In", "NotIn")
+_NONE_GIVEN: Final = "for 'in', 'notin' operators, values set can't be empty"
+_SOME_GIVEN: Final = "values set must be empty for exists and does not exist"
+_NOT_ONE_GIVEN: Final = "for 'Gt', 'Lt' operators, exactly one value is required"
+_NO_INTEGER: Final = "for 'Gt', 'Lt' operators, the value must be an integer"
+
+
+def required_node_affinity_matches(spec: PodSpec, labels: Labels, node_name: str) -> bool:
+    """Whether a node satisfies both the nodeSelector and the required node affinity."""
+    # upstream: nodeaffinity.go:RequiredNodeAffinity.Match
+    if any(labels.get(key) != value for key, value in spec.node_selector.items()):
+        return False
+    required = _required(spec)
+    return required is None or node_selector_matches(required, labels, node_name)
+
+
+def node_selector_matches(selector: NodeSelector, labels: Labels, node_name: str) -> bool:
+    """Whether one of the terms matches; a selector without terms matches nothing."""
+    return any(term_matches(term, labels, node_name) for term in selector.node_selector_terms)
+
+
+def term_matches(term: NodeSelectorTerm, labels: Labels, node_name: str) -> bool:
+    """Whether every requirement holds; never for an empty or unparsable term."""
+    if not (term.match_expressions or term.match_fields) or _problems(term):
+        return False
+    return all(requirement_matches(one, labels) for one in term.match_expressions) and all(
+        _field_matches(one, node_name) for one in term.match_fields
+    )
+
+
+def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:
+    """The only node names worth looking at, sorted; None for no restriction.
+
+    There is one only if every required term has a `metadata.name In`. Empty means that the
+    terms contradict themselves, so that no node can match.
+    """
+    # upstream: plugins/nodeaffinity/node_affinity.go:PreFilter
+    required = _required(spec)
+    if required is None or not required.node_selector_terms:
+        return None
+    names: set[str] = set()
+    for term in required.node_selector_terms:
+        of_term = [set(one.values) for one in term.match_fields if _is_name_in(one)]
+        if not of_term:
+            return None
+        names |= set.intersection(*of_term)
+    return tuple(sorted(names))
+
+
+def preferred_term_error(index: int, term: PreferredSchedulingTerm) -> str | None:
+    """Upstream's error for the preferred term at `index`, None if it can be parsed."""
+    return _aggregate(_preferred_problems(index, term))
+
+
+def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | None:
+    """Upstream's error for all preferred terms of a pod together, None if they can be parsed."""
+    # upstream: nodeaffinity.go:NewPreferredSchedulingTerms
+    return _aggregate(
+        tuple(
+            problem
+            for index, term in enumerate(terms)
+            for problem in _preferred_problems(index, term)
+        )
+    )
+
+
+def _required(spec: PodSpec) -> NodeSelector | None:
+    if spec.affinity is None or spec.affinity.node_affinity is None:
+        return None
+    return spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+
+
+def _is_name_in(requirement: NodeSelectorRequirement) -> bool:
+    return requirement.key == NAME_FIELD and requirement.operator == "In"
+
+
+def _field_matches(requirement: NodeSelectorRequirement, node_name: str) -> bool:
+    # upstream: apimachinery/pkg/fields/selector.go: a field that is not there reads as ""
+    actual = node_name if requirement.key == NAME_FIELD else ""
+    return (actual == requirement.values[0]) == (requirement.operator == "In")
+
+
+# --- what cannot be parsed ----------------------------------------------------------------
+
+
+def _preferred_problems(index: int, term: PreferredSchedulingTerm) -> tuple[str, ...]:
+    if term.weight == 0:
+        return ()
+    return tuple(f"[{index}].{problem}" for problem in _problems(term.preference))
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _problems(term: NodeSelectorTerm) -> tuple[str, ...]:
+    """Everything about `term` that upstream cannot parse, each with its path."""
+    # upstream: nodeaffinity.go:newNodeSelectorTerm
+    return tuple(
+        f"matchExpressions[{index}]{problem}"
+        for index, requirement in enumerate(term.match_expressions)
+        for problem in _label_problems(requirement)
+    ) + tuple(
+        f"matchFields[{index}]{problem}"
+        for index, requirement in enumerate(term.match_fields)
+        for problem in _field_problems(requirement)
+    )
+
+
+def _label_problems(requirement: NodeSelectorRequirement) -> Iterator[str]:
+    # upstream: apimachinery/pkg/labels/selector.go:NewRequirement
+    if requirement.operator not in _OPERATORS:
+        yield _not_supported(requirement.operator, _OPERATORS)
+        return
+    if problems := label_key_problems(requirement.key):
+        yield _invalid(".key", requirement.key, "; ".join(problems))
+    yield from _value_count_problems(requirement)
+    for index, value in enumerate(requirement.values):
+        if problems := label_value_problems(value):
+            yield _invalid(f".values[{index}][{requirement.key}]", value, "; ".join(problems))
+
+
+def _value_count_problems(requirement: NodeSelectorRequirement) -> Iterator[str]:
+    values = requirement.values
+    match requirement.operator:
+        case "In" | "NotIn" if not values:
+            yield _invalid(".values", values, _NONE_GIVEN)
+        case "Exists" | "DoesNotExist" if values:
+            yield _invalid(".values", values, _SOME_GIVEN)
+        case "Gt" | "Lt":
+            if len(values) != 1:
+                yield _invalid(".values", values, _NOT_ONE_GIVEN)
+            for index, value in enumerate(values):
+                if parse_int64(value) is None:
+                    yield _invalid(f".values[{index}]", value, _NO_INTEGER)
+
+
+def _field_problems(requirement: NodeSelectorRequirement) -> Iterator[str]:
+    # upstream: nodeaffinity.go:nodeSelectorRequirementsAsFieldSelector
+    if requirement.operator not in _FIELD_OPERATORS:
+        yield _not_supported(requirement.operator, _FIELD_OPERATORS)
+    elif len(requirement.values) != 1:
+        yield _invalid(".values", requirement.values, "must have one element")
+
+
+def _invalid(path: str, value: str | tuple[str, ...], detail: str) -> str:
+    return f"{path}: Invalid value: {_as_go_writes(value)}: {detail}"
+
+
+def _not_supported(operator: str, supported: tuple[str, ...]) -> str:
+    choices = ", ".join(map(_as_go_writes, supported))
+    return f".operator: Unsupported value: {_as_go_writes(operator)}: supported values: {choices}"
+
+
+def _as_go_writes(value: str | tuple[str, ...]) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return f"[]string{{{', '.join(map(_as_go_writes, value))}}}" if value else "[]string(nil)"
+
+
+def _aggregate(problems: tuple[str, ...]) -> str | None:
+    # upstream: apimachinery/pkg/util/errors/errors.go:aggregate.Error says each text once
+    texts = list(dict.fromkeys(problems))
+    if not texts:
+        return None
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

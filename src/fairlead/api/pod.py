@@ -1,0 +1,67 @@
+"""Small facts derived from a pod, named once so that every rule means the same by them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Container, Node, ObjectMeta, OwnerReference, Pod, PodCondition
+
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+SOURCE_ANNOTATION: Final = "kubernetes.io/config.source"
+SOURCE_API: Final = "api"
+
+
+def pod_priority(pod: Pod) -> int:
+    """The pod's priority; 0 when admission has not set one."""
+    # upstream: component-helpers/scheduling/corev1/helpers.go:PodPriority
+    return pod.spec.priority or 0
+
+
+def preempts_lower(pod: Pod) -> bool:
+    """Whether the pod may push out pods of lower priority."""
+    return pod.spec.preemption_policy != "Never"
+
+
+def is_terminal(pod: Pod) -> bool:
+    """Whether the pod has ended for good and uses nothing any more."""
+    return pod.status.phase in ("Succeeded", "Failed")
+
+
+def is_terminating(pod: Pod) -> bool:
+    """Whether deletion has begun; such a pod still uses what it had."""
+    return pod.metadata.deletion_timestamp != ""
+
+
+def controller_of(meta: ObjectMeta) -> OwnerReference | None:
+    """The owner that manages the object (at most one has `controller: true`), or None."""
+    # upstream: apimachinery/pkg/apis/meta/v1/controller_ref.go:GetControllerOf
+    return next((owner for owner in meta.owner_references if owner.controller), None)
+
+
+def is_daemon_pod(pod: Pod) -> bool:
+    """Whether a DaemonSet manages the pod, so that it belongs to its one node."""
+    controller = controller_of(pod.metadata)
+    return controller is not None and controller.kind == "DaemonSet"
+
+
+def is_static(pod: Pod) -> bool:
+    """Whether the pod comes from its node's own files, so that only its node can end it."""
+    # upstream: pkg/kubelet/types/pod_update.go:IsMirrorPod, IsStaticPod; mirror pods are owned by
+    # their Node object (pkg/kubelet/pod/mirror_client.go:CreateMirrorPod)
+    annotations = pod.metadata.annotations
+    return (
+        MIRROR_ANNOTATION in annotations
+        or annotations.get(SOURCE_ANNOTATION, SOURCE_API) != SOURCE_API
+        or any(owner.kind == "Node" for owner in pod.metadata.owner_references)
+    )
+
+
+def is_sidecar(container: Container) -> bool:
+    """Whether an init container keeps running beside the containers that start after it."""
+    return container.restart_policy == "Always"
+
+
+def condition(subject: Pod | Node, condition_type: str) -> PodCondition | None:
+    """The first condition of that type in the status, or None."""
+    # upstream: pkg/api/v1/pod/util.go:GetPodConditionFromList
+    return next((one for one in subject.status.conditions if one.type == condition_type), None)

@@ -1,0 +1,174 @@
+"""Label selectors: which labels they match, and kubectl's short notation for them.
+
+An absent selector (None) matches nothing, an empty one everything. A selector that upstream
+would refuse to compile matches nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.api.integer import parse_int64
+from fairlead.api.label import label_key_problems, label_value_problems
+from fairlead.api.objects import LabelSelector, LabelSelectorRequirement, NodeSelectorRequirement
+
+Labels = Mapping[str, str]
+Requirement = LabelSelectorRequirement | NodeSelectorRequirement
+
+
+class SelectorError(ValueError):
+    """A text that is no label selector."""
+
+
+def selector_matches(selector: LabelSelector | None, labels: Labels) -> bool:
+    """Whether `labels` satisfy everything `selector` demands."""
+    # upstream: apimachinery/pkg/apis/meta/v1/helpers.go:LabelSelectorAsSelector
+    if selector is None:
+        return False
+    return all(labels.get(key) == value for key, value in selector.match_labels.items()) and all(
+        requirement_matches(requirement, labels) for requirement in selector.match_expressions
+    )
+
+
+def map_selector(labels: Labels) -> LabelSelector:
+    """The selector that demands each of `labels`; of none, everything matches."""
+    return LabelSelector(match_labels=dict(labels))
+
+
+def requirement_matches(requirement: Requirement, labels: Labels) -> bool:
+    """Whether `labels` satisfy one requirement; an unknown operator is never satisfied.
+
+    NotIn and DoesNotExist are satisfied by a missing key, Gt and Lt compare integers.
+    """
+    # upstream: apimachinery/pkg/labels/selector.go:Requirement.Matches
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return value is not None and value in requirement.values
+        case "NotIn":
+            return value is None or value not in requirement.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt" if value is not None:
+            return _is_beyond(value, requirement)
+        case _:
+            return False
+
+
+def parse_selector(text: str) -> LabelSelector:
+    """`text` in kubectl's notation: `a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j,k>5,l<7`.
+
+    An empty text selects everything. Raises SelectorError.
+    """
+    # upstream: apimachinery/pkg/labels/selector.go:Parser
+    return _Parser(text).selector()
+
+
+def _is_beyond(value: str, requirement: Requirement) -> bool:
+    if len(requirement.values) != 1:
+        return False
+    number, bound = parse_int64(value), parse_int64(requirement.values[0])
+    if number is None or bound is None:
+        return False
+    return number > bound if requirement.operator == "Gt" else number < bound
+
+
+_TOKEN: Final = re.compile(r"[ \t\r\n]*(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)")
+_SYMBOLS: Final = frozenset(("==", "!=", "=", "!", "(", ")", ",", "<", ">"))
+_END: Final = ""
+_OPERATORS: Final = {
+    "=": "In",
+    "==": "In",
+    "in": "In",
+    "!=": "NotIn",
+    "notin": "NotIn",
+    ">": "Gt",
+    "<": "Lt",
+}
+
+
+class _Parser:
+    """One pass over the tokens, the end marked by an empty one."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens: list[str] = [*_TOKEN.findall(text), _END]
+        self._position = 0
+
+    def selector(self) -> LabelSelector:
+        requirements: list[LabelSelectorRequirement] = []
+        while self._peek() != _END or requirements:
+            requirements.append(self._requirement())
+            if self._peek() == _END:
+                break
+            self._expect(",", "',' or 'end of string'")
+        return LabelSelector(match_expressions=tuple(requirements))
+
+    def _requirement(self) -> LabelSelectorRequirement:
+        negated = self._accept("!")
+        key = self._identifier()
+        _require_none(f"key {key!r}", label_key_problems(key))
+        if negated:
+            return LabelSelectorRequirement(key=key, operator="DoesNotExist")
+        if self._peek() in (_END, ","):
+            return LabelSelectorRequirement(key=key, operator="Exists")
+        written = self._next()
+        if written not in _OPERATORS:
+            raise SelectorError(f"found {written!r}, expected: {', '.join(_OPERATORS)}")
+        values = self._values() if written in ("in", "notin") else (self._value(),)
+        _check_values(written, values)
+        return LabelSelectorRequirement(key=key, operator=_OPERATORS[written], values=values)
+
+    def _values(self) -> tuple[str, ...]:
+        """`(a,b)`; a place left empty stands for the empty value."""
+        self._expect("(", "'('")
+        values = [self._item()]
+        while self._accept(","):
+            values.append(self._item())
+        self._expect(")", "',' or ')'")
+        return tuple(sorted(dict.fromkeys(values)))
+
+    def _item(self) -> str:
+        return "" if self._peek() in (",", ")") else self._identifier()
+
+    def _value(self) -> str:
+        return "" if self._peek() in (",", _END) else self._identifier()
+
+    def _identifier(self) -> str:
+        token = self._next()
+        if token == _END or token in _SYMBOLS:
+            raise SelectorError(f"found {token!r}, expected: identifier")
+        return token
+
+    def _expect(self, token: str, expected: str) -> None:
+        found = self._next()
+        if found != token:
+            raise SelectorError(f"found {found!r}, expected: {expected}")
+
+    def _accept(self, token: str) -> bool:
+        found = self._peek() == token
+        self._position += found
+        return found
+
+    def _peek(self) -> str:
+        return self._tokens[self._position]
+
+    def _next(self) -> str:
+        token = self._peek()
+        self._position = min(self._position + 1, len(self._tokens) - 1)
+        return token
+
+
+def _check_values(written: str, values: tuple[str, ...]) -> None:
+    for value in values:
+        _require_none(f"value {value!r}", label_value_problems(value))
+        if written in ("<", ">") and parse_int64(value) is None:
+            raise SelectorError(f"value {value!r}: '<' and '>' need an integer")
+
+
+def _require_none(subject: str, problems: tuple[str, ...]) -> None:
+    if problems:
+        raise SelectorError(f"{subject}: {'; '.join(problems)}")

@@ -1,0 +1,63 @@
+"""Taints and tolerations: which taint a pod shrugs off.
+
+Gt and Lt tolerations never match: their feature gate is off by default in 1.36.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from fairlead.api.objects import Taint, Toleration
+
+NO_SCHEDULE: Final = "NoSchedule"
+PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+NO_EXECUTE: Final = "NoExecute"
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether `toleration` covers `taint`; how long (tolerationSeconds) is not looked at.
+
+    An empty effect covers all effects, an empty key all keys, an empty operator means Equal.
+    """
+    # upstream: staging/src/k8s.io/api/core/v1/toleration.go:ToleratesTaint
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    match toleration.operator:
+        case "" | "Equal":
+            return toleration.value == taint.value
+        case "Exists":
+            return True
+        case _:
+            return False
+
+
+def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    """Whether any of `tolerations` covers `taint`."""
+    return any(tolerates(toleration, taint) for toleration in tolerations)
+
+
+def find_untolerated(
+    taints: Iterable[Taint], tolerations: Collection[Toleration], effects: tuple[str, ...]
+) -> Taint | None:
+    """The first of `taints` with one of `effects` that no toleration covers, or None."""
+    # upstream: component-helpers/scheduling/corev1/helpers.go:FindMatchingUntoleratedTaint
+    for taint in taints:
+        if taint.effect in effects and not is_tolerated(taint, tolerations):
+            return taint
+    return None
+
+
+def count_intolerable_prefer_no_schedule(
+    taints: Iterable[Taint], tolerations: Iterable[Toleration]
+) -> int:
+    """How many PreferNoSchedule taints are not covered; each lowers the node's score."""
+    # upstream: pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go:
+    # getAllTolerationPreferNoSchedule, countIntolerableTaintsPreferNoSchedule
+    considered = [one for one in tolerations if one.effect in ("", PREFER_NO_SCHEDULE)]
+    return sum(
+        taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, considered)
+        for taint in taints
+    )

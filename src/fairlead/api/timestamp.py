@@ -1,0 +1,115 @@
+"""Texts for instants and durations: RFC 3339 as objects carry it, Go's durations as flags do.
+
+Both become whole nanoseconds (`fairlead.core.instant` has the types; `api` stands below it and
+only shares the meaning). Fractions finer than a nanosecond are cut off, as Go does.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Final
+
+NANOSECONDS_PER_SECOND: Final = 1_000_000_000
+NANOSECONDS_PER_MICROSECOND: Final = 1_000
+INT64_MAX: Final = 2**63 - 1
+CACHE_SIZE: Final = 1 << 14
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ONE_SECOND: Final = timedelta(seconds=1)
+_RFC_3339: Final = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+_UNITS_NS: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "\u00b5s": 1_000,  # the micro sign
+    "\u03bcs": 1_000,  # the Greek letter, which looks the same
+    "ms": 1_000_000,
+    "s": NANOSECONDS_PER_SECOND,
+    "m": 60 * NANOSECONDS_PER_SECOND,
+    "h": 3_600 * NANOSECONDS_PER_SECOND,
+}
+_TERM: Final = re.compile(
+    r"(?=[0-9]|\.[0-9])([0-9]*)(?:\.([0-9]*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)"
+)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def parse_timestamp(text: str) -> int:
+    """`text` (RFC 3339, such as `2026-01-01T00:00:00Z`) in ns since 1970.
+
+    Raises ValueError for anything else.
+    """
+    matched = _RFC_3339.fullmatch(text)
+    if matched is None:
+        raise ValueError(f"{text!r} is no RFC 3339 timestamp such as 2026-01-01T00:00:00Z")
+    second, fraction, zone = matched.groups(default="")
+    try:
+        instant = datetime.fromisoformat(second + zone)
+    except ValueError as cause:
+        raise ValueError(f"{text!r} is no timestamp: {cause}") from None
+    return (instant - _EPOCH) // _ONE_SECOND * NANOSECONDS_PER_SECOND + int(f"{fraction:0<9.9}")
+
+
+def format_timestamp(instant: int) -> str:
+    """`instant` (ns) as metav1.Time is written: whole seconds in UTC, the rest cut off."""
+    return f"{_utc(instant):%Y-%m-%dT%H:%M:%S}Z"
+
+
+def format_micro_time(instant: int) -> str:
+    """`instant` (ns) as metav1.MicroTime is written: six decimals in UTC, the rest cut off."""
+    micros = instant % NANOSECONDS_PER_SECOND // NANOSECONDS_PER_MICROSECOND
+    return f"{_utc(instant):%Y-%m-%dT%H:%M:%S}.{micros:06}Z"
+
+
+def parse_duration(text: str) -> int:
+    """`text` as Go reads durations (`1h30m`, `20m`, `1.5s`, `-500ms`, `0`), in ns.
+
+    Raises ValueError.
+    """
+    sign = -1 if text.startswith("-") else 1
+    rest = text[1:] if text[:1] in ("+", "-") else text
+    if rest == "0":
+        return 0
+    total, position = 0, 0
+    while matched := _TERM.match(rest, position):
+        whole, fraction, unit = matched.groups(default="")
+        total += _UNITS_NS[unit] * int(whole or "0")
+        total += _UNITS_NS[unit] * int(fraction or "0") // 10 ** len(fraction)
+        position = matched.end()
+    if not rest or position < len(rest):
+        raise ValueError(f"{text!r} is no duration such as 90s, 1h30m or 500ms")
+    if total > INT64_MAX:
+        raise ValueError(f"{text!r} is longer than the 292 years a duration can be")
+    return sign * total
+
+
+def format_duration(duration: int) -> str:
+    """`duration` (ns) as Go writes it: `1h30m0s`, `1.5s`, `500ms`, `0s`."""
+    magnitude = abs(duration)
+    sign = "-" if duration < 0 else ""
+    if magnitude == 0:
+        return "0s"
+    for unit in ("ns", "\u00b5s", "ms"):
+        if magnitude < _UNITS_NS[unit] * 1_000:
+            return f"{sign}{_decimal(magnitude, _UNITS_NS[unit])}{unit}"
+    minutes, rest = divmod(magnitude, _UNITS_NS["m"])
+    hours, minutes_of_hour = divmod(minutes, 60)
+    text = f"{_decimal(rest, NANOSECONDS_PER_SECOND)}s"
+    if minutes:
+        text = f"{minutes_of_hour}m{text}"
+    return f"{sign}{hours}h{text}" if hours else sign + text
+
+
+def _utc(instant: int) -> datetime:
+    return _EPOCH + timedelta(seconds=instant // NANOSECONDS_PER_SECOND)
+
+
+def _decimal(amount: int, unit: int) -> str:
+    """`amount` in `unit`s (a power of ten) with as many decimals as it needs."""
+    whole, rest = divmod(amount, unit)
+    decimals = f"{rest:0{len(str(unit)) - 1}}".rstrip("0") if rest else ""
+    return f"{whole}.{decimals}" if decimals else str(whole)
