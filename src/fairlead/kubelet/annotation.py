@@ -1,0 +1,57 @@
+"""What people tell the simulated kubelets through annotations.
+
+On a Pod, `fairlead.dev/run-duration` is how long it runs before it succeeds, and
+`fairlead.dev/stop-duration` how long it takes to stop when asked; both as Go writes durations.
+On a Node, `fairlead.dev/kubelet: stopped` freezes it until the annotation goes away.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Node, Pod
+from fairlead.api.timestamp import parse_duration
+from fairlead.core.instant import DurationNs
+
+RUN_DURATION: Final = "fairlead.dev/run-duration"
+STOP_DURATION: Final = "fairlead.dev/stop-duration"
+KUBELET: Final = "fairlead.dev/kubelet"
+STOPPED: Final = "stopped"
+
+
+def is_stopped(node: Node) -> bool:
+    """Whether somebody has stopped the node's kubelet."""
+    return node.metadata.annotations.get(KUBELET) == STOPPED
+
+
+def run_duration(pod: Pod) -> DurationNs | None:
+    """How long the pod runs before it succeeds; None when it runs for ever."""
+    return _duration(pod, RUN_DURATION)
+
+
+def stop_duration(pod: Pod) -> DurationNs | None:
+    """How long the pod takes to stop; None when the configuration says it."""
+    return _duration(pod, STOP_DURATION)
+
+
+def annotation_problems(pod: Pod) -> tuple[str, ...]:
+    """What is wrong with the pod's annotations; such an annotation counts as absent."""
+    return tuple(
+        f"metadata.annotations[{key}]: {problem}"
+        for key in (RUN_DURATION, STOP_DURATION)
+        if (problem := _problem(pod.metadata.annotations.get(key)))
+    )
+
+
+def _duration(pod: Pod, key: str) -> DurationNs | None:
+    text = pod.metadata.annotations.get(key)
+    return None if text is None or _problem(text) else parse_duration(text)
+
+
+def _problem(text: str | None) -> str:
+    if text is None:
+        return ""
+    try:
+        return f"{text!r} is negative" if parse_duration(text) < 0 else ""
+    except ValueError as cause:
+        return str(cause)

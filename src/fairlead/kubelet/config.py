@@ -1,0 +1,38 @@
+"""How long simulated kubelets take for what they do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.core.instant import DurationNs, seconds
+
+START_DELAY_DEFAULT: Final = seconds(1)
+
+
+@dataclass(frozen=True, slots=True)
+class StopAfter:
+    """Pods stop `duration` after they are asked to."""
+
+    duration: DurationNs
+
+
+@dataclass(frozen=True, slots=True)
+class StopAfterShare:
+    """Pods stop after this share (0..1) of their grace period."""
+
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletConfig:
+    """Settings of all simulated kubelets.
+
+    `start_delay` passes from the binding until the pod is Running. `stop` says when the
+    containers of a terminating pod have ended, never later than its grace period;
+    `removal_delay` passes from there until the object is gone.
+    """
+
+    start_delay: DurationNs = START_DELAY_DEFAULT
+    stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
+    removal_delay: DurationNs = 0

@@ -1,0 +1,111 @@
+"""When a bound pod starts, ends and disappears.
+
+    Pending ──START──▶ Running ──END──▶ Succeeded | Failed
+       └───────────┬──────┘
+              terminating ──REMOVE──▶ gone
+
+Each pod waits for one act at most. These functions say which and when; they keep nothing.
+A restartPolicy is not looked at: a pod with a known run duration ends for good after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pod import is_terminal, is_terminating
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.core.instant import DurationNs, Instant, seconds
+from fairlead.kubelet.annotation import run_duration, stop_duration
+from fairlead.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
+
+GRACE_DEFAULT_S: Final = 30
+STARTABLE_PHASES: Final = ("", "Pending")
+
+
+class Act(StrEnum):
+    """What a kubelet does to a pod."""
+
+    START = "start"
+    END = "end"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An act and its instant; `why` tells ends apart: "completed" or "deadline"."""
+
+    act: Act
+    at: Instant
+    why: str = ""
+
+
+def next_act(
+    pod: Pod, *, bound_at: Instant, started_at: Instant, asked_at: Instant, config: KubeletConfig
+) -> Due | None:
+    """What the kubelet does to `pod` next, None when it just lets it be.
+
+    `bound_at` and `asked_at` are when the binding and the request to terminate were noticed,
+    `started_at` when the pod began to run; each counts only where it applies.
+    """
+    if is_terminating(pod):
+        return Due(Act.REMOVE, removal_due(pod, asked_at, config))
+    if pod.status.phase in STARTABLE_PHASES:
+        return Due(Act.START, bound_at + config.start_delay)
+    return end_due(pod, started_at) if pod.status.phase == "Running" else None
+
+
+def end_due(pod: Pod, started_at: Instant) -> Due | None:
+    """When the running `pod` ends by itself, None for never.
+
+    The deadline counts from status.startTime.
+    """
+    # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
+    ends = []
+    duration = run_duration(pod)
+    if duration is not None:
+        ends.append(Due(Act.END, started_at + duration, "completed"))
+    if pod.spec.active_deadline_seconds is not None:
+        counted_from = start_time(pod) or started_at
+        deadline = counted_from + seconds(pod.spec.active_deadline_seconds)
+        ends.append(Due(Act.END, deadline, "deadline"))
+    return min(ends, key=lambda end: end.at, default=None)
+
+
+def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
+    """When the object of the terminating `pod` goes away; at once when it has nothing to stop."""
+    if is_terminal(pod):
+        return asked_at
+    grace = grace_period(pod)
+    if grace == 0:
+        return asked_at
+    return asked_at + min(grace, _stop_time(pod, grace, config)) + config.removal_delay
+
+
+def grace_period(pod: Pod) -> DurationNs:
+    """How long the terminating `pod` may take."""
+    grace_s = pod.metadata.deletion_grace_period_seconds
+    return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
+
+
+def asked_to_stop_at(pod: Pod) -> Instant:
+    """When the deletion of `pod` was requested: deletionTimestamp is where the grace ends."""
+    return parse_timestamp(pod.metadata.deletion_timestamp) - grace_period(pod)
+
+
+def start_time(pod: Pod) -> Instant | None:
+    """status.startTime, None when there is none."""
+    return parse_timestamp(pod.status.start_time) if pod.status.start_time else None
+
+
+def _stop_time(pod: Pod, grace: DurationNs, config: KubeletConfig) -> DurationNs:
+    own = stop_duration(pod)
+    if own is not None:
+        return own
+    match config.stop:
+        case StopAfter(duration):
+            return duration
+        case StopAfterShare(share):
+            return round(grace * share)
