@@ -69,7 +69,7 @@ def _effective(pod: Pod, defaults: Nanos, *, existing: bool, pod_level: bool) ->
     requests_of = _resized_requests(pod) if existing else _spec_requests
     requests = _of_containers(pod, requests_of, defaults)
     if pod_level:
-        requests |= _pod_level_requests(pod)
+        requests |= _resized_pod_level(pod) if existing else _pod_level_requests(pod)
     _add(requests, _nanos(pod.spec.overhead))
     return requests
 
@@ -103,20 +103,34 @@ def _resized_requests(pod: Pod) -> Callable[[Container], Nanos]:
     statuses = {status.name: status for status in reported}
     if not statuses:
         return _spec_requests
-    pending = condition(pod, "PodResizePending")
-    infeasible = pending is not None and pending.reason == "Infeasible"
+    infeasible = _is_resize_infeasible(pod)
 
     def with_status(container: Container) -> Nanos:
         status = statuses.get(container.name)
         if status is None or status.resources is None:
             return _spec_requests(container)
-        # upstream: helpers.go:determineContainerReqs. What cannot come true is not counted.
-        requests = {} if infeasible else _spec_requests(container)
-        _raise_to(requests, _nanos(status.resources.requests))
-        _raise_to(requests, _nanos(status.allocated_resources))
-        return requests
+        wanted = {} if infeasible else _spec_requests(container)
+        return _largest(wanted, status.resources.requests, status.allocated_resources)
 
     return with_status
+
+
+def _is_resize_infeasible(pod: Pod) -> bool:
+    """Whether what the pod wants cannot come true, so that it is not counted."""
+    # upstream: helpers.go:IsPodResizeInfeasible
+    pending = condition(pod, "PodResizePending")
+    return pending is not None and pending.reason == "Infeasible"
+
+
+def _resized_pod_level(pod: Pod) -> Nanos:
+    """The pod-level requests where the pod's status has a say in them."""
+    # upstream: helpers.go:PodRequests with InPlacePodLevelResourcesVerticalScaling, on in 1.36
+    requests = _pod_level_requests(pod)
+    if not requests or pod.status.resources is None:
+        return requests
+    wanted = {} if _is_resize_infeasible(pod) else requests
+    effective = _largest(wanted, pod.status.resources.requests, pod.status.allocated_resources)
+    return {name: effective.get(name, 0) for name in requests}
 
 
 def _pod_level_requests(pod: Pod) -> Nanos:
@@ -141,6 +155,13 @@ def _nanos(resources: ResourceList) -> Nanos:
 def _add(total: Nanos, more: Mapping[str, int]) -> None:
     for name, nano in more.items():
         total[name] = total.get(name, 0) + nano
+
+
+def _largest(wanted: Nanos, actual: ResourceList, allocated: ResourceList) -> Nanos:
+    largest = dict(wanted)
+    _raise_to(largest, _nanos(actual))
+    _raise_to(largest, _nanos(allocated))
+    return largest
 
 
 def _raise_to(total: Nanos, other: Mapping[str, int]) -> None:

@@ -20,6 +20,8 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Final
 
+from fairlead.api.objects import QuantityText
+
 NANOS_PER_UNIT: Final = 10**9
 NANOS_PER_MILLI: Final = 10**6
 NANO_EXPONENT: Final = -9
@@ -75,7 +77,7 @@ class Quantity:
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def parse_quantity(text: str | int | float) -> Quantity:  # noqa: PYI041 - JSON has both
+def parse_quantity(text: QuantityText) -> Quantity:
     """`text` as a quantity; a JSON number is read as it is written. Raises QuantityError."""
     # upstream: quantity.go:UnmarshalJSON trims blanks, ParseQuantity does the rest
     written = str(text).strip()
@@ -83,7 +85,9 @@ def parse_quantity(text: str | int | float) -> Quantity:  # noqa: PYI041 - JSON 
         raise QuantityError(f"a quantity of {len(written)} characters is too long")
     matched = _FORM.fullmatch(written)
     if not written or matched is None:
-        raise QuantityError(f"{written!r} is no quantity, it must match '{UPSTREAM_FORM}'")
+        raise QuantityError(
+            f"{written!r}: quantities must match the regular expression '{UPSTREAM_FORM}'"
+        )
     sign, digits, fraction, suffix = matched.groups(default="")
     multiplier, exponent, family = _interpret(suffix, written)
     magnitude = _nanos(int(digits + fraction or "0") * multiplier, exponent - len(fraction))
@@ -95,13 +99,13 @@ def parse_quantity(text: str | int | float) -> Quantity:  # noqa: PYI041 - JSON 
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def milli_value(text: str | int | float) -> int:  # noqa: PYI041 - JSON has both
+def milli_value(text: QuantityText) -> int:
     """`text` in thousandths, rounded up. Raises QuantityError."""
     return parse_quantity(text).milli
 
 
 @lru_cache(maxsize=CACHE_SIZE)
-def whole_value(text: str | int | float) -> int:  # noqa: PYI041 - JSON has both
+def whole_value(text: QuantityText) -> int:
     """`text` in whole units, rounded up. Raises QuantityError."""
     return parse_quantity(text).whole
 
@@ -137,10 +141,10 @@ def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
         return 1 << _BINARY_EXPONENTS[suffix], 0, Format.BINARY_SI
     matched = _EXPONENT.fullmatch(suffix)
     if matched is None:
-        raise QuantityError(f"{written!r} is no quantity, its suffix {suffix!r} is unknown")
+        raise QuantityError(f"{written!r}: unable to parse quantity's suffix")
     exponent = int(matched[1])
     if abs(exponent) > EXPONENT_MAX:
-        raise QuantityError(f"{written!r} has an exponent beyond {EXPONENT_MAX}")
+        raise QuantityError(f"{written!r}: the exponent is beyond {EXPONENT_MAX}")
     return 1, exponent, Format.DECIMAL_EXPONENT
 
 

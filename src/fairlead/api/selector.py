@@ -1,7 +1,6 @@
 """Label selectors: which labels they match, and kubectl's short notation for them.
 
-An absent selector (None) matches nothing, an empty one everything. A selector that upstream
-would refuse to compile matches nothing.
+An absent selector (None) matches nothing, an empty one everything.
 """
 
 from __future__ import annotations
@@ -38,20 +37,21 @@ def map_selector(labels: Labels) -> LabelSelector:
 
 
 def requirement_matches(requirement: Requirement, labels: Labels) -> bool:
-    """Whether `labels` satisfy one requirement; an unknown operator is never satisfied.
+    """Whether `labels` satisfy one requirement.
 
-    NotIn and DoesNotExist are satisfied by a missing key, Gt and Lt compare integers.
+    NotIn and DoesNotExist are satisfied by a missing key, Gt and Lt compare integers. An
+    unknown operator or a number of values that does not go with it is never satisfied.
     """
-    # upstream: apimachinery/pkg/labels/selector.go:Requirement.Matches
+    # upstream: apimachinery/pkg/labels/selector.go:NewRequirement, Requirement.Matches
     value = labels.get(requirement.key)
     match requirement.operator:
         case "In":
-            return value is not None and value in requirement.values
-        case "NotIn":
-            return value is None or value not in requirement.values
-        case "Exists":
+            return value in requirement.values
+        case "NotIn" if requirement.values:
+            return value not in requirement.values
+        case "Exists" if not requirement.values:
             return value is not None
-        case "DoesNotExist":
+        case "DoesNotExist" if not requirement.values:
             return value is None
         case "Gt" | "Lt" if value is not None:
             return _is_beyond(value, requirement)
@@ -99,12 +99,12 @@ class _Parser:
         self._position = 0
 
     def selector(self) -> LabelSelector:
-        requirements: list[LabelSelectorRequirement] = []
-        while self._peek() != _END or requirements:
-            requirements.append(self._requirement())
-            if self._peek() == _END:
-                break
+        if self._peek() == _END:
+            return LabelSelector()
+        requirements = [self._requirement()]
+        while self._peek() != _END:
             self._expect(",", "',' or 'end of string'")
+            requirements.append(self._requirement())
         return LabelSelector(match_expressions=tuple(requirements))
 
     def _requirement(self) -> LabelSelectorRequirement:

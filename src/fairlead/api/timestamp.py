@@ -14,6 +14,7 @@ from typing import Final
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 NANOSECONDS_PER_MICROSECOND: Final = 1_000
 INT64_MAX: Final = 2**63 - 1
+LENGTH_MAX: Final = 200  # far beyond any duration that fits
 CACHE_SIZE: Final = 1 << 14
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -56,13 +57,13 @@ def parse_timestamp(text: str) -> int:
 
 def format_timestamp(instant: int) -> str:
     """`instant` (ns) as metav1.Time is written: whole seconds in UTC, the rest cut off."""
-    return f"{_utc(instant):%Y-%m-%dT%H:%M:%S}Z"
+    return f"{_utc_second(instant)}Z"
 
 
 def format_micro_time(instant: int) -> str:
     """`instant` (ns) as metav1.MicroTime is written: six decimals in UTC, the rest cut off."""
     micros = instant % NANOSECONDS_PER_SECOND // NANOSECONDS_PER_MICROSECOND
-    return f"{_utc(instant):%Y-%m-%dT%H:%M:%S}.{micros:06}Z"
+    return f"{_utc_second(instant)}.{micros:06}Z"
 
 
 def parse_duration(text: str) -> int:
@@ -74,6 +75,8 @@ def parse_duration(text: str) -> int:
     rest = text[1:] if text[:1] in ("+", "-") else text
     if rest == "0":
         return 0
+    if len(rest) > LENGTH_MAX:
+        raise ValueError(f"a duration of {len(rest)} characters is too long")
     total, position = 0, 0
     while matched := _TERM.match(rest, position):
         whole, fraction, unit = matched.groups(default="")
@@ -104,8 +107,9 @@ def format_duration(duration: int) -> str:
     return f"{sign}{hours}h{text}" if hours else sign + text
 
 
-def _utc(instant: int) -> datetime:
-    return _EPOCH + timedelta(seconds=instant // NANOSECONDS_PER_SECOND)
+def _utc_second(instant: int) -> str:
+    second = _EPOCH + timedelta(seconds=instant // NANOSECONDS_PER_SECOND)
+    return second.isoformat()[: len("2026-01-01T00:00:00")]
 
 
 def _decimal(amount: int, unit: int) -> str:
