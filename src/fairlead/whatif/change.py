@@ -1,0 +1,115 @@
+"""Change: what `fairlead whatif` is asked about, checked against the snapshot it changes.
+
+The parts of a change happen at one instant, in a fixed order that does not depend on how the
+command line was written: objects are deleted, applied, scaled, then nodes cordoned and drained.
+So one may delete an object and apply a new one of its name, or cordon a node that comes new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
+from fairlead.core.command import Command
+from fairlead.whatif import checks, command_making
+from fairlead.whatif.documents import read
+from fairlead.whatif.experiment import Step
+from fairlead.whatif.input_error import InputError
+from fairlead.whatif.inventory import Inventory
+from fairlead.whatif.manifest import DEFAULT_NAMESPACE, Manifest, manifests
+from fairlead.whatif.scaling import parse_scale
+from fairlead.whatif.snapshot import Snapshot
+
+_FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """What to change, as the user wrote it; `namespace` "" means every namespace."""
+
+    apply: tuple[str, ...] = ()
+    delete: tuple[str, ...] = ()
+    scale: tuple[str, ...] = ()
+    cordon: tuple[str, ...] = ()
+    drain: tuple[str, ...] = ()
+    config: str | None = None
+    namespace: str = ""
+
+    @property
+    def words(self) -> list[str]:
+        """The change as on the command line, for titles and results."""
+        parts = {
+            "--delete": self.delete,
+            "--apply": self.apply,
+            "--scale": self.scale,
+            "--cordon": self.cordon,
+            "--drain": self.drain,
+            "--config": (self.config,) if self.config else (),
+        }
+        return [f"{option} {value}" for option, values in parts.items() for value in values]
+
+
+@dataclass(slots=True)
+class _Steps:
+    """Collects the steps of a change while `inventory` follows what they do."""
+
+    change: Change
+    inventory: Inventory
+    steps: list[Step] = field(default_factory=list)
+
+    def add(self, what: str, source: str, *commands: Command) -> None:
+        self.steps.append(Step(0, commands, source, what))
+
+
+def steps_of_change(change: Change, snapshot: Snapshot) -> list[Step]:
+    """The steps of `change`, all at the start of virtual time, in order.
+
+    Raises InputError for what cannot be read, found or allowed.
+    """
+    collected = _Steps(change, Inventory(snapshot.manifests))
+    _delete(collected)
+    _apply(collected, snapshot.source)
+    for text in change.scale:
+        command = parse_scale("--scale", text, collected.inventory, change.namespace)
+        collected.add(text, "--scale", command)
+    for name in _nodes("--cordon", change.cordon, collected.inventory):
+        collected.add(name, "--cordon", command_making.cordon(name))
+    for name in _nodes("--drain", change.drain, collected.inventory):
+        collected.add(name, "--drain", command_making.drain(name))
+    return collected.steps
+
+
+def _delete(collected: _Steps) -> None:
+    for text in collected.change.delete:
+        target = collected.inventory.find("--delete", text, collected.change.namespace)
+        collected.inventory.remove(target)
+        collected.add(target.title, "--delete", command_making.delete(target.ref))
+
+
+def _apply(collected: _Steps, snapshot_source: str) -> None:
+    inventory = collected.inventory
+    namespace = collected.change.namespace or DEFAULT_NAMESPACE
+    documents = [document for path in collected.change.apply for document in read(path)]
+    for manifest in sorted(manifests(documents, namespace), key=_rank):
+        existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
+        checks.check(manifest)
+        inventory.add(manifest if existing is None else _merged(existing, manifest))
+        commands = command_making.apply(manifest, existing)
+        collected.add(manifest.title, manifest.source, *commands)
+        if existing is None:
+            checks.check_priority_class_named(manifest, inventory)
+    if collected.change.apply or collected.change.delete:
+        checks.check_global_default(snapshot_source, inventory)
+
+
+def _rank(manifest: Manifest) -> int:
+    """What others refer to comes first; the rest keeps its order (sorting is stable)."""
+    return _FIRST.index(manifest.kind) if manifest.kind in _FIRST else len(_FIRST)
+
+
+def _nodes(option: str, texts: tuple[str, ...], inventory: Inventory) -> Iterator[str]:
+    """The nodes that `texts` mean, each once, in order."""
+    chosen = dict.fromkeys(name for text in texts for name in inventory.nodes(option, text))
+    yield from chosen

@@ -1,0 +1,2 @@
+"""What an object must be like before anything runs with it.
+"""

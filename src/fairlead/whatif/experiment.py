@@ -1,0 +1,49 @@
+"""Experiment: everything one run is made of, checked and in order; runs of equal experiments are equal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fairlead.core.command import Command
+from fairlead.core.instant import DurationNs, Instant
+from fairlead.kubelet.config import KubeletConfig
+from fairlead.whatif import command_making
+from fairlead.whatif.manifest import Manifest
+from fairlead.whatif.scheduler_config import SchedulerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`commands` are performed together, `after` the start of virtual time.
+
+    `source` and `what` say where a refusal comes from.
+    """
+
+    after: DurationNs
+    commands: tuple[Command, ...]
+    source: str
+    what: str
+
+    @classmethod
+    def creating(cls, after: DurationNs, manifest: Manifest) -> Step:
+        """The step by which an object comes."""
+        command = command_making.create(manifest)
+        return cls(after, (command,), manifest.source, manifest.title)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """`duration` None means: until nothing happens any more, at most `horizon` after the last
+    step.
+    """
+
+    title: str
+    source: str
+    initial: tuple[Manifest, ...]
+    start: Instant
+    steps: tuple[Step, ...] = ()
+    duration: DurationNs | None = None
+    horizon: DurationNs = 0
+    seed: int = 0
+    kubelet: KubeletConfig = field(default_factory=KubeletConfig)
+    scheduler: SchedulerConfig = field(default_factory=lambda: SchedulerConfig())

@@ -1,0 +1,60 @@
+"""InputError: what a user gave cannot be used, as evidence that prints as one line.
+
+The line reads `FILE: OBJECT: path.of.field: problem`; parts that do not apply are left out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from fairlead.api.codec import DecodeError
+
+_LINE_CHARACTERS_MAX: Final = 500
+_NAMED_MAX: Final = 20
+_NOT_FOR_A_LINE: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+
+
+class InputError(ValueError):
+    """Bad input; `str()` is exactly one line for the user.
+
+    `source` is the file as the user named it ("stdin", a command line option), `object_name`
+    says which object in it ("Pod store/web-1"), `field` is a path such as `spec.priority`.
+    """
+
+    def __init__(
+        self, source: str, problem: str, *, object_name: str = "", field: str = ""
+    ) -> None:
+        """Keep the evidence."""
+        parts = (part for part in (source, object_name, field, problem) if part)
+        super().__init__(one_line(": ".join(parts)))
+        self.source = source
+        self.object_name = object_name
+        self.field = field
+        self.problem = problem
+
+    @classmethod
+    def of_decode(cls, source: str, cause: DecodeError) -> InputError:
+        """The refusal of an object that is not of its kind's form."""
+        object_name = f"{cause.kind} {cause.name}"
+        return cls(source, cause.problem, object_name=object_name, field=cause.field)
+
+
+def one_line(text: str) -> str:
+    """`text` without line breaks and control characters, cut to a readable length."""
+    line = _NOT_FOR_A_LINE.sub(" ", text).strip()
+    if len(line) <= _LINE_CHARACTERS_MAX:
+        return line
+    return f"{line[: _LINE_CHARACTERS_MAX - 4]} ..."
+
+
+def known_names(given: str, known: Iterable[str]) -> str:
+    """What to say after refusing `given`: the nearest known name, or all when they are few."""
+    names = sorted(known)
+    nearest = difflib.get_close_matches(given, names, n=1)
+    hint = f"did you mean {nearest[0]}?" if nearest else ""
+    if len(names) <= _NAMED_MAX:
+        return f"{hint} known: {', '.join(names)}".strip()
+    return hint or f"known: {', '.join(names[:_NAMED_MAX])}, ..."

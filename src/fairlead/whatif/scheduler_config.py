@@ -1,0 +1,2 @@
+"""KubeSchedulerConfiguration: accepted as far as the engine does what it says.
+"""

@@ -1,0 +1,55 @@
+"""Settings of a run: how simulated kubelets behave and what configures the scheduler."""
+
+from __future__ import annotations
+
+from fairlead.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
+from fairlead.whatif.input_error import InputError
+from fairlead.whatif.strict import StrictForm, field_duration
+
+Duration = str | int | float
+
+_KUBELET = "settings.kubelet"
+
+
+class KubeletSettings(StrictForm):
+    """Delays of the simulated kubelets; what is left out keeps its default.
+
+    `stop-after` is how long a pod takes to stop when asked, `stop-share` the share of its grace
+    period (1 by default); one of the two at most.
+    """
+
+    start_delay: Duration | None = None
+    stop_after: Duration | None = None
+    stop_share: float | None = None
+    removal_delay: Duration | None = None
+
+
+class Settings(StrictForm):
+    """`settings:` of a scenario; `scheduler` is a KubeSchedulerConfiguration file."""
+
+    kubelet: KubeletSettings = KubeletSettings()
+    scheduler: str | None = None
+
+
+def kubelet_config(source: str, settings: KubeletSettings) -> KubeletConfig:
+    """The kubelets' configuration. Raises InputError in the name of `source`."""
+    default = KubeletConfig()
+    start = field_duration(source, f"{_KUBELET}.start-delay", settings.start_delay)
+    removal = field_duration(source, f"{_KUBELET}.removal-delay", settings.removal_delay)
+    return KubeletConfig(
+        start_delay=default.start_delay if start is None else start,
+        stop=_stop(source, settings) or default.stop,
+        removal_delay=default.removal_delay if removal is None else removal,
+    )
+
+
+def _stop(source: str, settings: KubeletSettings) -> StopAfter | StopAfterShare | None:
+    after = field_duration(source, f"{_KUBELET}.stop-after", settings.stop_after)
+    share = settings.stop_share
+    if share is None:
+        return None if after is None else StopAfter(after)
+    if after is not None:
+        raise InputError(source, "cannot stand beside stop-after", field=f"{_KUBELET}.stop-share")
+    if not 0 <= share <= 1:
+        raise InputError(source, f"{share} is not from 0 to 1", field=f"{_KUBELET}.stop-share")
+    return StopAfterShare(share)

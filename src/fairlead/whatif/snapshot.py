@@ -1,0 +1,104 @@
+"""SNAPSHOT: what `kubectl get nodes,pods,... -A -o yaml|json` prints, as it is or in pieces.
+
+Virtual time starts at the newest timestamp that the objects' metadata and status hold: that is
+when the dump was taken, as far as it tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.kind import NODE
+from fairlead.core.instant import Instant
+from fairlead.whatif import checks
+from fairlead.whatif.documents import STDIN, read
+from fairlead.whatif.input_error import InputError
+from fairlead.whatif.inventory import Inventory
+from fairlead.whatif.manifest import Manifest, manifests
+
+DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
+
+_TIME_KEYS: Final = frozenset(
+    {
+        "acquireTime",
+        "completionTime",
+        "finishedAt",
+        "lastHeartbeatTime",
+        "lastProbeTime",
+        "lastScheduleTime",
+        "lastSuccessfulTime",
+        "lastTransitionTime",
+        "lastUpdateTime",
+        "renewTime",
+        "startTime",
+        "startedAt",
+    }
+)
+_LEASE: Final = "leases.coordination.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A cluster at an instant; `source` is what the user named."""
+
+    source: str
+    manifests: tuple[Manifest, ...]
+    taken_at: Instant
+
+
+def read_snapshot(path: str, stdin: BinaryIO | None = None) -> Snapshot:
+    """The snapshot at `path` (a file, a directory, `-` for standard input). Raises InputError."""
+    source = STDIN if path == "-" else path
+    found = manifests(read(path, stdin))
+    if not any(manifest.kind is NODE for manifest in found):
+        raise InputError(source, "holds no Node; a cluster needs at least one")
+    checks.check_cluster(source, found, Inventory(found))
+    return Snapshot(source, tuple(found), newest_instant(found) or DEFAULT_START)
+
+
+def newest_instant(found: Iterable[Manifest]) -> Instant | None:
+    """The newest timestamp in metadata and status of `found`; None when there is none.
+
+    Raises InputError for a timestamp that is none.
+    """
+    newest: Instant | None = None
+    for manifest in found:
+        for text in set(_timestamps(manifest)):
+            try:
+                instant = parse_timestamp(text)
+            except ValueError as cause:
+                raise manifest.refuse(str(cause)) from None
+            if newest is None or instant > newest:
+                newest = instant
+    return newest
+
+
+def _timestamps(manifest: Manifest) -> Iterator[str]:
+    """Every text in `manifest` that says when something happened.
+
+    A deletionTimestamp is left out: it lies in the future by the grace period.
+    """
+    value = manifest.value
+    created = value["metadata"].get("creationTimestamp")
+    if isinstance(created, str):
+        yield created
+    yield from _times_below(value.get("status"))
+    if manifest.kind.resource == _LEASE:
+        yield from _times_below(value.get("spec"))
+
+
+def _times_below(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, str):
+                if key in _TIME_KEYS:
+                    yield item
+            elif isinstance(item, dict | list):
+                yield from _times_below(item)
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, dict):
+                yield from _times_below(item)

@@ -1,0 +1,92 @@
+"""Strict decoding of what users write for Fairlead itself: every field must be known.
+
+msgspec checks the form; this module turns its refusal into an `InputError` that names the field
+by its path and, where the field is unknown, the known ones.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+import typing
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from fairlead.core.instant import DurationNs
+from fairlead.whatif.documents import Document
+from fairlead.whatif.duration import read_duration
+from fairlead.whatif.input_error import InputError, known_names
+
+Form = TypeVar("Form", bound=msgspec.Struct)
+
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`", re.DOTALL)
+_MISSING: Final = re.compile(r"Object missing required field `(.*)`")
+_STEP: Final = re.compile(r"\.([^.\[]+)|(\[)")
+
+
+class StrictForm(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"
+):
+    """A form whose unknown fields are refused; multi-word fields are written-like-this."""
+
+
+def decode_strictly(document: Document, form: type[Form]) -> Form:
+    """`document` as `form`. Raises InputError naming file and field."""
+    try:
+        return msgspec.convert(document.value, form)
+    except msgspec.ValidationError as cause:
+        raise _refusal(document.source, str(cause), form) from None
+
+
+def _refusal(source: str, message: str, form: type[msgspec.Struct]) -> InputError:
+    problem, _, path = message.rpartition(" - at `$") if " - at `$" in message else (message, "", "")
+    path = path.removesuffix("`")
+    field = path.removeprefix(".")
+    if unknown := _UNKNOWN.fullmatch(problem):
+        known = _field_names(_form_at(form, path))
+        return InputError(source, f"unknown field; {known_names(unknown[1], known)}",
+                          field=_join(field, unknown[1]))
+    if missing := _MISSING.fullmatch(problem):
+        return InputError(source, "is required", field=_join(field, missing[1]))
+    return InputError(source, problem[0].lower() + problem[1:].replace("`", ""), field=field)
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _form_at(form: Any, path: str) -> Any:
+    """The type that `path` (`.events[0].create`) leads to from `form`."""
+    for step in _STEP.finditer(path):
+        if step[1] is None:
+            form = _without_none(typing.get_args(form)[-1 if _is_dict(form) else 0])
+            continue
+        hints = typing.get_type_hints(form)
+        names = dict(zip(form.__struct_encode_fields__, form.__struct_fields__, strict=True))
+        form = _without_none(hints[names[step[1]]])
+    return form
+
+
+def _is_dict(form: Any) -> bool:
+    return typing.get_origin(form) is dict
+
+
+def _without_none(form: Any) -> Any:
+    if isinstance(form, types.UnionType):
+        return next(part for part in typing.get_args(form) if part is not type(None))
+    return form
+
+
+def _field_names(form: Any) -> tuple[str, ...]:
+    return tuple(getattr(form, "__struct_encode_fields__", ()))
+
+
+def field_duration(source: str, field: str, value: str | float | None) -> DurationNs | None:
+    """The duration that stands in `field`, None when it is left out. Raises InputError."""
+    if value is None:
+        return None
+    try:
+        return read_duration(value)
+    except ValueError as cause:
+        raise InputError(source, str(cause), field=field) from None

@@ -1,0 +1,197 @@
+"""Timed events of a scenario: `at` an instant, one verb, and for `create` how many and how spread.
+
+    {at: 5m, create: {…object…}, count: 100, over: 10m}    one hundred, at random in ten minutes
+    {at: 5m, create: jobs.yaml, count: 10, every: 30s}     ten times the file, half a minute apart
+    {at: 5m, delete: pod/store/web-1}                      or a list
+    {at: 5m, patch: {target: deploy/store/web, merge: {spec: {…}}}}
+    {at: 5m, cordon: node-1}        uncordon, drain, stop-node, return-node: name or key=value
+    {at: 5m, scale: deploy/store/web=20}
+
+Names are checked before anything runs, against what is there from the start and what the events
+up to there create. A copy that is one of many gets its number appended to its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from fairlead.apiserver.kind import NODE
+from fairlead.core.command import Command, Json
+from fairlead.core.instant import DurationNs
+from fairlead.whatif import checks, command_making
+from fairlead.whatif.chance import draws
+from fairlead.whatif.documents import Document, read
+from fairlead.whatif.experiment import Step
+from fairlead.whatif.input_error import InputError
+from fairlead.whatif.inventory import Inventory
+from fairlead.whatif.manifest import Manifest, manifests
+from fairlead.whatif.scaling import parse_scale
+from fairlead.whatif.strict import StrictForm, field_duration
+
+COPIES_MAX: Final = 1_000_000
+
+Duration = str | int | float
+
+
+class PatchForm(StrictForm):
+    """`patch:` of an event; `merge` is an RFC 7386 merge patch."""
+
+    target: str
+    merge: dict[str, Any]
+
+
+class TimedEvent(StrictForm):
+    """One event; exactly one of the verbs is given."""
+
+    at: Duration
+    create: dict[str, Any] | list[Any] | str | None = None
+    delete: str | list[str] | None = None
+    patch: PatchForm | None = None
+    cordon: str | None = None
+    uncordon: str | None = None
+    drain: str | None = None
+    scale: str | None = None
+    stop_node: str | None = None
+    return_node: str | None = None
+    count: int | None = None
+    over: Duration | None = None
+    every: Duration | None = None
+
+
+_VERBS: Final = (
+    "create", "delete", "patch", "cordon", "uncordon", "drain", "scale", "stop_node", "return_node",
+)  # fmt: skip
+
+
+def steps_of(
+    source: str, folder: Path, events: Iterable[TimedEvent], inventory: Inventory, seed: int
+) -> list[Step]:
+    """The steps of all events, in no particular order; created objects enter `inventory`.
+
+    `source` is the scenario file, `folder` where files in it are found. Raises InputError.
+    """
+    numbered = [
+        _NumberedEvent(source, folder, number, event, seed) for number, event in enumerate(events)
+    ]
+    steps: list[Step] = []
+    for event in sorted(numbered, key=lambda event: event.at):
+        steps.extend(event.steps(inventory))
+    return steps
+
+
+class _NumberedEvent:
+    """One event in its place in the file; its instant and verb are checked at once."""
+
+    def __init__(
+        self, source: str, folder: Path, number: int, event: TimedEvent, seed: int
+    ) -> None:
+        self._source = source
+        self._folder = folder
+        self._event = event
+        self._number = number
+        self._seed = seed
+        self._field = f"events[{number}]"
+        self.at = field_duration(source, f"{self._field}.at", event.at) or 0
+        self._verb = self._only_verb()
+        self._refuse_spread()
+
+    def steps(self, inventory: Inventory) -> Iterator[Step]:
+        """The steps of this event. Raises InputError."""
+        if self._event.create is not None:
+            yield from self._create_steps(inventory)
+            return
+        commands = tuple(self._commands(inventory))
+        yield Step(self.at, commands, self._source, f"{self._field}.{self._verb}")
+
+    def _only_verb(self) -> str:
+        given = [verb for verb in _VERBS if getattr(self._event, verb) is not None]
+        if len(given) == 1:
+            return given[0].replace("_", "-")
+        known = ", ".join(verb.replace("_", "-") for verb in _VERBS)
+        what = " and ".join(given).replace("_", "-") if given else "none of its verbs"
+        raise InputError(
+            self._source, f"has {what}; exactly one of {known} is expected", field=self._field
+        )
+
+    def _refuse_spread(self) -> None:
+        event = self._event
+        for field in ("count", "over", "every"):
+            if getattr(event, field) is not None and event.create is None:
+                self._refuse("belongs to create only", field)
+        if event.over is not None and event.every is not None:
+            self._refuse("cannot stand beside over", "every")
+        if event.count is not None and not 1 <= event.count <= COPIES_MAX:
+            self._refuse(f"{event.count} is not from 1 to {COPIES_MAX}", "count")
+
+    def _refuse(self, problem: str, field: str) -> None:
+        raise InputError(self._source, problem, field=f"{self._field}.{field}")
+
+    def _create_steps(self, inventory: Inventory) -> Iterator[Step]:
+        originals = self._originals()
+        count = self._event.count or 1
+        for number, after in enumerate(self._instants(count)):
+            for original in originals:
+                copy = original if self._event.count is None else _copy(original, number, count)
+                if inventory.get(copy.kind, copy.ref.namespace, copy.ref.name):
+                    raise copy.refuse("is there already", field="metadata.name")
+                inventory.add(copy)
+                yield Step.creating(after, copy)
+
+    def _originals(self) -> list[Manifest]:
+        create = self._event.create
+        if isinstance(create, str):
+            found = manifests(read(str(self._folder / create)))
+        else:
+            found = manifests([Document(f"{self._source}: {self._field}.create", create)])
+        for manifest in found:
+            checks.check(manifest)
+        return found
+
+    def _instants(self, count: int) -> list[DurationNs]:
+        """When each copy comes: all at once, regularly, or at random in a span."""
+        every = field_duration(self._source, f"{self._field}.every", self._event.every)
+        over = field_duration(self._source, f"{self._field}.over", self._event.over)
+        if every is not None:
+            return [self.at + number * every for number in range(count)]
+        if over is not None:
+            purpose = self._number + 1  # 0 is the order of a trace
+            return sorted(self.at + d % (over + 1) for d in islice(draws(self._seed, purpose), count))
+        return [self.at] * count
+
+    def _commands(self, inventory: Inventory) -> Iterator[Command]:
+        where = f"{self._source}: {self._field}.{self._verb}"
+        match self._event:
+            case TimedEvent(delete=str() | list() as targets):
+                for target in [targets] if isinstance(targets, str) else targets:
+                    yield command_making.delete(inventory.find(where, target).ref)
+            case TimedEvent(patch=PatchForm() as form):
+                yield from command_making.patch(inventory.find(where, form.target).ref, form.merge)
+            case TimedEvent(scale=str(text)):
+                yield parse_scale(where, text, inventory)
+            case TimedEvent(uncordon=str(text)):
+                for name in inventory.nodes(where, text):
+                    node = inventory.get(NODE, "", name)
+                    assert node is not None
+                    yield command_making.uncordon(node)
+            case event:
+                text = event.cordon or event.drain or event.stop_node or event.return_node or ""
+                make = _NODE_COMMANDS[self._verb]
+                yield from (make(name) for name in inventory.nodes(where, text))
+
+
+_NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
+    "cordon": command_making.cordon,
+    "drain": command_making.drain,
+    "stop-node": command_making.stop_node,
+    "return-node": command_making.return_node,
+}
+
+
+def _copy(original: Manifest, number: int, count: int) -> Manifest:
+    """`original` under a name of its own."""
+    name = f"{original.ref.name}-{number:0{len(str(count - 1))}}"
+    value: Json = {**original.value, "metadata": {**original.value["metadata"], "name": name}}
+    return manifests([Document(original.source, value)], original.ref.namespace)[0]

@@ -1,0 +1,269 @@
+"""Clusters from CSV tables in the form of the openb trace (Alibaba, cluster-trace-gpu-v2023).
+
+Two forms of each table are read, told apart by their header: one row per node or pod (`sn,…`,
+`name,…`) or one row per distinct shape with a count (`nodes,…`, `pods,…`).
+
+How a row becomes an object: cpu and memory as they stand; GPUs as one extended resource
+`openb/gpu-milli`, 1,000 per GPU of a node, `num_gpu` x `gpu_milli` for a pod (devices are not
+told apart); `gpu_spec` as required node affinity on the label `gpu-model`; zones by row number.
+Pods arrive evenly spread over `arrivals`, listed ones in the order of the table, shapes shuffled
+by the seed. They never leave unless `durations: recorded` is asked for. BE pods get the lower of
+two PriorityClasses. Each pod has an owner that is not in the cluster, so that one which is
+preempted or evicted comes back, as the jobs and services of the trace would see to.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from fairlead.core.command import Json
+from fairlead.core.instant import DurationNs, Instant
+from fairlead.whatif.chance import shuffled
+from fairlead.whatif.documents import decode_text, read_bytes
+from fairlead.whatif.duration import read_duration
+from fairlead.whatif.generated import PODS_PER_NODE, ZONE_LABEL, node_object
+from fairlead.whatif.input_error import InputError
+from fairlead.whatif.manifest import DEFAULT_NAMESPACE
+from fairlead.whatif.strict import StrictForm
+
+GPU_RESOURCE: Final = "openb/gpu-milli"
+GPU_MODEL_LABEL: Final = "gpu-model"
+QOS_LABEL: Final = "qos"
+MILLI_PER_GPU: Final = 1000
+ROWS_MAX: Final = 1_000_000
+AMOUNT_MAX: Final = 10**12
+RUN_DURATION_ANNOTATION: Final = "fairlead.dev/run-duration"
+
+_LISTED_NODES: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+_COUNTED_NODES: Final = ("nodes", "cpu_milli", "memory_mib", "gpu", "model")
+_LISTED_PODS: Final = (
+    "name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec", "qos", "pod_phase",
+    "creation_time", "deletion_time", "scheduled_time",
+)  # fmt: skip
+_COUNTED_PODS: Final = ("pods", "qos", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+
+BEST_EFFORT: Final = "best-effort"
+LATENCY_SENSITIVE: Final = "latency-sensitive"
+_CLASS_OF_QOS: Final = {
+    "BE": BEST_EFFORT,
+    "LS": LATENCY_SENSITIVE,
+    "Burstable": LATENCY_SENSITIVE,
+    "Guaranteed": LATENCY_SENSITIVE,
+}
+
+
+class TracePriorities(StrictForm):
+    """The values of the two PriorityClasses."""
+
+    best_effort: int = 100
+    latency_sensitive: int = 1000
+
+
+class Trace(StrictForm):
+    """`trace:` of a scenario; `nodes` and `pods` are CSV files."""
+
+    nodes: str
+    pods: str | None = None
+    arrivals: str | int | float = "1h"
+    durations: Literal["none", "recorded"] = "none"
+    zones: list[str] = ["a", "b", "c"]
+    namespace: str = DEFAULT_NAMESPACE
+    pods_per_node: int = PODS_PER_NODE
+    priorities: TracePriorities = TracePriorities()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A pod of the trace and when it comes, counted from the start."""
+
+    after: DurationNs
+    pod: Json
+
+
+@dataclass(frozen=True, slots=True)
+class TraceCluster:
+    """What a trace says: what is there at the start, and who comes when."""
+
+    objects: list[Json]
+    arrivals: list[Arrival]
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    source: str
+    header: tuple[str, ...]
+    rows: list[dict[str, str]]
+
+
+def read_trace(
+    trace: Trace, *, scenario: str, folder: Path, seed: int, start: Instant
+) -> TraceCluster:
+    """The cluster that `trace` names, its files relative to `folder`. Raises InputError.
+
+    `scenario` is the file that messages name for fields of `trace` itself.
+    """
+    try:
+        arrivals_ns = read_duration(trace.arrivals)
+    except ValueError as cause:
+        raise InputError(scenario, str(cause), field="cluster.trace.arrivals") from None
+    if not 0 < trace.pods_per_node <= AMOUNT_MAX:
+        raise InputError(scenario, "must be positive", field="cluster.trace.pods-per-node")
+    nodes = _read_table(folder / trace.nodes, _LISTED_NODES, _COUNTED_NODES)
+    objects = [*_priority_classes(trace.priorities), *_nodes(nodes, trace, start)]
+    if trace.pods is None:
+        return TraceCluster(objects, [])
+    pods = _pods(_read_table(folder / trace.pods, _LISTED_PODS, _COUNTED_PODS), trace, seed)
+    arrivals = [Arrival(n * arrivals_ns // len(pods), pod) for n, pod in enumerate(pods)]
+    return TraceCluster(objects, arrivals)
+
+
+def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
+    source = str(path)
+    reader = csv.DictReader(io.StringIO(decode_text(source, read_bytes(path))), strict=True)
+    try:
+        header = tuple(reader.fieldnames or ())
+        rows = [row for row in reader]
+    except csv.Error as cause:
+        raise InputError(source, f"is not CSV: {cause}", object_name=f"line {reader.line_num}") from None
+    if not any(set(form) <= set(header) for form in forms):
+        expected = " or ".join(",".join(form) for form in forms)
+        raise InputError(source, f"the header must be {expected}", object_name="line 1")
+    for number, row in enumerate(rows, start=2):
+        if None in row or None in row.values():
+            raise InputError(
+                source, f"has not {len(header)} columns as the header", object_name=f"line {number}"
+            )
+    return _Table(source, header, rows)
+
+
+def _repeated(table: _Table, count_column: str) -> Iterator[tuple[int, int, Mapping[str, str]]]:
+    """Each row as often as its count column says, with its line and a running number."""
+    number = 0
+    for line, row in enumerate(table.rows, start=2):
+        count = _amount(table, line, row, count_column) if count_column in table.header else 1
+        if number + count > ROWS_MAX:
+            raise InputError(
+                table.source, f"more than {ROWS_MAX} objects", object_name=f"line {line}"
+            )
+        for _ in range(count):
+            yield line, number, row
+            number += 1
+
+
+def _amount(table: _Table, line: int, row: Mapping[str, str], column: str) -> int:
+    text = row[column].strip()
+    if not text.isascii() or not text.isdigit() or len(text) > 15 or int(text) > AMOUNT_MAX:
+        raise InputError(
+            table.source,
+            f"{text!r} is no whole number from 0 to {AMOUNT_MAX}",
+            object_name=f"line {line}",
+            field=column,
+        )
+    return int(text)
+
+
+def _priority_classes(priorities: TracePriorities) -> list[Json]:
+    values = {
+        BEST_EFFORT: priorities.best_effort, LATENCY_SENSITIVE: priorities.latency_sensitive
+    }
+    return [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": name},
+            "value": value,
+        }
+        for name, value in values.items()
+    ]
+
+
+def _nodes(table: _Table, trace: Trace, start: Instant) -> Iterator[Json]:
+    for line, number, row in _repeated(table, "nodes"):
+        allocatable: dict[str, Any] = {
+            "cpu": f"{_amount(table, line, row, 'cpu_milli')}m",
+            "memory": f"{_amount(table, line, row, 'memory_mib')}Mi",
+            "pods": trace.pods_per_node,
+        }
+        if gpus := _amount(table, line, row, "gpu"):
+            allocatable[GPU_RESOURCE] = gpus * MILLI_PER_GPU
+        labels = {ZONE_LABEL: trace.zones[number % len(trace.zones)]} if trace.zones else {}
+        if row["model"]:
+            labels[GPU_MODEL_LABEL] = row["model"]
+        name = row.get("sn") or f"openb-node-{number:04}"
+        yield node_object(name, labels=labels, allocatable=allocatable, start=start)
+
+
+def _pods(table: _Table, trace: Trace, seed: int) -> list[Json]:
+    rows = list(_repeated(table, "pods"))
+    if "pods" in table.header:
+        rows = shuffled(rows, seed)
+    return [
+        _pod(table, line, row, trace, row.get("name") or f"openb-pod-{order:04}")
+        for order, (line, _, row) in enumerate(rows)
+    ]
+
+
+def _pod(table: _Table, line: int, row: Mapping[str, str], trace: Trace, name: str) -> Json:
+    qos = row["qos"]
+    if qos not in _CLASS_OF_QOS:
+        raise InputError(
+            table.source,
+            f"{qos!r} is none of {', '.join(_CLASS_OF_QOS)}",
+            object_name=f"line {line}",
+            field="qos",
+        )
+    metadata: Json = {
+        "name": name,
+        "namespace": trace.namespace,
+        "labels": {QOS_LABEL: qos},
+        "ownerReferences": [_owner(name)],
+    }
+    if trace.durations == "recorded" and (seconds := _run_seconds(table, line, row)) is not None:
+        metadata["annotations"] = {RUN_DURATION_ANNOTATION: f"{seconds}s"}
+    spec: Json = {
+        "priorityClassName": _CLASS_OF_QOS[qos],
+        "containers": [{"name": "main", "resources": {"requests": _requests(table, line, row)}}],
+    }
+    if models := list(dict.fromkeys(filter(None, row.get("gpu_spec", "").split("|")))):
+        spec["affinity"] = _gpu_model_affinity(models)
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _owner(pod_name: str) -> Json:
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": pod_name,
+        "uid": f"job-{pod_name}",
+        "controller": True,
+    }
+
+
+def _requests(table: _Table, line: int, row: Mapping[str, str]) -> Json:
+    requests: Json = {
+        "cpu": f"{_amount(table, line, row, 'cpu_milli')}m",
+        "memory": f"{_amount(table, line, row, 'memory_mib')}Mi",
+    }
+    gpu = _amount(table, line, row, "num_gpu") * _amount(table, line, row, "gpu_milli")
+    if gpu:
+        requests[GPU_RESOURCE] = gpu
+    return requests
+
+
+def _gpu_model_affinity(models: list[str]) -> Json:
+    requirement = {"key": GPU_MODEL_LABEL, "operator": "In", "values": models}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": [requirement]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _run_seconds(table: _Table, line: int, row: Mapping[str, str]) -> int | None:
+    """How long the pod ran, None where the table does not say."""
+    if not row.get("deletion_time") or not row.get("scheduled_time"):
+        return None
+    deleted = _amount(table, line, row, "deletion_time")
+    return max(deleted - _amount(table, line, row, "scheduled_time"), 0)

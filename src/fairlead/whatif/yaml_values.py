@@ -1,0 +1,260 @@
+"""YAML text to JSON values, the way Kubernetes reads YAML.
+
+PyYAML's C parser delivers events; this module builds plain values from them. Building them here
+instead of with PyYAML's constructors settles what a dump of a cluster needs: timestamps and
+sexagesimal-looking text stay strings, keys are always strings, a key given twice is refused, NaN
+and infinity are refused (JSON has neither), aliases may not blow up, nesting is bounded, and it
+takes half the time. YAML 1.1's yes/no/on/off are booleans, as kubectl takes them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any, Final, NoReturn
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentEndEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+    StreamStartEvent,
+)
+
+DEPTH_MAX: Final = 200
+ALIASED_VALUES_MAX: Final = 1_000_000
+
+_STANDARD_TAG: Final = "tag:yaml.org,2002:"
+_CONSTANTS: Final[dict[str, bool | None]] = {
+    "": None,
+    "~": None,
+    **dict.fromkeys(("null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
+    **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
+}
+_MAY_BE_A_NUMBER: Final = frozenset("0123456789+-.")
+_DECIMAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
+_OTHER_BASE: Final = re.compile(r"([-+]?)(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+)")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_JSON: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_INTEGER_CHARACTERS_MAX: Final = 400
+
+
+class YamlError(ValueError):
+    """YAML that cannot be read; `line` counts from 1, 0 when unknown."""
+
+    def __init__(self, problem: str, line: int) -> None:
+        """Keep the evidence."""
+        super().__init__(f"line {line}: {problem}" if line else problem)
+        self.problem = problem
+        self.line = line
+
+
+def documents(text: str) -> Iterator[Any]:
+    """The documents of `text` one after the other; an empty one is None. Raises YamlError."""
+    try:
+        parser = yaml.cyaml.CParser(text)
+        while (event := parser.get_event()) is not None:
+            match event:
+                case DocumentStartEvent():
+                    yield _Builder(parser).document()
+                case StreamStartEvent() | StreamEndEvent():
+                    pass
+    except yaml.YAMLError as cause:
+        raise _as_yaml_error(cause) from None
+
+
+def _as_yaml_error(cause: yaml.YAMLError) -> YamlError:
+    if isinstance(cause, yaml.MarkedYAMLError):
+        mark = cause.problem_mark or cause.context_mark
+        text = " ".join(part for part in (cause.context, cause.problem) if part)
+        return YamlError(text or "is not YAML", mark.line + 1 if mark else 0)
+    if isinstance(cause, yaml.reader.ReaderError):
+        return YamlError(f"holds a character that YAML does not allow ({cause.reason})", 0)
+    return YamlError(str(cause), 0)
+
+
+def plain_scalar(text: str) -> Any:
+    """The value of an unquoted scalar. Raises ValueError for what JSON cannot carry."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] not in _MAY_BE_A_NUMBER:
+        return text
+    if _DECIMAL.fullmatch(text):
+        return _integer(text.replace("_", ""), 10)
+    if base := _OTHER_BASE.fullmatch(text):
+        digits = base[2].replace("_", "")
+        octal = digits[1:].isdigit() or digits[1:2] == "o"
+        return _integer(base[1] + digits.replace("o", ""), 8 if octal else 0)
+    if _FLOAT.fullmatch(text):
+        return _float(text.replace("_", ""))
+    if _NOT_JSON.fullmatch(text):
+        raise ValueError(f"{text} is not a number that an object can hold")
+    return text
+
+
+def _integer(text: str, base: int) -> int:
+    if len(text) > _INTEGER_CHARACTERS_MAX:
+        raise ValueError(f"the integer {text[:20]}... is too long")
+    return int(text, base)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"{text} is too large a number")
+    return value
+
+
+class _Open:
+    """A collection being filled: its value, the key that waits for a value, its anchor."""
+
+    __slots__ = ("anchor", "count_before", "key", "merges", "value")
+
+    def __init__(self, value: dict[str, Any] | list[Any], anchor: str | None, count: int) -> None:
+        self.value = value
+        self.key: str | None = None
+        self.anchor = anchor
+        self.count_before = count
+        self.merges: list[Any] = []
+
+
+class _Builder:
+    """Builds one document; `document` is its only entrance.
+
+    `_stack` holds the open collections, innermost last; `_count` counts the values built, those
+    that an alias repeats included, so that a document of nested aliases is refused early.
+    """
+
+    def __init__(self, parser: Any) -> None:
+        self._parser = parser
+        self._stack: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._scalars: dict[str, Any] = {}
+        self._count = 0
+        self._aliased = 0
+        self._result: Any = None
+
+    def document(self) -> Any:
+        """The value up to the document's end."""
+        while True:
+            event = self._parser.get_event()
+            match event:
+                case ScalarEvent():
+                    self._scalar(event)
+                case MappingStartEvent():
+                    self._open({}, event)
+                case SequenceStartEvent():
+                    self._open([], event)
+                case MappingEndEvent() | SequenceEndEvent():
+                    self._close(event)
+                case AliasEvent():
+                    self._alias(event)
+                case DocumentEndEvent():
+                    return self._result
+
+    def _scalar(self, event: ScalarEvent) -> None:
+        top = self._stack[-1] if self._stack else None
+        if top is not None and top.key is None and type(top.value) is dict:
+            self._key(top, event)
+            return
+        value = self._scalar_value(event)
+        self._count += 1
+        if event.anchor:
+            self._anchors[event.anchor] = (value, 1)
+        self._put(value, event)
+
+    def _key(self, top: _Open, event: ScalarEvent) -> None:
+        key = event.value
+        if key in top.value:
+            _refuse(event, f"the key {key!r} is given twice")
+        top.key = sys.intern(key)
+
+    def _scalar_value(self, event: ScalarEvent) -> Any:
+        text = event.value
+        if event.tag is not None and event.tag != "!":
+            return self._tagged(event)
+        if not event.implicit[0]:
+            return text
+        try:
+            return self._scalars[text]
+        except KeyError:
+            pass
+        try:
+            value = self._scalars[text] = plain_scalar(text)
+        except ValueError as cause:
+            _refuse(event, str(cause))
+        return value
+
+    def _tagged(self, event: ScalarEvent) -> Any:
+        match event.tag.removeprefix(_STANDARD_TAG):
+            case "str":
+                return event.value
+            case "int" | "float" | "bool" | "null" | "timestamp":
+                return plain_scalar(event.value)
+            case _:
+                _refuse(event, f"the tag {event.tag} is not supported")
+
+    def _open(self, value: dict[str, Any] | list[Any], event: Any) -> None:
+        if len(self._stack) >= DEPTH_MAX:
+            _refuse(event, f"is nested more than {DEPTH_MAX} levels deep")
+        top = self._stack[-1] if self._stack else None
+        if top is not None and top.key is None and type(top.value) is dict:
+            _refuse(event, "a key must be text")
+        if event.tag is not None and not event.tag.startswith(_STANDARD_TAG):
+            _refuse(event, f"the tag {event.tag} is not supported")
+        self._stack.append(_Open(value, event.anchor, self._count))
+
+    def _close(self, event: Any) -> None:
+        done = self._stack.pop()
+        self._count += 1
+        for merged in done.merges:
+            for key, item in merged.items():
+                done.value.setdefault(key, item)  # type: ignore[union-attr]
+        if done.anchor:
+            self._anchors[done.anchor] = (done.value, self._count - done.count_before)
+        self._put(done.value, event)
+
+    def _alias(self, event: AliasEvent) -> None:
+        if event.anchor not in self._anchors:
+            _refuse(event, f"the alias *{event.anchor} stands for nothing defined before it")
+        value, size = self._anchors[event.anchor]
+        self._count += size
+        self._aliased += size
+        if self._aliased > ALIASED_VALUES_MAX:
+            _refuse(event, f"aliases repeat more than {ALIASED_VALUES_MAX} values")
+        top = self._stack[-1] if self._stack else None
+        if top is not None and top.key is None and type(top.value) is dict:
+            _refuse(event, "a key must be text")
+        self._put(value, event)
+
+    def _put(self, value: Any, event: Any) -> None:
+        if not self._stack:
+            self._result = value
+            return
+        top = self._stack[-1]
+        if type(top.value) is list:
+            top.value.append(value)
+        elif top.key == "<<":
+            top.key = None
+            self._merge(top, value, event)
+        else:
+            top.value[top.key] = value  # type: ignore[index]
+            top.key = None
+
+    def _merge(self, top: _Open, value: Any, event: Any) -> None:
+        sources = value if isinstance(value, list) else [value]
+        if not all(isinstance(source, dict) for source in sources):
+            _refuse(event, "<< merges mappings only")
+        top.merges.extend(sources)
+
+
+def _refuse(event: Any, problem: str) -> NoReturn:
+    raise YamlError(problem, event.start_mark.line + 1)
