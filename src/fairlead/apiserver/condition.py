@@ -1,0 +1,37 @@
+"""status.conditions as a list with one entry per type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def with_conditions(
+    conditions: Iterable[Json], changes: Iterable[Mapping[str, str]], timestamp: str
+) -> list[Json]:
+    """`conditions` with each of `changes` (type, status, reason, message) merged in by type.
+
+    lastTransitionTime becomes `timestamp` where the status is another one than before, or there
+    was none; empty reasons and messages are left out.
+    """
+    # upstream: pkg/api/v1/pod/util.go:UpdatePodCondition
+    merged = list(conditions)
+    for change in changes:
+        place = _place(merged, change["type"])
+        before = merged[place] if place < len(merged) else {}
+        after = {key: value for key, value in before.items() if key not in ("reason", "message")}
+        after |= {key: value for key, value in change.items() if value}
+        if before.get("status") != change["status"]:
+            after["lastTransitionTime"] = timestamp
+        merged[place : place + 1] = [after]
+    return merged
+
+
+def _place(conditions: list[Json], condition_type: str) -> int:
+    """Where the condition of that type stands; behind the last one when there is none."""
+    for place, condition in enumerate(conditions):
+        if condition.get("type") == condition_type:
+            return place
+    return len(conditions)

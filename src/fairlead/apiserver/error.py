@@ -1,0 +1,117 @@
+"""ApiError: how the API server says no, in upstream's reasons, codes and words.
+
+upstream: apimachinery/pkg/api/errors/errors.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.apiserver.kind import Kind
+
+STALE: Final = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One thing that is wrong; `field` is a path such as `spec.containers[0].name`."""
+
+    reason: str
+    message: str
+    field: str = ""
+
+    def __str__(self) -> str:
+        """As it stands in the message of the refusal."""
+        return f"{self.field}: {self.message}" if self.field else self.message
+
+
+class ApiError(Exception):
+    """A refused request: Status.reason, HTTP code, message, and details where upstream has them.
+
+    `retry_after_s` is 0 where the client is not told when to come back.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        code: int,
+        message: str,
+        *,
+        kind: Kind | None = None,
+        namespace: str = "",
+        name: str = "",
+        causes: tuple[Cause, ...] = (),
+        retry_after_s: int = 0,
+    ) -> None:
+        """`kind`, `namespace` and `name` say which object was asked for, where there is one."""
+        super().__init__(message)
+        self.reason = reason
+        self.code = code
+        self.message = message
+        self.kind = kind
+        self.namespace = namespace
+        self.name = name
+        self.causes = causes
+        self.retry_after_s = retry_after_s
+
+
+def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
+    """404: there is no such object."""
+    message = f'{kind.resource} "{name}" not found'
+    return ApiError("NotFound", 404, message, kind=kind, namespace=namespace, name=name)
+
+
+def already_exists(kind: Kind, namespace: str, name: str, *, terminating: bool = False) -> ApiError:
+    """409: the name is taken; `terminating` by an object that is on its way out."""
+    # upstream: registry/generic/registry/store.go:Create
+    message = f'{kind.resource} "{name}" already exists'
+    if terminating:
+        message = f"object is being deleted: {message}"
+    return ApiError("AlreadyExists", 409, message, kind=kind, namespace=namespace, name=name)
+
+
+def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
+    """409: the object is not what the client thinks; `resource` replaces the kind's name."""
+    message = f'Operation cannot be fulfilled on {resource or kind.resource} "{name}": {why}'
+    return ApiError("Conflict", 409, message, kind=kind, namespace=namespace, name=name)
+
+
+def forbidden(
+    kind: Kind, namespace: str, name: str, why: str, *, resource: str = ""
+) -> ApiError:
+    """403: admission refuses; `resource` replaces the kind's name."""
+    message = f'{resource or kind.resource} "{name}" is forbidden: {why}'
+    return ApiError("Forbidden", 403, message, kind=kind, namespace=namespace, name=name)
+
+
+def invalid(kind: Kind, namespace: str, name: str, causes: tuple[Cause, ...]) -> ApiError:
+    """422: the object breaks its kind's rules; `causes` has at least one entry."""
+    stated = ", ".join(dict.fromkeys(map(str, causes)))
+    text = stated if len(causes) == 1 else f"[{stated}]"
+    message = f'{kind.qualified} "{name}" is invalid: {text}'
+    return ApiError(
+        "Invalid", 422, message, kind=kind, namespace=namespace, name=name, causes=causes
+    )
+
+
+def bad_request(message: str) -> ApiError:
+    """400: the request makes no sense."""
+    return ApiError("BadRequest", 400, message)
+
+
+def internal_error(message: str) -> ApiError:
+    """500: the server can, by its own rules, not do it."""
+    return ApiError("InternalError", 500, message)
+
+
+def too_many_requests(message: str, cause: Cause, *, retry_after_s: int = 0) -> ApiError:
+    """429: not now."""
+    return ApiError("TooManyRequests", 429, message, causes=(cause,), retry_after_s=retry_after_s)
+
+
+def expired(asked: int, oldest: int) -> ApiError:
+    """410: the log no longer reaches back to version `asked`; it starts after `oldest`."""
+    return ApiError("Expired", 410, f"too old resource version: {asked} ({oldest})")

@@ -1,0 +1,146 @@
+"""Storage: every object in its newest version, and a bounded log of how it came there.
+
+One counter numbers all changes, so a resource version is a place in the one history of all
+kinds. `put` and `remove` are the only ways in; they give the version, append to the log and tell
+the listeners, in that order, before they return. There are no rules here: those are `store`'s.
+
+An object is a JSON value that nobody mutates; a change makes a new one that shares what did not
+change. Another storage (a file, say) has the same five verbs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from typing import Any, Final
+
+from fairlead.apiserver.error import expired
+from fairlead.apiserver.kind import Kind
+
+Json = dict[str, Any]
+Listener = Callable[["Change"], None]
+
+LOG_CAPACITY: Final = 10_000
+
+
+class ChangeType(StrEnum):
+    """What happened to an object, in a watch's words."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One entry of the log; `previous` is the version before, None for a new object.
+
+    The last version of a deleted object bears the version of its deletion, as a watch shows it.
+    """
+
+    type: ChangeType
+    kind: Kind
+    object: Json
+    previous: Json | None
+    version: int
+
+
+class Storage:
+    """All objects in memory. Single writer: whoever holds it, one call after the other."""
+
+    def __init__(self, log_capacity: int = LOG_CAPACITY) -> None:
+        """Start empty at version 0; the log keeps the newest `log_capacity` changes."""
+        self._objects: dict[str, dict[tuple[str, str], Json]] = {}
+        self._kinds: dict[str, Kind] = {}
+        self._log: deque[Change] = deque(maxlen=log_capacity)
+        self._listeners: list[Listener] = []
+        self._version = 0
+        self._oldest = 0
+
+    @property
+    def version(self) -> int:
+        """The version of the newest change."""
+        return self._version
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """The object of that name, None when there is none."""
+        objects = self._objects.get(kind.resource)
+        return objects.get((namespace, name)) if objects else None
+
+    def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
+        """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
+        objects = self._objects.get(kind.resource, {})
+        for key in sorted(objects):
+            if namespace is None or key[0] == namespace:
+                yield objects[key]
+
+    def unsorted(self, kind: Kind) -> Iterable[Json]:
+        """The objects of `kind` in the order they came; cheap, for where order is no matter."""
+        return self._objects.get(kind.resource, {}).values()
+
+    def kinds(self) -> list[Kind]:
+        """The kinds of which there are or were objects, in the order of the first ones."""
+        return list(self._kinds.values())
+
+    def put(self, kind: Kind, obj: Json) -> Json:
+        """Store `obj` as the newest version of itself; gives back what was stored."""
+        self._version += 1
+        meta = {**obj["metadata"], "resourceVersion": str(self._version)}
+        stored = {**obj, "metadata": meta}
+        objects = self._of(kind)
+        key = (meta.get("namespace", ""), meta["name"])
+        previous = objects.get(key)
+        objects[key] = stored
+        change = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
+        self._record(Change(change, kind, stored, previous, self._version))
+        return stored
+
+    def remove(self, kind: Kind, namespace: str, name: str) -> Json:
+        """Forget an object; gives back its last version. Raises KeyError when there is none."""
+        previous = self._objects[kind.resource].pop((namespace, name))
+        self._version += 1
+        meta = {**previous["metadata"], "resourceVersion": str(self._version)}
+        last = {**previous, "metadata": meta}
+        self._record(Change(ChangeType.DELETED, kind, last, previous, self._version))
+        return last
+
+    def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
+        """Take over objects that bear their versions already; none may be there yet.
+
+        `version` is the newest of them. What was before is not in the log, so watches start
+        here; listeners hear nothing.
+        """
+        for kind, obj in objects:
+            meta = obj["metadata"]
+            self._of(kind)[meta.get("namespace", ""), meta["name"]] = obj
+        self._version = self._oldest = max(self._version, version)
+        self._log.clear()
+
+    def changes_since(self, version: int) -> list[Change]:
+        """What happened after `version`, in order; nothing when that is still to come.
+
+        Raises ApiError 410 when the log no longer reaches back that far.
+        """
+        if version < self._oldest:
+            raise expired(version, self._oldest)
+        # One version is one entry, so the place of an entry follows from its version.
+        return list(islice(self._log, version - self._oldest, None))
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Tell `listener` each change from now on; call what is given back to end that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _of(self, kind: Kind) -> dict[tuple[str, str], Json]:
+        self._kinds.setdefault(kind.resource, kind)
+        return self._objects.setdefault(kind.resource, {})
+
+    def _record(self, change: Change) -> None:
+        if len(self._log) == self._log.maxlen:
+            self._oldest += 1
+        self._log.append(change)
+        for listener in self._listeners:
+            listener(change)

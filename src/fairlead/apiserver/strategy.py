@@ -1,0 +1,89 @@
+"""What the server decides about an object whatever the client sent: status and server's metadata.
+
+Where status has a subresource of its own, a new object has none yet (a node may bring one), and
+an update of the object leaves status alone. uid, timestamps and generation are the server's.
+
+upstream: pkg/registry/<group>/<resource>/strategy.go, apiserver/pkg/registry/rest/{create,update}.go
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.apiserver.condition import with_conditions
+from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD, Kind
+
+Json = dict[str, Any]
+
+_SERVERS_METADATA: Final = (
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+)
+_NOT_SPEC: Final = ("apiVersion", "kind", "metadata", "status")
+_GATED: Final = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+
+
+def prepared_for_create(kind: Kind, obj: Json, uid: str, timestamp: str) -> Json:
+    """`obj` as a new object."""
+    meta = {
+        key: value
+        for key, value in obj["metadata"].items()
+        if key not in ("deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion")
+    }
+    meta |= {"uid": uid, "creationTimestamp": timestamp}
+    if kind.has_generation:
+        meta["generation"] = 1
+    prepared = {**obj, "metadata": meta}
+    if kind is POD:
+        prepared["status"] = _new_pod_status(obj, timestamp)
+    elif kind.has_status and kind is not NODE:
+        prepared.pop("status", None)
+    return prepared
+
+
+def prepared_for_update(kind: Kind, old: Json, new: Json) -> Json:
+    """`new` with what an update cannot change taken from `old`, and the generation it leads to."""
+    before = old["metadata"]
+    meta = {key: value for key, value in new["metadata"].items() if key not in _SERVERS_METADATA}
+    meta |= {key: before[key] for key in _SERVERS_METADATA if key in before}
+    meta["resourceVersion"] = before["resourceVersion"]
+    prepared = {**new, "metadata": meta}
+    if kind.has_status:
+        prepared.pop("status", None)
+        if "status" in old:
+            prepared["status"] = old["status"]
+    if kind.has_generation and _is_respecified(kind, old, prepared):
+        meta["generation"] = before.get("generation", 0) + 1
+    return prepared
+
+
+def _new_pod_status(pod: Json, timestamp: str) -> Json:
+    status: Json = {"phase": "Pending"}
+    if pod.get("spec", {}).get("schedulingGates"):
+        status["conditions"] = with_conditions((), (_GATED,), timestamp)
+    return status
+
+
+def _is_respecified(kind: Kind, old: Json, new: Json) -> bool:
+    """Whether anything but metadata and status differs; a Deployment counts annotations too."""
+    # upstream: pkg/registry/apps/deployment/strategy.go:PrepareForUpdate
+    if kind is DEPLOYMENT and _annotations(old) != _annotations(new):
+        return True
+    return _spec(old) != _spec(new)
+
+
+def _annotations(obj: Json) -> Json:
+    annotations: Json = obj["metadata"].get("annotations", {})
+    return annotations
+
+
+def _spec(obj: Json) -> Json:
+    return {key: value for key, value in obj.items() if key not in _NOT_SPEC}
