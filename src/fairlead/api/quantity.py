@@ -120,7 +120,8 @@ def round_up(nano: int, unit: int) -> int:
 def canonical(quantity: Quantity, family: Format | None = None) -> str:
     """`quantity` in the shortest form without fraction, in `family` (its own when None).
 
-    Nothing is lost: a binary form is left for a decimal one below 1 Ki and for fractions.
+    Nothing is lost: a decimal form stands in for a binary one below 1 Ki, for fractions and
+    beyond int64.
     """
     # upstream: quantity.go:CanonicalizeBytes. There a decimal beyond exa, a binary beyond exbi
     # loses its suffix; here the number gets longer instead, so that it reads back the same.
@@ -157,7 +158,7 @@ def _nanos(mantissa: int, exponent: int) -> int:
 
 def _has_binary_form(quantity: Quantity) -> bool:
     whole, rest = divmod(quantity.nano, NANOS_PER_UNIT)
-    return rest == 0 and abs(whole) >= 1024
+    return rest == 0 and 1024 <= abs(whole) <= INT64_MAX
 
 
 def _canonical_binary(amount: int) -> str:

@@ -1,0 +1,306 @@
+"""Node selectors and node affinity, with upstream's parse errors."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.codec import decode_as
+from fairlead.api.node_selector import (
+    name_restriction,
+    node_selector_matches,
+    preferred_term_error,
+    preferred_terms_error,
+    required_node_affinity_matches,
+    requirement_matches,
+    term_matches,
+)
+from fairlead.api.objects import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PodSpec,
+    PreferredSchedulingTerm,
+)
+
+LABELS = {"zone": "a", "cores": "08", "empty": ""}
+NOT_A_LABEL = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "
+    "'.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',"
+    "  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+NO_INTEGER = "for 'Gt', 'Lt' operators, the value must be an integer"
+
+
+def demand(key, operator, *values):
+    return NodeSelectorRequirement(key=key, operator=operator, values=values)
+
+
+def term(*expressions, fields=()):
+    return NodeSelectorTerm(match_expressions=expressions, match_fields=tuple(fields))
+
+
+def named(*names, operator="In"):
+    return demand("metadata.name", operator, *names)
+
+
+def preferred(*expressions, fields=(), weight=1):
+    return PreferredSchedulingTerm(weight=weight, preference=term(*expressions, fields=fields))
+
+
+def spec_with(*terms, **others):
+    required = {"nodeSelectorTerms": list(terms)}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return decode_as(PodSpec, {"affinity": affinity, **others})
+
+
+@pytest.mark.parametrize(
+    ("requirement", "expected"),
+    [
+        (demand("zone", "In", "a", "b"), True),
+        (demand("zone", "In", "b"), False),
+        (demand("zone", "NotIn", "b"), True),
+        (demand("zone", "NotIn", "a"), False),
+        (demand("rack", "NotIn", "a"), True),
+        (demand("zone", "Exists"), True),
+        (demand("empty", "Exists"), True),
+        (demand("empty", "In", ""), True),
+        (demand("rack", "Exists"), False),
+        (demand("rack", "DoesNotExist"), True),
+        (demand("zone", "DoesNotExist"), False),
+        (demand("cores", "Gt", "7"), True),
+        (demand("cores", "Gt", "8"), False),
+        (demand("cores", "Lt", "9"), True),
+        (demand("zone", "Gt", "0"), False),
+        (demand("rack", "Lt", "9"), False),
+    ],
+)
+def test_every_operator(requirement, expected):
+    """NotIn and DoesNotExist take a missing key, Gt and Lt do not."""
+    assert requirement_matches(requirement, LABELS) is expected
+    assert term_matches(term(requirement), LABELS, "n1") is expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ((named("n1"),), True),
+        ((named("n2"),), False),
+        ((named("n2", operator="NotIn"),), True),
+        ((named("n1", operator="NotIn"),), False),
+        ((named("n1"), named("n2")), False),
+        ((demand("spec.unschedulable", "In", "x"),), False),
+        ((demand("spec.unschedulable", "NotIn", "x"),), True),
+        ((named("n1", "n2"),), False),
+        ((named(operator="Exists"),), False),
+    ],
+)
+def test_fields_know_only_the_name(fields, expected):
+    """In and NotIn with one value; anything else cannot be parsed and never matches."""
+    assert term_matches(term(fields=fields), LABELS, "n1") is expected
+
+
+def test_an_empty_term_matches_nothing():
+    """Nor does a selector without terms."""
+    assert not term_matches(term(), LABELS, "n1")
+    assert not node_selector_matches(NodeSelector(), LABELS, "n1")
+    assert not node_selector_matches(NodeSelector(node_selector_terms=(term(),)), LABELS, "n1")
+
+
+def test_terms_are_alternatives_and_requirements_are_not():
+    """OR of ANDs."""
+    both = term(demand("zone", "In", "a"), demand("rack", "Exists"))
+    one = term(demand("zone", "In", "a"), fields=(named("n1"),))
+    assert not term_matches(both, LABELS, "n1")
+    assert node_selector_matches(NodeSelector(node_selector_terms=(both, one)), LABELS, "n1")
+    assert not node_selector_matches(NodeSelector(node_selector_terms=(both, one)), LABELS, "n2")
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        demand("cores", "Gt", "-5"),
+        demand("cores", "Gt", "x"),
+        demand("cores", "Gt"),
+        demand("zone", "NotIn", "not a label"),
+        demand("zone", "NotIn"),
+        demand("zone", "Exists", "a"),
+        demand("zone", "Like", "a"),
+        demand("no/such/key", "DoesNotExist"),
+    ],
+)
+def test_a_term_that_cannot_be_parsed_never_matches(requirement):
+    """Even if the rest of it, or its plain meaning, would; the other terms still count."""
+    broken = term(requirement, demand("zone", "In", "a"))
+    assert not term_matches(broken, LABELS, "n1")
+    either = NodeSelector(node_selector_terms=(broken, term(demand("zone", "In", "a"))))
+    assert node_selector_matches(either, LABELS, "n1")
+
+
+def test_node_selector_and_affinity_must_both_match():
+    """Each is optional."""
+    in_a = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    assert required_node_affinity_matches(PodSpec(), LABELS, "n1")
+    assert required_node_affinity_matches(PodSpec(node_selector={"zone": "a"}), LABELS, "n1")
+    assert not required_node_affinity_matches(PodSpec(node_selector={"zone": "b"}), LABELS, "n1")
+    assert not required_node_affinity_matches(PodSpec(node_selector={"rack": ""}), LABELS, "n1")
+    assert required_node_affinity_matches(spec_with(in_a), LABELS, "n1")
+    assert not required_node_affinity_matches(spec_with(in_a), {"zone": "b"}, "n1")
+    assert not required_node_affinity_matches(spec_with(), LABELS, "n1")
+    both = spec_with(in_a, nodeSelector={"rack": "r"})
+    assert not required_node_affinity_matches(both, LABELS, "n1")
+
+
+def by_name(*names, operator="In"):
+    return {"key": "metadata.name", "operator": operator, "values": list(names)}
+
+
+@pytest.mark.parametrize(
+    ("terms", "names"),
+    [
+        ([], None),
+        ([{"matchExpressions": [{"key": "zone", "operator": "Exists"}]}], None),
+        ([{"matchFields": [by_name("b")]}, {"matchFields": [by_name("a")]}], ("a", "b")),
+        ([{"matchFields": [by_name("a")]}, {}], None),
+        ([{"matchFields": [by_name("a", operator="NotIn")]}], None),
+        ([{"matchFields": [by_name("a"), by_name("b")]}], ()),
+        ([{"matchFields": [by_name("a"), by_name("b")]}, {"matchFields": [by_name("c")]}], ("c",)),
+        ([{"matchFields": [by_name("a"), by_name("b", operator="NotIn")]}], ("a",)),
+    ],
+)
+def test_names_restrict_only_if_every_term_names_nodes(terms, names):
+    """Within a term they intersect, terms unite; empty means the terms conflict."""
+    assert name_restriction(spec_with(*terms)) == names
+
+
+def test_without_affinity_there_is_no_restriction():
+    """Nor with affinity of other kinds."""
+    assert name_restriction(PodSpec()) is None
+    assert name_restriction(decode_as(PodSpec, {"affinity": {"nodeAffinity": {}}})) is None
+
+
+@pytest.mark.parametrize(
+    ("index", "one", "text"),
+    [
+        (
+            4,
+            preferred(demand("cores", "Gt", "-5")),
+            f'[4].matchExpressions[0].values[0][cores]: Invalid value: "-5": {NOT_A_LABEL}',
+        ),
+        (
+            0,
+            preferred(demand("a", "Exists"), demand("cores", "Lt", "x")),
+            f'[0].matchExpressions[1].values[0]: Invalid value: "x": {NO_INTEGER}',
+        ),
+        (
+            1,
+            preferred(demand("cores", "Gt", "-")),
+            (
+                f'[[1].matchExpressions[0].values[0]: Invalid value: "-": {NO_INTEGER}, '
+                f'[1].matchExpressions[0].values[0][cores]: Invalid value: "-": {NOT_A_LABEL}]'
+            ),
+        ),
+        (
+            2,
+            preferred(demand("a", "In")),
+            (
+                "[2].matchExpressions[0].values: Invalid value: []string(nil): "
+                "for 'in', 'notin' operators, values set can't be empty"
+            ),
+        ),
+        (
+            2,
+            preferred(demand("a", "Exists", "x", "y")),
+            (
+                '[2].matchExpressions[0].values: Invalid value: []string{"x", "y"}: '
+                "values set must be empty for exists and does not exist"
+            ),
+        ),
+        (
+            2,
+            preferred(demand("a", "Gt", "1", "2")),
+            (
+                '[2].matchExpressions[0].values: Invalid value: []string{"1", "2"}: '
+                "for 'Gt', 'Lt' operators, exactly one value is required"
+            ),
+        ),
+        (
+            0,
+            preferred(demand("a", "Like", "1")),
+            (
+                '[0].matchExpressions[0].operator: Unsupported value: "Like": supported values: '
+                '"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
+            ),
+        ),
+        (
+            0,
+            preferred(fields=(named(operator="Exists"),)),
+            (
+                '[0].matchFields[0].operator: Unsupported value: "Exists": '
+                'supported values: "In", "NotIn"'
+            ),
+        ),
+        (
+            0,
+            preferred(fields=(named("a", "b"),)),
+            '[0].matchFields[0].values: Invalid value: []string{"a", "b"}: must have one element',
+        ),
+    ],
+)
+def test_the_error_of_a_preferred_term_is_upstreams(index, one, text):
+    """Path, bad value and rule; several in brackets."""
+    assert preferred_term_error(index, one) == text
+
+
+def test_a_bad_key_is_named_by_its_path():
+    """Before the values are looked at."""
+    text = preferred_term_error(0, preferred(demand("a b", "Exists")))
+    assert text.startswith('[0].matchExpressions[0].key: Invalid value: "a b": name part must')
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        preferred(demand("cores", "Gt", "5"), fields=(named("n1"),)),
+        preferred(),
+        preferred(demand("cores", "Gt", "-5"), weight=0),
+    ],
+)
+def test_good_empty_and_weightless_terms_have_no_error(one):
+    """Upstream skips parsing the latter two."""
+    assert preferred_term_error(0, one) is None
+
+
+def test_the_errors_of_all_terms_stand_together():
+    """Flat, in order, none said twice."""
+    good, bad = preferred(demand("a", "Exists")), preferred(demand("cores", "Gt", "x"))
+    first = preferred_term_error(1, bad)
+    third = preferred_term_error(3, bad)
+    assert preferred_terms_error((good, bad)) == first
+    assert preferred_terms_error((good, bad, good, bad)) == f"[{first}, {third}]"
+    assert preferred_terms_error((good,)) is None
+    double = preferred(demand("a", "In", "-", "-"), demand("cores", "Gt", "x"))
+    assert preferred_term_error(0, double).count('values[1][a]: Invalid value: "-"') == 1
+
+
+names = st.sampled_from(["n1", "n2", "n3"])
+name_terms = st.lists(
+    st.tuples(st.sampled_from(["In", "NotIn"]), names).map(
+        lambda pair: by_name(pair[1], operator=pair[0])
+    ),
+    max_size=3,
+).map(lambda fields: {"matchFields": fields})
+
+
+@given(st.lists(name_terms, min_size=1, max_size=4))
+def test_a_restriction_never_hides_a_node_that_matches(terms):
+    """Nodes outside it do not match, so leaving them out changes nothing."""
+    spec = spec_with(*terms)
+    restriction = name_restriction(spec)
+    matching = {
+        name
+        for name in ("n1", "n2", "n3", "n4")
+        if required_node_affinity_matches(spec, LABELS, name)
+    }
+    assert restriction is None or matching <= set(restriction)

@@ -1,0 +1,244 @@
+"""Quantities: what upstream parses, how it rounds, how it writes them again."""
+
+from __future__ import annotations
+
+import contextlib
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.quantity import (
+    INT64_MAX,
+    Format,
+    Quantity,
+    QuantityError,
+    canonical,
+    milli_value,
+    parse_quantity,
+    whole_value,
+)
+
+NANO = 10**9
+EXPONENTS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+
+@pytest.mark.parametrize(
+    ("text", "nano", "family"),
+    [
+        ("0", 0, Format.DECIMAL_SI),
+        ("100m", 10**8, Format.DECIMAL_SI),
+        ("+1.5", 1_500_000_000, Format.DECIMAL_SI),
+        ("-1.5", -1_500_000_000, Format.DECIMAL_SI),
+        (".5", 500_000_000, Format.DECIMAL_SI),
+        ("5.", 5 * NANO, Format.DECIMAL_SI),
+        ("007", 7 * NANO, Format.DECIMAL_SI),
+        (" 1 ", NANO, Format.DECIMAL_SI),
+        ("334000u", 334_000_000, Format.DECIMAL_SI),
+        ("1E", 10**18 * NANO, Format.DECIMAL_SI),
+        ("1E3", 1000 * NANO, Format.DECIMAL_EXPONENT),
+        ("1e3", 1000 * NANO, Format.DECIMAL_EXPONENT),
+        ("2e-1", 200_000_000, Format.DECIMAL_EXPONENT),
+        ("1E+2", 100 * NANO, Format.DECIMAL_EXPONENT),
+        ("1Ki", 1024 * NANO, Format.BINARY_SI),
+        ("0.5Gi", 2**29 * NANO, Format.BINARY_SI),
+        ("0.1Ki", 102_400_000_000, Format.BINARY_SI),
+        ("0.0001Ki", 102_400_000, Format.DECIMAL_SI),
+        ("0.0Gi", 0, Format.BINARY_SI),
+        ("Ki", 0, Format.BINARY_SI),
+        (".", 0, Format.DECIMAL_SI),
+        (7, 7 * NANO, Format.DECIMAL_SI),
+        (0.25, 250_000_000, Format.DECIMAL_SI),
+        (1e22, 10**22 * NANO, Format.DECIMAL_EXPONENT),
+    ],
+)
+def test_a_text_is_parsed_to_its_exact_amount_and_family(text, nano, family):
+    """Every suffix, sign and spelling upstream takes, and JSON numbers."""
+    parsed = parse_quantity(text)
+    assert (parsed.nano, parsed.format) == (nano, family)
+
+
+@pytest.mark.parametrize(
+    ("text", "nano"),
+    [
+        ("0.1n", 1),
+        ("1.1n", 2),
+        ("-0.1n", -1),
+        ("1e-10", 1),
+        ("0.0000000001", 1),
+        ("0.0000000001Ki", 103),
+        ("1e-1000", 1),
+    ],
+)
+def test_what_is_finer_than_a_nano_is_rounded_away_from_zero(text, nano):
+    """Whoever asks for something gets something."""
+    assert parse_quantity(text).nano == nano
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("8Ei", INT64_MAX),
+        ("100Ei", INT64_MAX),
+        ("-100Ei", -INT64_MAX),
+        ("7Ei", 7 * 2**60),
+        ("9223372036854775807", INT64_MAX),
+    ],
+)
+def test_a_binary_quantity_is_capped_at_int64(text, whole):
+    """Upstream's maxAllowed; the decimal ones at the edge stay exact."""
+    assert parse_quantity(text).nano == whole * NANO
+
+
+def test_a_decimal_quantity_is_not_capped_but_its_whole_value_is():
+    """10E is more than int64: it compares exactly, and fills a column up to the brim."""
+    assert parse_quantity("10E").nano == 10**19 * NANO
+    assert parse_quantity("10E") > parse_quantity("8Ei")
+    assert whole_value("10E") == INT64_MAX
+    assert milli_value("1E") == INT64_MAX
+    assert whole_value("-10E") == -INT64_MAX
+
+
+@pytest.mark.parametrize(
+    ("text", "milli", "whole"),
+    [
+        ("0.1m", 1, 1),
+        ("1.0001", 1001, 2),
+        ("100m", 100, 1),
+        ("2", 2000, 2),
+        ("-1.0001", -1001, -2),
+        ("0.5Gi", 2**29 * 1000, 2**29),
+        ("0", 0, 0),
+    ],
+)
+def test_milli_and_whole_values_round_up(text, milli, whole):
+    """Away from zero, as the scheduler's MilliValue and Value do."""
+    assert (milli_value(text), whole_value(text)) == (milli, whole)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "+-1", "1.2.3", "1i", "1mi", "1 Gi", "Gi1", "1e", "1e+", "1ee3", "1KiB", "0x1", "1_0",
+     "aoeu", ".5i", "-3.01e-", "1+3", "nan", "inf", "\u0661", "1" * 1001, "1e1001", "1e-99999999999"],
+)  # fmt: skip
+def test_what_is_no_quantity_is_refused(text):
+    """QuantityError, promptly, whatever the text."""
+    with pytest.raises(QuantityError):
+        parse_quantity(text)
+
+
+@pytest.mark.parametrize("text", [float("nan"), float("inf"), True, None, [1]])
+def test_json_values_that_are_no_numbers_are_refused(text):
+    """A boolean is no quantity although Python counts with it."""
+    with pytest.raises((QuantityError, TypeError)):
+        parse_quantity(text)
+
+
+def test_the_refusal_has_upstreams_words():
+    """People match on them."""
+    with pytest.raises(QuantityError, match="quantities must match the regular expression"):
+        parse_quantity("1.2.3")
+    with pytest.raises(QuantityError, match="unable to parse quantity's suffix"):
+        parse_quantity("1i")
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("0", "0"),
+        ("0.0Gi", "0"),
+        ("1.5", "1500m"),
+        ("1500", "1500"),
+        ("10000", "10k"),
+        ("1000m", "1"),
+        ("1.5Gi", "1536Mi"),
+        ("1024Mi", "1Gi"),
+        ("1023Ki", "1023Ki"),
+        ("0.5Ki", "512"),
+        ("1025", "1025"),
+        ("1.0001Ki", "1024102400u"),
+        ("-2048Ki", "-2Mi"),
+        ("1e4", "10e3"),
+        ("100e-3", "100e-3"),
+        ("1e21", "1e21"),
+        ("1000E", "1000E"),
+        ("8Ei", "9223372036854775807"),
+    ],
+)
+def test_the_canonical_form_is_upstreams(text, written):
+    """The largest suffix of the family that needs no fraction."""
+    assert canonical(parse_quantity(text)) == written
+
+
+def test_a_quantity_can_be_written_in_another_family():
+    """2 Ki in all three."""
+    quantity = Quantity(nano=2048 * NANO)
+    forms = [canonical(quantity, family) for family in Format]
+    assert forms == ["2048", "2Ki", "2048"]
+    assert canonical(Quantity(nano=10**15), Format.DECIMAL_EXPONENT) == "1e6"
+
+
+def test_a_quantity_is_its_amount():
+    """Equality, hash and order ignore the way it was written."""
+    assert parse_quantity("1Ki") == parse_quantity("1024") == parse_quantity("1.024e3")
+    assert len({parse_quantity("1Ki"), parse_quantity("1024")}) == 1
+    assert parse_quantity("999m") < parse_quantity("1") < parse_quantity("1k")
+
+
+digits = st.text("0123456789", min_size=1, max_size=12)
+numbers = st.builds(
+    lambda sign, whole, fraction: sign + whole + fraction,
+    st.sampled_from(["", "+", "-"]),
+    digits,
+    st.one_of(st.just(""), st.just("."), digits.map(lambda text: f".{text}")),
+)
+suffixes = st.one_of(
+    st.sampled_from([*EXPONENTS, *BINARY]),
+    st.integers(-12, 12).map(lambda exponent: f"e{exponent}"),
+    st.integers(-12, 12).map(lambda exponent: f"E{exponent:+}"),
+)
+texts = st.tuples(numbers, suffixes).map("".join)
+
+
+def factor_of(suffix: str) -> Fraction:
+    """What a suffix stands for, told independently of the parser."""
+    if suffix in BINARY:
+        return Fraction(2) ** BINARY[suffix]
+    return Fraction(10) ** EXPONENTS.get(suffix, int(suffix[1:]) if suffix[1:] else 0)
+
+
+@given(numbers, suffixes)
+def test_parsing_is_exact_up_to_the_nano(number, suffix):
+    """The amount is the true one, rounded away from zero by less than a nano, or capped."""
+    exact = Fraction(number.removesuffix(".")) * factor_of(suffix)
+    if suffix in BINARY:
+        exact = max(min(exact, Fraction(INT64_MAX)), Fraction(-INT64_MAX))
+    parsed = Fraction(parse_quantity(number + suffix).nano, NANO)
+    assert abs(exact) <= abs(parsed) < abs(exact) + Fraction(1, NANO)
+
+
+@given(texts, st.sampled_from([None, *Format]))
+def test_every_quantity_round_trips(text, family):
+    """What canonical writes reads back as the same amount and is canonical itself."""
+    quantity = parse_quantity(text)
+    written = canonical(quantity, family)
+    again = parse_quantity(written)
+    assert again == quantity
+    assert canonical(again, family or quantity.format) == written
+
+
+@given(texts, texts)
+def test_rounding_keeps_order(left, right):
+    """A smaller quantity never becomes the larger value."""
+    if parse_quantity(left) <= parse_quantity(right):
+        assert milli_value(left) <= milli_value(right)
+        assert whole_value(left) <= whole_value(right)
+
+
+@given(st.text("0123456789.eEinumkKMGTP+- ", max_size=8))
+def test_no_text_does_more_than_parse_or_be_refused(text):
+    """No other error, whatever the combination of permitted characters."""
+    with contextlib.suppress(QuantityError):
+        assert isinstance(parse_quantity(text).nano, int)

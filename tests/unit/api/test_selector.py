@@ -1,0 +1,224 @@
+"""Label selectors: what they match, and kubectl's notation."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.integer import parse_int64
+from fairlead.api.objects import LabelSelector, LabelSelectorRequirement
+from fairlead.api.selector import (
+    SelectorError,
+    map_selector,
+    parse_selector,
+    requirement_matches,
+    selector_matches,
+)
+import contextlib
+
+
+def demand(key, operator, *values):
+    return LabelSelectorRequirement(key=key, operator=operator, values=values)
+
+
+def test_absent_matches_nothing_and_empty_everything():
+    """None and {} are opposites."""
+    for labels in ({}, {"a": "b"}):
+        assert not selector_matches(None, labels)
+        assert selector_matches(LabelSelector(), labels)
+        assert selector_matches(map_selector({}), labels)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "matches_b", "matches_missing"),
+    [
+        (demand("a", "In", "b", "c"), True, False),
+        (demand("a", "In", "c"), False, False),
+        (demand("a", "In"), False, False),
+        (demand("a", "NotIn", "c"), True, True),
+        (demand("a", "NotIn", "b"), False, True),
+        (demand("a", "NotIn"), False, False),
+        (demand("a", "Exists"), True, False),
+        (demand("a", "Exists", "b"), False, False),
+        (demand("a", "DoesNotExist"), False, True),
+        (demand("a", "DoesNotExist", "b"), False, False),
+        (demand("a", "Gt", "1"), False, False),
+        (demand("a", "Between", "1"), False, False),
+    ],
+)
+def test_a_requirement_against_a_present_and_a_missing_key(requirement, matches_b, matches_missing):
+    """All operators; ill-formed requirements match nothing."""
+    assert requirement_matches(requirement, {"a": "b"}) == matches_b
+    assert requirement_matches(requirement, {"x": "b"}) == matches_missing
+
+
+@pytest.mark.parametrize(
+    ("value", "operator", "bound", "expected"),
+    [
+        ("08", "Gt", "7", True),
+        ("8", "Gt", "8", False),
+        ("8", "Lt", "9", True),
+        ("+5", "Gt", "4", True),
+        ("-5", "Lt", "0", True),
+        (" 5", "Gt", "4", False),
+        ("5_0", "Gt", "4", False),
+        ("5.0", "Gt", "4", False),
+        ("", "Lt", "4", False),
+        ("9223372036854775807", "Gt", "0", True),
+        ("9223372036854775808", "Gt", "0", False),
+        ("5", "Gt", "x", False),
+    ],
+)
+def test_gt_and_lt_compare_int64(value, operator, bound, expected):
+    """Both sides as Go's ParseInt reads them."""
+    assert requirement_matches(demand("n", operator, bound), {"n": value}) is expected
+
+
+def test_gt_needs_exactly_one_value():
+    """Neither none nor two."""
+    assert not requirement_matches(demand("n", "Gt"), {"n": "5"})
+    assert not requirement_matches(demand("n", "Gt", "1", "2"), {"n": "5"})
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0", 0), ("-9223372036854775808", -(2**63)), ("-9223372036854775809", None),
+     ("", None), ("+", None), ("1 ", None), ("٣", None), ("1" * 5000, None)],
+)  # fmt: skip
+def test_int64_is_read_as_go_does(text, number):
+    """Range, sign, nothing but ASCII digits."""
+    assert parse_int64(text) == number
+
+
+def test_match_labels_and_expressions_must_all_hold():
+    """A conjunction."""
+    selector = LabelSelector(
+        match_labels={"app": "web"}, match_expressions=(demand("tier", "NotIn", "db"),)
+    )
+    assert selector_matches(selector, {"app": "web"})
+    assert not selector_matches(selector, {"app": "web", "tier": "db"})
+    assert not selector_matches(selector, {"tier": "fe"})
+
+
+@pytest.mark.parametrize(
+    ("text", "requirements"),
+    [
+        ("", ()),
+        ("  ", ()),
+        ("a=b", (demand("a", "In", "b"),)),
+        ("a = b", (demand("a", "In", "b"),)),
+        ("a==b", (demand("a", "In", "b"),)),
+        ("a!=b", (demand("a", "NotIn", "b"),)),
+        ("a=", (demand("a", "In", ""),)),
+        ("a=,b", (demand("a", "In", ""), demand("b", "Exists"))),
+        ("a", (demand("a", "Exists"),)),
+        ("!a", (demand("a", "DoesNotExist"),)),
+        ("! a", (demand("a", "DoesNotExist"),)),
+        ("a in (y,x,y)", (demand("a", "In", "x", "y"),)),
+        ("a in (x,)", (demand("a", "In", "", "x"),)),
+        ("a in ()", (demand("a", "In", ""),)),
+        ("a in (,)", (demand("a", "In", ""),)),
+        ("a notin(z)", (demand("a", "NotIn", "z"),)),
+        ("in in (in,notin)", (demand("in", "In", "in", "notin"),)),
+        ("n>5,n<7", (demand("n", "Gt", "5"), demand("n", "Lt", "7"))),
+        ("k8s.io/a=b", (demand("k8s.io/a", "In", "b"),)),
+        (
+            "a=b,c==d,e!=f,g in (x,y),h notin (z),i,!j",
+            (
+                demand("a", "In", "b"),
+                demand("c", "In", "d"),
+                demand("e", "NotIn", "f"),
+                demand("g", "In", "x", "y"),
+                demand("h", "NotIn", "z"),
+                demand("i", "Exists"),
+                demand("j", "DoesNotExist"),
+            ),
+        ),
+    ],
+)
+def test_kubectls_notation(text, requirements):
+    """Each form of `-l`."""
+    assert parse_selector(text) == LabelSelector(match_expressions=requirements)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [",", "a,", ",a", "a,,b", "a b", "a=b c", "=b", "!", "!a=b", "a in", "a in x", "a in (x",
+     "a in (x y)", "a in x)", "a=(b)", "a===b", "a=!b", "(a)", "a>", "a>x", "a<5.5", "a=-b",
+     "a/b/c=d", "-a", "a in (-)", f"a={'x' * 64}"],
+)  # fmt: skip
+def test_what_is_no_selector_is_refused(text):
+    """SelectorError with one line."""
+    with pytest.raises(SelectorError) as caught:
+        parse_selector(text)
+    assert "\n" not in str(caught.value)
+
+
+keys = st.sampled_from(["a", "b", "c"])
+values = st.sampled_from(["", "1", "2", "x"])
+label_maps = st.dictionaries(keys, values, max_size=3)
+requirements = st.one_of(
+    st.builds(
+        lambda key, operator, chosen: demand(key, operator, *chosen),
+        keys,
+        st.sampled_from(["In", "NotIn"]),
+        st.lists(values, min_size=1, max_size=3, unique=True),
+    ),
+    st.builds(demand, keys, st.sampled_from(["Exists", "DoesNotExist"])),
+)
+
+
+def universe(key):
+    """Every state a key can be in: absent, or one of the values."""
+    return [{}] + [{key: value} for value in ("", "1", "2", "x")]
+
+
+def allowed(requirement):
+    """The states of its key that a requirement admits, enumerated."""
+    listed = [{requirement.key: value} for value in requirement.values]
+    match requirement.operator:
+        case "In":
+            return listed
+        case "NotIn":
+            return [state for state in universe(requirement.key) if state not in listed]
+        case "Exists":
+            return universe(requirement.key)[1:]
+        case _:
+            return [{}]
+
+
+@given(label_maps, st.lists(requirements, max_size=4), label_maps)
+def test_matching_agrees_with_enumeration(match_labels, expressions, labels):
+    """A selector matches exactly the label sets that every part of it admits."""
+    selector = LabelSelector(match_labels=match_labels, match_expressions=tuple(expressions))
+    expected = match_labels.items() <= labels.items() and all(
+        {one.key: labels[one.key]} in allowed(one) if one.key in labels else {} in allowed(one)
+        for one in expressions
+    )
+    assert selector_matches(selector, labels) == expected
+
+
+@given(st.lists(requirements, min_size=1, max_size=4))
+def test_notation_round_trips(expressions):
+    """What is written in kubectl's notation is parsed to the same requirements."""
+    written = {
+        "In": "{} in ({})",
+        "NotIn": "{} notin ({})",
+        "Exists": "{}",
+        "DoesNotExist": "!{}",
+    }
+    text = ",".join(
+        written[one.operator].format(one.key, ",".join(one.values)) for one in expressions
+    )
+    parsed = parse_selector(text).match_expressions
+    assert [(one.key, one.operator, set(one.values)) for one in parsed] == [
+        (one.key, one.operator, set(one.values)) for one in expressions
+    ]
+
+
+@given(st.text("ab=!(),<> in", max_size=12))
+def test_no_text_does_more_than_parse_or_be_refused(text):
+    """The parser ends, whatever the tokens."""
+    with contextlib.suppress(SelectorError):
+        assert isinstance(parse_selector(text), LabelSelector)
