@@ -121,7 +121,8 @@ def test_milli_and_whole_values_round_up(text, milli, whole):
 @pytest.mark.parametrize(
     "text",
     ["", " ", "+-1", "1.2.3", "1i", "1mi", "1 Gi", "Gi1", "1e", "1e+", "1ee3", "1KiB", "0x1", "1_0",
-     "aoeu", ".5i", "-3.01e-", "1+3", "nan", "inf", "\u0661", "1" * 1001, "1e1001", "1e-99999999999"],
+     "aoeu", ".5i", "-3.01e-", "1+3", "nan", "inf", "\u0661", "1" * 1001, "1e1001",
+     "1e-99999999999"],
 )  # fmt: skip
 def test_what_is_no_quantity_is_refused(text):
     """QuantityError, promptly, whatever the text."""

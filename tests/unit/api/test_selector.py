@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,6 @@ from fairlead.api.selector import (
     requirement_matches,
     selector_matches,
 )
-import contextlib
 
 
 def demand(key, operator, *values):
