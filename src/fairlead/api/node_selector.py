@@ -27,6 +27,7 @@ from fairlead.api.objects import (
 from fairlead.api.selector import requirement_matches
 
 __all__ = [
+    "is_unmatchable",
     "name_restriction",
     "node_selector_matches",
     "preferred_term_error",
@@ -65,11 +66,16 @@ def node_selector_matches(selector: NodeSelector, labels: Labels, node_name: str
 
 def term_matches(term: NodeSelectorTerm, labels: Labels, node_name: str) -> bool:
     """Whether every requirement holds; never for an empty or unparsable term."""
-    if not (term.match_expressions or term.match_fields) or _problems(term):
+    if is_unmatchable(term):
         return False
     return all(requirement_matches(one, labels) for one in term.match_expressions) and all(
         _field_matches(one, node_name) for one in term.match_fields
     )
+
+
+def is_unmatchable(term: NodeSelectorTerm) -> bool:
+    """Whether `term` matches no node at all, because it is empty or cannot be parsed."""
+    return not (term.match_expressions or term.match_fields) or bool(_problems(term))
 
 
 def name_restriction(spec: PodSpec) -> tuple[str, ...] | None:

@@ -1,0 +1,1 @@
+"""Replays recorded decisions of the real binaries and says where we differ."""

@@ -1,0 +1,144 @@
+"""Replaying recorded decisions of kube-scheduler, one pod against one cluster at a time.
+
+A case file holds JSON lines `{"case": input, "expect": decision}`. What is compared is what the
+file states, fact by fact; where upstream chooses at random the file has the set of choices.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from fairlead.api.codec import decode_as, without_nulls
+from fairlead.api.objects import (
+    ApiObject,
+    Namespace,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+from fairlead.api.pod import is_terminal
+from fairlead.core.status import Status
+from fairlead.core.stimulus import ObjectsLoaded
+from fairlead.core.tie_break import TieBreak
+from fairlead.framework.nominator import Nominator
+from fairlead.framework.profile import Profile
+from fairlead.scheduling.compose import Beliefs, Served, serve
+from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate
+from fairlead.state.cluster import Cluster
+from fairlead.state.pod_info import PodInfo
+
+Json = dict[str, Any]
+
+_KINDS: dict[str, type[ApiObject]] = {
+    "namespaces": Namespace,
+    "nodes": Node,
+    "pods": Pod,
+    "services": Service,
+    "replicationcontrollers": ReplicationController,
+    "replicasets": ReplicaSet,
+    "statefulsets": StatefulSet,
+    "pdbs": PodDisruptionBudget,
+}
+
+
+def build(case: Json) -> Served:
+    """The default profile over the cluster that `case` describes."""
+    cluster, nominator = Cluster(), Nominator()
+    objects = [
+        decode_as(view, without_nulls(obj))
+        for field, view in _KINDS.items()
+        for obj in case.get(field) or ()
+    ]
+    cluster.apply(ObjectsLoaded(objects))
+    served = serve(Profile(), Beliefs(cluster, nominator), TieBreak(0))
+    for pod in cluster.pods.values():
+        _nominate(nominator, pod)
+    return served
+
+
+def _nominate(nominator: Nominator, pod: PodInfo) -> None:
+    node = pod.pod.status.nominated_node_name
+    if node and not pod.pod.spec.node_name and not is_terminal(pod.pod):
+        nominator.nominate(pod, node)
+
+
+def pod_info(served: Served, obj: Json) -> PodInfo:
+    """The pod to schedule, as the cluster's shapes have it."""
+    pod = decode_as(Pod, without_nulls(obj))
+    return PodInfo(pod, served.framework.cluster.shapes.shape_of(pod))
+
+
+def decide(case: Json) -> Json:
+    """What we decide about a single case, in the form of `expect`."""
+    served = build(case)
+    return as_expected(evaluate(served, pod_info(served, case["pending"])))
+
+
+def as_expected(found: Evaluation) -> Json:
+    """An evaluation in the words of the case files."""
+    if found.gated is not None:
+        return {"preEnqueue": _status(found.gated)}
+    if not found.verdicts:
+        return {"fitError": found.fit_error}
+    result: Json = {
+        "filter": {
+            name: "ok" if status is None else _status(status)
+            for name, status in found.verdicts.items()
+        },
+        "skippedFilter": found.skipped_filters,
+    }
+    if found.pre_filter is not None:
+        result["preFilter"] = _status(found.pre_filter)
+    elif found.restricted_to is not None:
+        result["preFilter"] = {"nodes": found.restricted_to}
+    if found.fit_error:
+        result["fitError"] = found.fit_error
+        result["unschedulablePlugins"] = list(found.unschedulable_plugins)
+        result["preemption"] = _preemption(cast(PreemptionEvaluation, found.preemption))
+    elif found.score_error:
+        result["scoreError"] = found.score_error
+    else:
+        result |= _scores(found)
+    if found.via:
+        result["decision"] = {"nodes": found.choices, "via": found.via}
+    return result
+
+
+def _scores(found: Evaluation) -> Json:
+    return {
+        "scores": found.scores,
+        "skippedScore": found.skipped_scores,
+        "weights": found.weights,
+        "total": found.totals,
+        "best": found.best,
+    }
+
+
+def _status(status: Status) -> Json:
+    return {"plugin": status.plugin, "code": str(status.code), "reasons": list(status.reasons)}
+
+
+def _preemption(found: PreemptionEvaluation) -> Json:
+    if found.ineligible:
+        return {"eligible": False, "reason": found.ineligible}
+    result: Json = {
+        "eligible": True,
+        "potentialNodes": sorted(found.potential_nodes),
+        "candidates": {
+            name: {
+                "victims": [victim.key for victim in candidate.victims],
+                "numPDBViolations": candidate.pdb_violations,
+            }
+            for name, candidate in found.candidates.items()
+        },
+        "nominated": found.nominated,
+    }
+    if found.rejected:
+        result["rejected"] = {name: _status(status) for name, status in found.rejected.items()}
+    if found.post_filter_error:
+        result["postFilterError"] = found.post_filter_error
+    return result

@@ -1,0 +1,59 @@
+"""CycleState: what plugins remember between the extension points of one scheduling cycle."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar, runtime_checkable
+
+Value = TypeVar("Value")
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """State that AddPod/RemovePod change, and that a dry run therefore copies."""
+
+    def clone(self) -> Cloneable:
+        """An independent copy."""
+        ...
+
+
+class CycleState:
+    """A typed key-value store; each plugin uses its own class as the key.
+
+    `skipped_filters` and `skipped_scores` name the plugins that said they have nothing to say
+    about this pod (framework/cycle_state.go: SkipFilterPlugins, SkipScorePlugins).
+    """
+
+    __slots__ = ("_values", "skipped_filters", "skipped_scores")
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._values: dict[type[object], object] = {}
+        self.skipped_filters: dict[str, None] = {}
+        self.skipped_scores: dict[str, None] = {}
+
+    def write(self, value: object) -> None:
+        """Remember `value` under its class."""
+        self._values[type(value)] = value
+
+    def read(self, kind: type[Value]) -> Value:
+        """What was written under `kind`; raises KeyError when nothing was."""
+        value = self._values[kind]
+        assert isinstance(value, kind)
+        return value
+
+    def find(self, kind: type[Value]) -> Value | None:
+        """What was written under `kind`, None when nothing was."""
+        value = self._values.get(kind)
+        assert value is None or isinstance(value, kind)
+        return value
+
+    def clone(self) -> CycleState:
+        """A copy in which AddPod and RemovePod can be tried without harm."""
+        copy = CycleState()
+        copy.skipped_filters = dict(self.skipped_filters)
+        copy.skipped_scores = dict(self.skipped_scores)
+        copy._values = {
+            kind: value.clone() if isinstance(value, Cloneable) else value
+            for kind, value in self._values.items()
+        }
+        return copy

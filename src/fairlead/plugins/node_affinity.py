@@ -1,0 +1,125 @@
+"""NodeAffinity: nodeSelector, required and preferred node affinity (plugins/nodeaffinity).
+
+A preferred term that cannot be parsed fails the cycle with an error when scores are needed,
+because upstream parses preferences in PreScore only.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.node_selector import (
+    name_restriction,
+    preferred_terms_error,
+    required_node_affinity_matches,
+    term_matches,
+)
+from fairlead.api.objects import PodSpec, PreferredSchedulingTerm
+from fairlead.core.status import SKIP, Status, error, unresolvable
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.interface import (
+    Locality,
+    Normalization,
+    PreFilterResult,
+    Rows,
+    Scores,
+    Verdicts,
+)
+from fairlead.plugins.node_requirement import term_mask
+from fairlead.state.node_info import NodeInfo
+from fairlead.state.node_table import NodeTable
+from fairlead.state.pod_info import PodInfo
+
+MISMATCH: Final = unresolvable("node(s) didn't match Pod's node affinity/selector").by(
+    "NodeAffinity"
+)
+CONFLICT: Final = unresolvable("pod affinity terms conflict")
+
+
+class NodeAffinity:
+    """PreFilter, Filter, PreScore, Score."""
+
+    name = "NodeAffinity"
+    locality = Locality.NODE
+    normalization = Normalization.SCALED
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
+        """Names that every term insists on restrict the nodes looked at."""
+        spec = pod.shape.spec
+        if not spec.node_selector and not _has_required(spec):
+            return SKIP
+        names = name_restriction(spec)
+        if names is None:
+            return None
+        return PreFilterResult(names) if names else CONFLICT
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """nodeSelector and required affinity must both match."""
+        if required_node_affinity_matches(pod.shape.spec, node.labels, node.name):
+            return None
+        return MISMATCH
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`: each requirement once per distinct label value."""
+        spec = pod.shape.spec
+        fits = np.ones(len(rows), np.bool_)
+        for key, value in spec.node_selector.items():
+            column = table.label_column(key)
+            fits &= column.ids[rows] == column.id_of(value)
+        if _has_required(spec):
+            fits &= _required_mask(spec, table, rows)
+        return Verdicts((~fits).astype(np.int32), (MISMATCH, MISMATCH))
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
+        """Skipped without preferences."""
+        preferred = _preferred(pod.shape.spec)
+        if not preferred:
+            return SKIP
+        problem = preferred_terms_error(preferred)
+        return None if problem is None else error(problem)
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """The weights of the preferred terms that match."""
+        return sum(
+            term.weight
+            for term in _preferred(pod.shape.spec)
+            if term_matches(term.preference, node.labels, node.name)
+        )
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`."""
+        scores = np.zeros(len(rows), np.int64)
+        for term in _preferred(pod.shape.spec):
+            scores += term.weight * term_mask(term.preference, table, rows)
+        return scores
+
+
+def _has_required(spec: PodSpec) -> bool:
+    affinity = spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return False
+    return affinity.node_affinity.required_during_scheduling_ignored_during_execution is not None
+
+
+def _preferred(spec: PodSpec) -> tuple[PreferredSchedulingTerm, ...]:
+    affinity = spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return ()
+    return affinity.node_affinity.preferred_during_scheduling_ignored_during_execution
+
+
+def _required_mask(spec: PodSpec, table: NodeTable, rows: Rows) -> np.ndarray:
+    assert spec.affinity is not None
+    assert spec.affinity.node_affinity is not None
+    required = spec.affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    assert required is not None
+    fits = np.zeros(len(rows), np.bool_)
+    for term in required.node_selector_terms:
+        fits |= term_mask(term, table, rows)
+    return fits

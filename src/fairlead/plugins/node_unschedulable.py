@@ -1,0 +1,44 @@
+"""NodeUnschedulable: cordoned nodes take no pods (plugins/nodeunschedulable)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.objects import Taint
+from fairlead.api.taint import tolerates
+from fairlead.core.status import Status, unresolvable
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.interface import Locality, Rows, Verdicts
+from fairlead.state.node_info import NodeInfo
+from fairlead.state.node_table import NodeTable
+from fairlead.state.pod_info import PodInfo
+
+UNSCHEDULABLE: Final = unresolvable("node(s) were unschedulable").by("NodeUnschedulable")
+# What a pod must tolerate to go to a cordoned node, whether or not the node carries the taint.
+_CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+class NodeUnschedulable:
+    """Filter."""
+
+    name = "NodeUnschedulable"
+    locality = Locality.NODE
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Independent of the taint that the node lifecycle controller adds."""
+        if not node.node.spec.unschedulable:
+            return None
+        if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
+            return None
+        return UNSCHEDULABLE
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        codes = table.unschedulable[rows].astype(np.int32)
+        if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
+            codes[:] = 0
+        return Verdicts(codes, (UNSCHEDULABLE, UNSCHEDULABLE))

@@ -1,0 +1,72 @@
+"""IN_TREE: every plugin of the default profile by name, and how it is built.
+
+A factory gets the handle (beliefs to read) and the plugin's arguments as decoded from pluginConfig;
+it raises ValueError naming the field when they do not make sense. DefaultPreemption asks the
+framework itself and is therefore built by `fairlead.scheduling.compose`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.framework.interface import Plugin
+from fairlead.framework.runtime import Handle
+from fairlead.plugins.default_binder import DefaultBinder
+from fairlead.plugins.dynamic_resources import DynamicResources
+from fairlead.plugins.image_locality import ImageLocality
+from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_name import NodeName
+from fairlead.plugins.node_ports import NodePorts
+from fairlead.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from fairlead.plugins.node_resources_fit import NodeResourcesFit
+from fairlead.plugins.node_unschedulable import NodeUnschedulable
+from fairlead.plugins.priority_sort import PrioritySort
+from fairlead.plugins.resource_scoring import FitArgs
+from fairlead.plugins.scheduling_gates import SchedulingGates
+from fairlead.plugins.taint_toleration import TaintToleration
+from fairlead.plugins.unsupported import (
+    Unsupported,
+    never,
+    uses_claimed_volumes,
+    uses_exclusive_disks,
+    uses_limited_volumes,
+    uses_pod_affinity,
+    uses_topology_spread,
+)
+
+Args = Mapping[str, Any]
+Factory = Callable[[Handle, Args], Plugin]
+
+
+def _simple(plugin: Callable[[], Plugin]) -> Factory:
+    return lambda _handle, _args: plugin()
+
+
+def _node_resources_fit(handle: Handle, args: Args) -> Plugin:
+    return NodeResourcesFit(handle, msgspec.convert(dict(args), FitArgs))
+
+
+IN_TREE: Final[Mapping[str, Factory]] = {
+    "SchedulingGates": _simple(SchedulingGates),
+    "PrioritySort": _simple(PrioritySort),
+    "NodeUnschedulable": _simple(NodeUnschedulable),
+    "NodeName": _simple(NodeName),
+    "TaintToleration": _simple(TaintToleration),
+    "NodeAffinity": _simple(NodeAffinity),
+    "NodePorts": _simple(NodePorts),
+    "NodeResourcesFit": _node_resources_fit,
+    "VolumeRestrictions": lambda _h, _a: Unsupported("VolumeRestrictions", uses_exclusive_disks),
+    "NodeVolumeLimits": lambda _h, _a: Unsupported("NodeVolumeLimits", uses_limited_volumes),
+    "VolumeBinding": lambda _h, _a: Unsupported("VolumeBinding", uses_claimed_volumes),
+    "VolumeZone": lambda _h, _a: Unsupported("VolumeZone", never),
+    "PodTopologySpread": lambda _h, _a: Unsupported("PodTopologySpread", uses_topology_spread),
+    "InterPodAffinity": lambda _h, _a: Unsupported("InterPodAffinity", uses_pod_affinity),
+    "DynamicResources": _simple(DynamicResources),
+    "NodeDeclaredFeatures": lambda _h, _a: Unsupported("NodeDeclaredFeatures", never),
+    "NodeResourcesBalancedAllocation": _simple(NodeResourcesBalancedAllocation),
+    "ImageLocality": lambda handle, _a: ImageLocality(handle),
+    "DefaultBinder": _simple(DefaultBinder),
+}

@@ -1,0 +1,87 @@
+"""Plugins of the default profile that are not built yet, under their own names.
+
+They take part where it shows (skips, the post-filter text) and refuse by name the pods that would
+need them, so that no answer is silently wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.api.objects import PodSpec
+from fairlead.core.status import SKIP, Status, unresolvable
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.interface import Locality, Rows
+from fairlead.state.node_info import NodeInfo
+from fairlead.state.pod_info import PodInfo
+
+
+def uses_claimed_volumes(spec: PodSpec) -> bool:
+    """Whether a volume comes from a PersistentVolumeClaim."""
+    return any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes)
+
+
+def uses_exclusive_disks(spec: PodSpec) -> bool:
+    """Whether a volume is of a kind that only one pod may write to."""
+    return any(
+        v.gce_persistent_disk or v.aws_elastic_block_store or v.iscsi or v.rbd
+        for v in spec.volumes
+    )
+
+
+def uses_limited_volumes(spec: PodSpec) -> bool:
+    """Whether a volume counts against a CSI driver's limit per node."""
+    return any(v.csi for v in spec.volumes)
+
+
+def uses_resource_claims(spec: PodSpec) -> bool:
+    """Whether the pod asks for devices through claims."""
+    return bool(spec.resource_claims)
+
+
+def uses_topology_spread(spec: PodSpec) -> bool:
+    """Whether the pod has spread constraints of its own."""
+    return bool(spec.topology_spread_constraints)
+
+
+def uses_pod_affinity(spec: PodSpec) -> bool:
+    """Whether the pod has affinity or anti-affinity to other pods."""
+    affinity = spec.affinity
+    return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
+
+
+def never(_spec: PodSpec) -> bool:
+    """For plugins whose other half already refuses."""
+    return False
+
+
+def refusal(plugin: str) -> Status:
+    """The verdict on a pod that needs a plugin which is not there."""
+    return unresolvable(f"pod needs plugin {plugin}, which Fairlead does not have yet")
+
+
+class Unsupported:
+    """PreFilter and Filter of a plugin that refuses the pods that would use it."""
+
+    locality = Locality.NODE
+
+    def __init__(self, name: str, uses: Callable[[PodSpec], bool]) -> None:
+        """`uses` tells which specs need the real plugin."""
+        self.name = name
+        self._uses = uses
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """SKIP for pods that do not use it."""
+        return refusal(self.name) if self._uses(pod.shape.spec) else SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Never reached: PreFilter either skips or rejects."""
+        return None
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
+        """Nothing to say about pods that do not use it."""
+        return SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Never reached: PreScore skips."""
+        return 0

@@ -1,0 +1,143 @@
+"""Evaluation: one pod against the whole cluster, with every verdict spelled out.
+
+The same functions as the scheduling cycle, asked for everything: what `fairlead explain` shows and
+`fairlead conformance` compares. Nothing is decided here and nothing changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fairlead.core.status import Code, Status
+from fairlead.framework.diagnosis import NO_NODES, fit_error
+from fairlead.scheduling.compose import Served
+from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
+from fairlead.scheduling.post_filter import run_post_filters
+from fairlead.scheduling.preemption.candidate import Candidate
+from fairlead.scheduling.preemption.default_preemption import PreemptionSearch
+from fairlead.scheduling.prioritization import explain_scores
+from fairlead.state.pod_info import PodInfo
+
+
+@dataclass(slots=True)
+class PreemptionEvaluation:
+    """What preemption would do. `nominated` are the nodes that no rule tells apart."""
+
+    ineligible: str = ""
+    potential_nodes: list[str] = field(default_factory=list)
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    rejected: dict[str, Status] = field(default_factory=dict)
+    nominated: list[str] = field(default_factory=list)
+    rule: str = ""
+    post_filter_error: str = ""
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """Everything about one pod in one cluster.
+
+    `verdicts` has an entry per node, None where the pod fits. `scores` are normalised (0..100,
+    before the weight) and cover the feasible nodes, as `totals` and `best` do. `via` says how the
+    node would be chosen among `choices`: "nominated", "single" or "score".
+    """
+
+    gated: Status | None = None
+    pre_filter: Status | None = None
+    restricted_to: list[str] | None = None
+    verdicts: dict[str, Status | None] = field(default_factory=dict)
+    skipped_filters: list[str] = field(default_factory=list)
+    scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    skipped_scores: list[str] = field(default_factory=list)
+    weights: dict[str, int] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
+    best: list[str] = field(default_factory=list)
+    choices: list[str] = field(default_factory=list)
+    via: str = ""
+    score_error: str = ""
+    fit_error: str = ""
+    unschedulable_plugins: tuple[str, ...] = ()
+    preemption: PreemptionEvaluation | None = None
+
+
+def evaluate(served: Served, pod: PodInfo) -> Evaluation:
+    """Evaluate `pod` as if its turn had come now."""
+    result = Evaluation()
+    table = served.framework.cluster.table
+    result.gated = served.framework.run_pre_enqueue(pod)
+    if result.gated is not None:
+        return result
+    if not table.count:
+        result.fit_error = NO_NODES
+        return result
+    found = find_nodes_that_fit(served.plans, pod)
+    _fill_verdicts(result, found)
+    if found.count():
+        _fill_scores(served, pod, found, result)
+    else:
+        _fill_failure(served, pod, found, result)
+    return result
+
+
+def _fill_verdicts(result: Evaluation, found: Feasibility) -> None:
+    plan = found.plan
+    diagnosis = found.diagnosis()
+    result.pre_filter = found.rejected
+    result.skipped_filters = sorted(found.state.skipped_filters)
+    if plan.node_names is not None and found.rejected is None:
+        result.restricted_to = list(plan.node_names)
+    for node in plan.table.nodes():
+        fits = found.is_feasible(node)
+        result.verdicts[node.name] = None if fits else diagnosis.status_of(node.row)
+
+
+def _fill_scores(served: Served, pod: PodInfo, found: Feasibility, result: Evaluation) -> None:
+    table, plan = found.plan.table, found.plan
+    ranked = explain_scores(served.plans, pod, found)
+    feasible = [name for name, status in result.verdicts.items() if status is None]
+    nominated = pod.pod.status.nominated_node_name
+    if nominated in feasible:
+        result.via, result.choices = "nominated", [nominated]
+    elif len(feasible) == 1:
+        result.via, result.choices = "single", feasible
+    if ranked.error is not None:
+        result.score_error = ranked.error.message
+        return
+    names = [table.at(int(plan.rows[at])).name for at in ranked.positions]
+    for plugin, scores in ranked.by_plugin.items():
+        result.scores[plugin] = dict(zip(names, scores.tolist(), strict=True))
+    result.skipped_scores = sorted(found.state.skipped_scores)
+    result.weights = {p.name: served.framework.weights[p.name] for p in served.framework.scorers}
+    result.totals = dict(zip(names, ranked.totals.tolist(), strict=True))
+    result.best = sorted(table.at(int(plan.rows[at])).name for at in ranked.best)
+    if not result.via:
+        result.via, result.choices = "score", result.best
+
+
+def _fill_failure(served: Served, pod: PodInfo, found: Feasibility, result: Evaluation) -> None:
+    diagnosis = found.diagnosis()
+    result.unschedulable_plugins = diagnosis.plugins()
+    outcome = run_post_filters(served.framework, found, pod, diagnosis)
+    result.fit_error = fit_error(diagnosis, outcome.message)
+    if served.preemption is None:
+        return
+    if outcome.status.code is Code.ERROR:
+        result.preemption = PreemptionEvaluation(post_filter_error=outcome.message)
+        return
+    search = served.preemption.search(found.state, pod, diagnosis)
+    result.preemption = _preemption(found, search)
+
+
+def _preemption(found: Feasibility, search: PreemptionSearch) -> PreemptionEvaluation:
+    table = found.plan.table
+    result = PreemptionEvaluation(
+        ineligible=search.ineligible,
+        potential_nodes=[table.at(row).name for row in search.potential],
+    )
+    if search.dry_run is None:
+        return result
+    result.candidates = {c.node.name: c for c in search.dry_run.candidates()}
+    result.rejected = {table.at(row).name: why for row, why in search.dry_run.rejected()}
+    if search.pick is not None:
+        result.rule = search.pick.rule
+        result.nominated = sorted(table.at(row).name for row in search.pick.rows)
+    return result

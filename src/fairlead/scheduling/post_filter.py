@@ -1,0 +1,47 @@
+"""Running the PostFilter plugins when no node fits.
+
+upstream: framework/runtime/framework.go: RunPostFilterPlugins
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from fairlead.core.status import SUCCESS, Code, Status, unschedulable
+from fairlead.framework.diagnosis import Diagnosis
+from fairlead.framework.interface import PostFilterResult
+from fairlead.framework.runtime import Framework, attempt
+from fairlead.scheduling.feasibility import Feasibility
+from fairlead.state.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterOutcome:
+    """`result` is the answer that counts; `message` goes into the text when nothing was found."""
+
+    status: Status
+    message: str
+    result: PostFilterResult
+
+
+def run_post_filters(
+    framework: Framework, found: Feasibility, pod: PodInfo, diagnosis: Diagnosis
+) -> PostFilterOutcome:
+    """Ask in order; the first success or error ends it, reasons of the others are joined."""
+    found.state.write(found)
+    reasons: list[str] = []
+    last = PostFilterResult(SUCCESS)
+    for plugin in framework.post_filters:
+        answer = attempt(plugin, lambda p=plugin: p.post_filter(found.state, pod, diagnosis))  # type: ignore[misc]
+        if isinstance(answer, Status):
+            answer = PostFilterResult(answer)
+        status = answer.status.by(plugin.name)
+        if status.is_success:
+            return PostFilterOutcome(status, "", answer)
+        if status.code is Code.ERROR:
+            return PostFilterOutcome(status, status.message, replace(answer, nominated_node=None))
+        reasons.extend(status.reasons)
+        if answer.nominated_node is not None:
+            last = answer
+    message = ", ".join(reasons)
+    return PostFilterOutcome(unschedulable(message), message, last)

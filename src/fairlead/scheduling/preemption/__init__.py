@@ -1,0 +1,7 @@
+"""Making room: which pods of lower priority give way to a pod that fits nowhere.
+
+    eligibility → candidates (dry run on every node where it might help) → pick_one_node → execution
+
+upstream: pkg/scheduler/framework/preemption/preemption.go and
+framework/plugins/defaultpreemption/default_preemption.go
+"""

@@ -1,0 +1,94 @@
+"""DefaultPreemption: the PostFilter that makes room by removing pods of lower priority.
+
+upstream: framework/preemption/preemption.go: Evaluator.Preempt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.core.status import SUCCESS, Code, Status, unresolvable, unschedulable
+from fairlead.core.tie_break import TieBreak
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.diagnosis import Diagnosis, histogram
+from fairlead.framework.interface import PostFilterResult
+from fairlead.scheduling.feasibility import Feasibility
+from fairlead.scheduling.preemption.dry_run import DryRun, DryRuns
+from fairlead.scheduling.preemption.eligibility import ineligibility
+from fairlead.scheduling.preemption.pick import Pick, pick_one_node
+from fairlead.state.pod_info import PodInfo
+
+NAME: Final = "DefaultPreemption"
+NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionSearch:
+    """Everything a preemption attempt found out, for the decision and for explaining it."""
+
+    ineligible: str = ""
+    potential: tuple[int, ...] = ()
+    dry_run: DryRun | None = None
+    pick: Pick | None = None
+
+
+class DefaultPreemption:
+    """PostFilter. Needs the cycle's `Feasibility` in its CycleState."""
+
+    name = NAME
+
+    def __init__(self, dry_runs: DryRuns, tie_break: TieBreak) -> None:
+        """`tie_break` settles what the ordered rules leave open."""
+        self._dry_runs = dry_runs
+        self._tie_break = tie_break
+
+    def search(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> PreemptionSearch:
+        """Find all candidates and what is left after the ordered rules; changes nothing."""
+        nominated = pod.pod.status.nominated_node_name
+        reason = ineligibility(pod, nominated, diagnosis)
+        if reason:
+            return PreemptionSearch(ineligible=reason)
+        potential = diagnosis.rows_with(Code.UNSCHEDULABLE)
+        found = state.read(Feasibility)
+        dry_run = self._dry_runs.dry_run_preemption(pod, found, potential)
+        pick = pick_one_node(dry_run.columns, dry_run.potential)
+        return PreemptionSearch(potential=tuple(potential), dry_run=dry_run, pick=pick)
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> PostFilterResult:
+        """Nominate the pick; without candidates take an earlier nomination back."""
+        search = self.search(state, pod, diagnosis)
+        if search.ineligible:
+            return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
+        if search.dry_run is None or search.pick is None:
+            message = no_candidates(diagnosis, search)
+            return PostFilterResult(unschedulable(message), nominated_node="")
+        rows = search.pick.rows
+        chosen = search.dry_run.columns.candidate(rows[self._tie_break.pick(len(rows))])
+        return PostFilterResult(
+            SUCCESS,
+            nominated_node=chosen.node.name,
+            victims=chosen.victims,
+            pdb_violations=chosen.pdb_violations,
+            rule=search.pick.rule,
+            candidates=len(search.dry_run.columns.rows(search.dry_run.potential)),
+            equals=len(rows),
+        )
+
+
+def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
+    """`preemption: 0/5 nodes are available: …`: the dry runs' reasons, and the rest."""
+    nodes = diagnosis.table.count
+    text = histogram(_dry_run_counts(nodes, search))
+    return f"preemption: 0/{nodes} nodes are available:{text}"
+
+
+def _dry_run_counts(nodes: int, search: PreemptionSearch) -> Iterator[tuple[Status, int]]:
+    rejected = search.dry_run.rejected() if search.dry_run is not None else []
+    for _, status in rejected:
+        yield status, 1
+    if nodes > len(rejected):
+        yield NOT_HELPFUL, nodes - len(rejected)

@@ -1,0 +1,55 @@
+"""Resource names as column numbers, so that requests are vectors.
+
+cpu (in milli), memory and ephemeral-storage (in bytes) have fixed columns; every other resource
+gets the next one when it is first seen and keeps it. "pods" is not among them: how many pods a
+node may hold is counted, not summed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import ResourceList
+from fairlead.api.quantity import milli_value, whole_value
+
+CPU: Final = 0
+MEMORY: Final = 1
+EPHEMERAL_STORAGE: Final = 2
+FIRST_SCALAR: Final = 3
+_FIXED: Final = ("cpu", "memory", "ephemeral-storage")
+PODS: Final = "pods"
+
+
+class ResourceColumns:
+    """The growing table of resource names; one per cluster."""
+
+    def __init__(self) -> None:
+        """Start with the fixed columns."""
+        self.names: list[str] = list(_FIXED)
+        self._index: dict[str, int] = {name: i for i, name in enumerate(_FIXED)}
+
+    def __len__(self) -> int:
+        """How many columns there are."""
+        return len(self.names)
+
+    def column(self, name: str) -> int:
+        """The column of resource `name`, created if new."""
+        found = self._index.get(name)
+        if found is None:
+            found = self._index[name] = len(self.names)
+            self.names.append(name)
+        return found
+
+    def amounts(self, requests: dict[str, int]) -> tuple[tuple[int, int], ...]:
+        """(column, amount) of each resource in `requests`, in column order, without "pods"."""
+        return tuple(
+            sorted((self.column(name), amount) for name, amount in requests.items() if name != PODS)
+        )
+
+
+def allocatable_amount(name: str, resources: ResourceList) -> int:
+    """How much of `name` a node offers: cpu in milli, all else in whole units, absent = 0."""
+    text = resources.get(name)
+    if text is None:
+        return 0
+    return milli_value(text) if name == "cpu" else whole_value(text)
