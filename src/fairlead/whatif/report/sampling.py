@@ -1,0 +1,70 @@
+"""Thins a time line to what a screen can show, without losing a peak.
+
+Virtual time is cut into equal slices; of each slice the first and last sample stay (they carry
+the counts that only grow) and those with the most and fewest pending and running pods. A spike
+of one sample therefore survives, however long the run.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+MEASURES = ("running", "pending", "preempted", "evicted")
+PEAKED = ("running", "pending")
+SLICES_MAX = 400
+SAMPLES_PER_SLICE_MAX = 2 + 2 * len(PEAKED)
+UNTHINNED_MAX = SLICES_MAX * SAMPLES_PER_SLICE_MAX
+
+
+def sampled(timeline: Mapping[str, Any]) -> dict[str, Any]:
+    """The time line with at most `UNTHINNED_MAX` samples; `recorded` says how many there were."""
+    t_s = list(timeline.get("t_s", ()))
+    series = list(timeline.get("series", ()))
+    kept = kept_samples(t_s, series)
+    return {
+        "recorded": len(t_s),
+        "t_s": [round(t_s[at], 3) for at in kept],
+        "series": [thinned(one, kept) for one in series],
+    }
+
+
+def thinned(one: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]:
+    """One priority's counts at the samples `kept`; a count that is zero throughout is left out."""
+    counts = {name: one[name] for name in MEASURES if any(one.get(name, ()))}
+    return {
+        "priority": one["priority"],
+        **{name: [values[at] for at in kept] for name, values in counts.items()},
+    }
+
+
+def kept_samples(t_s: Sequence[float], series: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The indices that stay, ascending."""
+    if len(t_s) <= UNTHINNED_MAX:
+        return list(range(len(t_s)))
+    totals = [total(series, measure, len(t_s)) for measure in PEAKED]
+    kept = set[int]()
+    for first, last in slices(t_s):
+        kept.update((first, last))
+        for values in totals:
+            inside = range(first, last + 1)
+            kept.update((max(inside, key=values.__getitem__), min(inside, key=values.__getitem__)))
+    return sorted(kept)
+
+
+def total(series: Sequence[Mapping[str, Any]], measure: str, length: int) -> list[int]:
+    """The sum of `measure` over all priorities, by sample."""
+    rows = [one[measure] for one in series if one.get(measure)]
+    return [sum(values) for values in zip(*rows, strict=True)] or [0] * length
+
+
+def slices(t_s: Sequence[float]) -> Iterator[tuple[int, int]]:
+    """First and last index of every slice of time that holds a sample."""
+    width_s = (t_s[-1] - t_s[0]) / SLICES_MAX
+    first = 0
+    for number in range(1, SLICES_MAX + 1):
+        end = bisect_left(t_s, t_s[0] + width_s * number) if number < SLICES_MAX else len(t_s)
+        if end > first:
+            yield first, end - 1
+            first = end

@@ -1,0 +1,76 @@
+// Undoes the packing of the embedded JSON (pack.py) and fills in what may be absent.
+
+export function loadReport(text) {
+  const page = JSON.parse(text);
+  const resources = page.resources.length ? page.resources : resourcesOf(page.nodes);
+  return {
+    ...page,
+    resources: named(resources.map((resource) => ({ ...resource, scale: scaleOf(resource) }))),
+    nodes: unpackNodes(page.nodes),
+    preemptions: unpackTable(page.preemptions),
+    evictions: unpackTable(page.evictions),
+    pending: unpackTable(page.pending),
+    moved: unpackTable(page.moved),
+    pdb_breaches: unpackTable(page.pdb_breaches),
+  };
+}
+
+function unpackColumn(column) {
+  return Array.isArray(column) ? column : column.at.map((at) => column.of[at]);
+}
+
+function unpackTable({ length, columns }) {
+  const unpacked = Object.entries(columns).map(([name, column]) => [name, unpackColumn(column)]);
+  return { length, columns: Object.fromEntries(unpacked) };
+}
+
+function unpackNodes(nodes) {
+  const amounts = (byResource) =>
+    new Map(Object.entries(byResource).map(([name, column]) => [name, unpackColumn(column)]));
+  return {
+    length: nodes.length,
+    name: unpackColumn(nodes.name),
+    zone: unpackColumn(nodes.zone),
+    cordoned: new Set(nodes.unschedulable),
+    allocatable: amounts(nodes.allocatable),
+    requested: amounts(nodes.requested),
+    pods: unpackPods(nodes.pods),
+  };
+}
+
+/** Pods of node n are those from first[n] up to first[n + 1]. */
+function unpackPods(pods) {
+  const first = [0];
+  for (const amount of unpackColumn(pods.count)) first.push(first[first.length - 1] + amount);
+  return {
+    first,
+    name: unpackColumn(pods.name),
+    priority: unpackColumn(pods.priority),
+    requests: pods.shape.map((shape) => pods.shapes[shape]),
+  };
+}
+
+function resourcesOf(nodes) {
+  return Object.keys(nodes.allocatable).map((name) => ({ name, unit: "" }));
+}
+
+function scaleOf({ name, unit }) {
+  if (unit === "milli" || unit === "m" || name === "cpu") return "milli";
+  if (unit === "bytes" || /^(memory|ephemeral-storage|hugepages-.*)$/.test(name)) return "bytes";
+  return "count";
+}
+
+/** Gives each resource a short label, unless two would then be called the same. */
+function named(resources) {
+  const short = ({ name, scale }) => {
+    if (name === "cpu") return "CPU";
+    const last = name.slice(name.lastIndexOf("/") + 1) || name;
+    const plain = scale === "milli" ? last.replace(/-milli$/, "") : last;
+    return plain === "gpu" ? "GPU" : plain.charAt(0).toUpperCase() + plain.slice(1);
+  };
+  const labels = resources.map(short);
+  return resources.map((resource, at) => {
+    const unique = labels.indexOf(labels[at]) === labels.lastIndexOf(labels[at]);
+    return { ...resource, label: unique ? labels[at] : resource.name };
+  });
+}

@@ -1,0 +1,82 @@
+// Building the page. Text enters it through text nodes and attributes only, never as markup.
+
+/** An element: `attributes` become properties (class, on…) or attributes, children follow. */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) assign(element, name, value);
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+function assign(element, name, value) {
+  if (value === null || value === undefined || value === false) return;
+  if (name === "class") element.className = value;
+  else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+  else element.setAttribute(name, value === true ? "" : value);
+}
+
+/** A titled part of the page that the navigation can point at. */
+export function section(id, title, lead, ...children) {
+  const heading = h("h2", { id: `${id}-title` }, title);
+  const head = h("div", { class: "section-head" }, heading, lead && h("p", { class: "lead" }, lead));
+  return h("section", { id, "aria-labelledby": `${id}-title` }, head, ...children);
+}
+
+/** The plain sentence that stands where there is nothing to show. */
+export function nothing(text) {
+  return h("p", { class: "nothing" }, text);
+}
+
+/** One of several: buttons of which exactly one is pressed. */
+export function choice(label, options, chosen, onchoose) {
+  const buttons = options.map(([value, text, title]) => {
+    const pressed = String(value === chosen);
+    return h("button", { type: "button", "data-value": value, "aria-pressed": pressed, title }, text);
+  });
+  const choose = (value) => {
+    for (const button of buttons) button.setAttribute("aria-pressed", button.dataset.value === value);
+    onchoose(value);
+  };
+  for (const button of buttons) button.addEventListener("click", () => choose(button.dataset.value));
+  return h("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
+}
+
+/** The same as a drop-down list, for many options. */
+export function dropDown(label, options, chosen, onchoose) {
+  const select = h("select", { "aria-label": label });
+  for (const [value, text] of options) select.append(h("option", { value }, text));
+  select.value = chosen;
+  select.addEventListener("change", () => onchoose(select.value));
+  return select;
+}
+
+/** A text field that calls `oninput` with what is typed, in lower case. */
+export function searchField(label, oninput) {
+  const field = h("input", { type: "search", placeholder: label, "aria-label": label });
+  field.addEventListener("input", () => oninput(field.value.trim().toLowerCase()));
+  return field;
+}
+
+/** A horizontal bar; `before` (a ratio or null) is marked on it. */
+export function bar(share, before = null) {
+  const fill = h("span", { class: share > 1 ? "fill over" : "fill" });
+  fill.style.width = `${Math.min(Math.max(share ?? 0, 0), 1) * 100}%`;
+  const track = h("span", { class: "bar", "aria-hidden": "true" }, fill);
+  if (before !== null) {
+    const mark = h("span", { class: "before" });
+    mark.style.left = `${Math.min(before, 1) * 100}%`;
+    track.append(mark);
+  }
+  return track;
+}
+
+/** Calls `draw(width)` now that the element has a width, and whenever that changes. */
+export function onWidth(element, draw) {
+  let drawn = 0;
+  new ResizeObserver((entries) => {
+    const width = Math.floor(entries[0].contentRect.width);
+    if (!width || width === drawn) return;
+    drawn = width;
+    requestAnimationFrame(() => draw(width)); // drawing inside the callback would resize again
+  }).observe(element);
+}

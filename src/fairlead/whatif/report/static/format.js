@@ -1,0 +1,105 @@
+// Numbers, quantities and times as people read them. Everything returns plain text.
+
+const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
+const TENTHS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
+const FIXED_TENTHS = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const READABLE_MAX = 1e13;
+const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+
+export const MISSING = "–";
+
+export function isNumber(value) {
+  return typeof value === "number" && Number.isFinite(value);
+}
+
+export function count(value) {
+  return isNumber(value) ? grouped(value, WHOLE).replace("-", "−") : MISSING;
+}
+
+/** With thousands separated; what nobody would count in digits, as a power of ten. */
+function grouped(value, format) {
+  if (Math.abs(value) < READABLE_MAX) return format.format(value);
+  return value.toExponential(2).replace("e+", "e");
+}
+
+/** A difference with its sign: +12, −3, ±0. */
+export function signed(value) {
+  if (!isNumber(value)) return MISSING;
+  return value > 0 ? `+${count(value)}` : value < 0 ? count(value) : "±0";
+}
+
+/** part / whole, or null where there is no whole. */
+export function ratio(part, whole) {
+  return isNumber(part) && isNumber(whole) && whole > 0 ? part / whole : null;
+}
+
+/** A ratio as a percentage; what is not quite nothing or not quite all does not round to it. */
+export function percent(value) {
+  if (!isNumber(value)) return MISSING;
+  if (value > 0 && value < 0.001) return "<0.1%";
+  if (value < 1 && value > 0.999) return ">99.9%";
+  return value === 0 || value === 1 ? `${value * 100}%` : `${FIXED_TENTHS.format(value * 100)}%`;
+}
+
+/** A quantity in base units; `scale` is "milli", "bytes" or "count". */
+export function quantity(value, scale) {
+  if (!isNumber(value)) return MISSING;
+  if (scale === "bytes") return bytes(value);
+  if (scale === "milli") return fewDigits(value / 1000);
+  return count(value);
+}
+
+function bytes(value) {
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit < BYTE_UNITS.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${fewDigits(value)} ${BYTE_UNITS[unit]}`;
+}
+
+function fewDigits(value) {
+  if (value !== 0 && Math.abs(value) < 0.1) return String(Number(value.toPrecision(2)));
+  return grouped(value, Math.abs(value) < 100 ? TENTHS : WHOLE);
+}
+
+/** "requested of allocatable", with the unit where the resource's name does not say it. */
+export function amountOf(requested, allocatable, { name, scale }) {
+  const amounts = [requested, allocatable].map((value) => quantity(value, scale)).join(" of ");
+  return name === "cpu" ? `${amounts} cores` : amounts;
+}
+
+/** Virtual time as a clock: 0:03:20, 2d 00:10:00. */
+export function clock(seconds) {
+  if (!isNumber(seconds)) return MISSING;
+  const whole = Math.floor(Math.abs(seconds) + 1e-9);
+  const days = Math.floor(whole / 86400);
+  const hours = Math.floor((whole % 86400) / 3600);
+  const text = [Math.floor((whole % 3600) / 60), whole % 60].map(twoDigits).join(":");
+  const sign = seconds < 0 ? "−" : "";
+  return days ? `${sign}${count(days)}d ${twoDigits(hours)}:${text}` : `${sign}${hours}:${text}`;
+}
+
+/** A length of time in its two largest units: 1 h 5 min, 12.3 s. */
+export function duration(seconds) {
+  if (!isNumber(seconds)) return MISSING;
+  if (seconds < 60) return `${fewDigits(seconds)} s`;
+  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  const first = units.findIndex(([, size]) => seconds >= size);
+  const parts = [];
+  let rest = Math.round(seconds);
+  for (const [name, size] of units.slice(first, first + 2)) {
+    const amount = Math.floor(rest / size);
+    rest -= amount * size;
+    if (amount) parts.push(`${count(amount)} ${name}`);
+  }
+  return parts.join(" ");
+}
+
+export function plural(amount, one, many = `${one}s`) {
+  return `${count(amount)} ${amount === 1 ? one : many}`;
+}
+
+function twoDigits(value) {
+  return String(value).padStart(2, "0");
+}

@@ -1,0 +1,39 @@
+// Draws the report from the data in this file.
+
+import { count } from "./format.js";
+import { h } from "./dom.js";
+import { loadReport } from "./data.js";
+import { prioritiesOf } from "./palette.js";
+import { themeToggle } from "./theme.js";
+import { summarySection, titleBlock } from "./summary.js";
+import { timelineSection } from "./timeline.js";
+import { nodesSection } from "./nodes.js";
+import { changesSection } from "./changes.js";
+import { pendingSection } from "./pending.js";
+
+function navigation(report) {
+  const displaced = report.preemptions.length + report.evictions.length + report.moved.length;
+  const links = [
+    ["summary", "Outcome", null],
+    ["timeline", "Time line", null],
+    ["nodes", "Nodes", report.nodes.length],
+    ["changes", "Displaced", displaced],
+    ["pending", "Pending", report.pending.length],
+  ];
+  return h("nav", { "aria-label": "Parts of the report" }, links.map(([id, text, amount]) => h("a", { href: `#${id}` }, text, amount === null ? null : h("span", { class: "amount" }, count(amount)))));
+}
+
+const report = loadReport(document.getElementById("report-data").textContent);
+const priorities = prioritiesOf(report);
+
+document.getElementById("bar").append(h("div", { class: "bar-inner" }, h("span", { class: "wordmark" }, "Fairlead"), navigation(report), themeToggle()));
+document.getElementById("report").append(
+  titleBlock(report),
+  summarySection(report),
+  timelineSection(report, priorities),
+  nodesSection(report, priorities),
+  changesSection(report, priorities),
+  pendingSection(report, priorities),
+);
+document.getElementById("foot").append(h("p", {}, "Written by Fairlead. This page holds all its data and asks nothing of any network. Charts: uPlot, © 2022 Leon Sorokin, MIT licence (in this file's source)."));
+document.documentElement.dataset.drawn = "yes";

@@ -1,0 +1,183 @@
+// The node map itself: one cell per node, painted on a canvas so that thousands stay quick.
+
+import { percent, plural } from "./format.js";
+import { h, onWidth } from "./dom.js";
+import { cssColour, resolvedColour, utilisationRamp } from "./palette.js";
+import { onThemeChange } from "./theme.js";
+import { utilisation } from "./node_detail.js";
+import { eachCell, nodeAt, nodeByKey, nodeLayout } from "./node_layout.js";
+
+const DIMMED = 0.16;
+
+/** The canvas; `view` says what to paint, `on.point` and `on.pin` are told what is pointed at. */
+export function nodeCanvas(report, view, on) {
+  const canvas = h("canvas", { tabindex: "0", role: "application", class: "node-canvas", "aria-describedby": "node-map-help" });
+  const map = { report, view, canvas, layout: null, colours: null, paint: null };
+  map.paint = () => map.layout && paintNodes(map);
+  map.relayout = () => relayout(map, canvas.parentElement.clientWidth);
+  listen(map, on);
+  onThemeChange(() => {
+    map.colours = null;
+    map.paint();
+  });
+  return map;
+}
+
+export function fitNodeCanvas(map, container) {
+  onWidth(container, (width) => relayout(map, width));
+}
+
+function relayout(map, width) {
+  const { canvas, view } = map;
+  map.layout = nodeLayout(view.zones, width);
+  const density = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * density);
+  canvas.height = Math.round(map.layout.height * density);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${map.layout.height}px`;
+  map.paint();
+}
+
+function listen(map, on) {
+  const { canvas, view } = map;
+  const under = (event) => nodeAt(map.layout, event.offsetX, event.offsetY);
+  const point = (node, place) => {
+    view.pointed = node;
+    map.paint();
+    on.point(node, place);
+  };
+  canvas.addEventListener("pointermove", (event) => {
+    const node = under(event);
+    canvas.classList.toggle("pointing", node !== null);
+    if (node !== view.pointed) point(node, event);
+  });
+  canvas.addEventListener("pointerleave", () => point(null, null));
+  canvas.addEventListener("blur", () => point(null, null));
+  canvas.addEventListener("click", (event) => on.pin(under(event)));
+  canvas.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") on.pin(null);
+    if (event.key === "Enter" || event.key === " ") on.pin(view.pointed);
+    const node = nodeByKey(map.layout, view.pointed ?? view.pinned, event.key);
+    if (node !== null) point(node, placeOf(map, node));
+    if (node !== null || event.key === " ") event.preventDefault();
+  });
+}
+
+/** Where on the screen a node's cell is, for the tooltip of someone without a pointer. */
+function placeOf(map, wanted) {
+  const box = map.canvas.getBoundingClientRect();
+  let place = null;
+  eachCell(map.layout, (node, x, y) => {
+    if (node === wanted) place = { clientX: box.left + x + map.layout.cell.width, clientY: box.top + y };
+  });
+  return place;
+}
+
+function paintNodes(map) {
+  const { canvas, layout, report, view } = map;
+  const context = canvas.getContext("2d");
+  const density = canvas.width / layout.width;
+  map.colours ??= { ramp: utilisationRamp(), ...inks() };
+  const brush = { context, layout, report, view, ...map.colours };
+  context.setTransform(density, 0, 0, density, 0, 0);
+  context.clearRect(0, 0, layout.width, layout.height);
+  for (const block of layout.blocks) paintZoneLabel(brush, block);
+  eachCell(layout, (node, x, y) => paintCell(brush, node, x, y));
+  eachCell(layout, (node, x, y) => paintOutline(brush, node, x, y));
+}
+
+function inks() {
+  const names = { ink: "--ink", soft: "--ink-2", none: "--cell-none", edge: "--line-strong", over: "--over", mark: "--cordon", card: "--card" };
+  return Object.fromEntries(Object.entries(names).map(([key, variable]) => [key, cssColour(resolvedColour(variable))]));
+}
+
+function paintZoneLabel({ context, ink, soft }, { name, nodes, x, y, width }) {
+  const amount = plural(nodes.length, "node");
+  context.font = "11px system-ui, sans-serif";
+  const room = width - context.measureText(amount).width - 12;
+  context.textBaseline = "alphabetic";
+  context.font = "600 12px system-ui, sans-serif";
+  context.fillStyle = ink;
+  const label = shortened(context, name || "no zone", room);
+  context.fillText(label, x, y + 13);
+  const after = x + context.measureText(label).width + 8;
+  context.font = "11px system-ui, sans-serif";
+  context.fillStyle = soft;
+  context.fillText(amount, after, y + 13);
+}
+
+function paintCell(brush, node, x, y) {
+  const { context, layout, report, view, ramp } = brush;
+  const { width, height } = layout.cell;
+  const share = utilisation(report, node, view.resource.name);
+  context.globalAlpha = view.matches && !view.matches.has(node) ? DIMMED : 1;
+  if (layout.named) return paintNamedCell(brush, node, x, y, share);
+  if (share === null) paintHollow(brush, x, y, width, height);
+  else {
+    context.fillStyle = share > 1 ? brush.over : ramp(share);
+    context.fillRect(x, y, width, height);
+  }
+  if (report.nodes.cordoned.has(node)) paintCross(brush, x, y, width, height);
+  context.globalAlpha = 1;
+}
+
+/** A node without the resource is an outline: neither empty nor full. */
+function paintHollow({ context, none, edge }, x, y, width, height) {
+  context.fillStyle = edge;
+  context.fillRect(x, y, width, height);
+  context.fillStyle = none;
+  context.fillRect(x + 1, y + 1, width - 2, height - 2);
+}
+
+/** A few nodes have room for their names: the cell is a label over a bar. */
+function paintNamedCell({ context, layout, report, ramp, ink, soft, none, over, mark }, node, x, y, share) {
+  const { width, height } = layout.cell;
+  const cordoned = report.nodes.cordoned.has(node);
+  context.fillStyle = none;
+  context.fillRect(x, y, width, height);
+  context.fillStyle = share > 1 ? over : ramp(share ?? 0);
+  context.fillRect(x, y + height - 7, width * Math.min(share ?? 0, 1), 7);
+  context.textBaseline = "alphabetic";
+  context.font = "12px system-ui, sans-serif";
+  context.fillStyle = ink;
+  context.fillText(shortened(context, report.nodes.name[node], width - 12), x + 6, y + 15);
+  context.font = "11px system-ui, sans-serif";
+  context.fillStyle = cordoned ? mark : soft;
+  context.fillText(`${share === null ? "none" : percent(share)}${cordoned ? " · cordoned" : ""}`, x + 6, y + 29);
+  context.globalAlpha = 1;
+}
+
+/** Cordoned nodes carry a diagonal stroke, which survives any colour and a size of 4 px. */
+function paintCross({ context, card, mark }, x, y, width, height) {
+  for (const [style, line] of [[card, Math.max(3, width / 4)], [mark, Math.max(1.25, width / 9)]]) {
+    context.save();
+    context.beginPath();
+    context.rect(x, y, width, height);
+    context.clip();
+    context.beginPath();
+    context.moveTo(x, y + height);
+    context.lineTo(x + width, y);
+    context.strokeStyle = style;
+    context.lineWidth = line;
+    context.stroke();
+    context.restore();
+  }
+}
+
+function paintOutline({ context, layout, view, ink, card }, node, x, y) {
+  if (node !== view.pointed && node !== view.pinned) return;
+  const { width, height } = layout.cell;
+  const rings = [[card, 3.5], [ink, 1.75]];
+  for (const [style, line] of rings) {
+    context.strokeStyle = style;
+    context.lineWidth = line;
+    context.strokeRect(x - 0.5, y - 0.5, width + 1, height + 1);
+  }
+}
+
+function shortened(context, text, room) {
+  if (context.measureText(text).width <= room) return text;
+  let length = Math.min(text.length, 64);
+  while (length > 1 && context.measureText(`${text.slice(0, length)}…`).width > room) length -= 1;
+  return `${text.slice(0, length)}…`;
+}

@@ -1,0 +1,129 @@
+// The node map with its controls, its tooltip, and the panel of the node that was clicked.
+
+import { count, percent } from "./format.js";
+import { choice, dropDown, h, nothing, searchField, section } from "./dom.js";
+import { fitNodeCanvas, nodeCanvas } from "./node_canvas.js";
+import { fillHistogram, nodePanel, tooltipContent, utilisation, zoneTable } from "./node_detail.js";
+
+const BUTTONS_MAX = 5;
+const collator = new Intl.Collator("en", { numeric: true });
+
+/** Asks the map to pin a node and come into view; any table may. */
+export function showNode(name) {
+  document.dispatchEvent(new CustomEvent("shownode", { detail: name }));
+}
+
+export function nodesSection(report, priorities) {
+  const { nodes, resources } = report;
+  if (!nodes.length) return section("nodes", "Nodes", null, nothing("The cluster has no nodes."));
+  const resource = resources[0] ?? { name: "", label: "Nothing", scale: "count" };
+  const view = { resource, order: "name", zones: [], matches: null, pointed: null, pinned: null };
+  const parts = { tooltip: h("div", { class: "tooltip", hidden: true, "aria-hidden": "true" }), side: h("div", { class: "side" }), spoken: h("p", { class: "unseen", "aria-live": "polite" }), found: h("span", { class: "note" }) };
+  const map = nodeCanvas(report, view, {
+    point: (node, place) => pointAt(report, priorities, view, parts, node, place),
+    pin: (node) => pin(node),
+  });
+  const pin = (node) => {
+    view.pinned = node;
+    parts.tooltip.hidden = true;
+    map.paint();
+    showSide(report, priorities, view, parts, pin);
+  };
+  const refresh = () => {
+    view.zones = zonesOf(report, view);
+    if (map.layout) map.relayout();
+    if (view.pinned === null) showSide(report, priorities, view, parts, pin);
+    map.canvas.setAttribute("aria-label", `Node map: ${count(nodes.length)} nodes coloured by ${view.resource.label} requested`);
+  };
+  document.addEventListener("shownode", ({ detail }) => showNamed(report, map, pin, detail));
+  refresh();
+  return section("nodes", "Nodes", "One cell per node, by zone. Point at a cell for its pods, click to keep them.", nodesCard(report, view, map, parts, refresh));
+}
+
+function nodesCard(report, view, map, parts, refresh) {
+  const holder = h("div", { class: "map" }, map.canvas);
+  fitNodeCanvas(map, holder);
+  const help = h("p", { class: "unseen", id: "node-map-help" }, "Arrow keys move between nodes, Enter keeps a node's pods in view, Escape lets go.");
+  const toolbar = h("div", { class: "toolbar" }, controls(report, view, map, parts, refresh), h("span", { class: "spacer" }), legendScale(report));
+  return h("div", { class: "card" }, toolbar, h("div", { class: "split" }, holder, parts.side), parts.tooltip, parts.spoken, help);
+}
+
+function controls(report, view, map, parts, refresh) {
+  const byName = new Map(report.resources.map((resource) => [resource.name, resource]));
+  const options = report.resources.map(({ name, label }) => [name, label]);
+  const pick = (name) => {
+    view.resource = byName.get(name);
+    refresh();
+  };
+  const resources = options.length > BUTTONS_MAX ? dropDown : choice;
+  const order = choice("Order of nodes", [["name", "By name"], ["most", "Fullest first"]], "name", (value) => {
+    view.order = value;
+    refresh();
+  });
+  const find = searchField("Find node or pod", (text) => {
+    view.matches = text ? nodesMatching(report, text) : null;
+    parts.found.textContent = text ? `${count(view.matches.size)} nodes` : "";
+    map.paint();
+  });
+  return [options.length ? resources("Resource", options, view.resource.name, pick) : null, order, find, parts.found];
+}
+
+function legendScale(report) {
+  const gradient = h("span", { class: "scale", role: "img", "aria-label": "Colours from nothing requested to everything requested" });
+  const key = (kind, text) => h("span", {}, h("span", { class: `key ${kind}` }), text);
+  const marks = [h("span", {}, "0%", gradient, "100%")];
+  const shares = report.resources.flatMap(({ name }) => report.nodes.name.map((_, node) => utilisation(report, node, name)));
+  if (shares.includes(null)) marks.push(key("none", "has none"));
+  if (shares.some((share) => share > 1)) marks.push(key("over", "over 100%"));
+  if (report.nodes.cordoned.size) marks.push(key("cordon", "cordoned"));
+  return h("div", { class: "scale-row" }, marks);
+}
+
+function zonesOf(report, view) {
+  const { nodes } = report;
+  const byZone = new Map();
+  for (let node = 0; node < nodes.length; node += 1) {
+    const members = byZone.get(nodes.zone[node]);
+    if (members) members.push(node);
+    else byZone.set(nodes.zone[node], [node]);
+  }
+  const byName = (a, b) => collator.compare(nodes.name[a], nodes.name[b]);
+  const share = (node) => utilisation(report, node, view.resource.name) ?? -1;
+  const order = view.order === "name" ? byName : (a, b) => share(b) - share(a) || byName(a, b);
+  return [...byZone].map(([name, members]) => ({ name: name ?? "", nodes: members.sort(order) })).sort((a, b) => collator.compare(a.name, b.name));
+}
+
+function nodesMatching({ nodes }, text) {
+  const found = new Set();
+  for (let node = 0; node < nodes.length; node += 1) {
+    if (nodes.name[node].toLowerCase().includes(text)) found.add(node);
+    for (let pod = nodes.pods.first[node]; pod < nodes.pods.first[node + 1]; pod += 1) {
+      if (nodes.pods.name[pod].toLowerCase().includes(text)) found.add(node);
+    }
+  }
+  return found;
+}
+
+function pointAt(report, priorities, view, { tooltip, spoken }, node, place) {
+  tooltip.hidden = node === null;
+  if (node === null) return;
+  tooltip.replaceChildren(...tooltipContent(report, priorities, node));
+  const { offsetWidth: width, offsetHeight: height } = tooltip;
+  const left = place.clientX + 16 + width > window.innerWidth ? place.clientX - width - 12 : place.clientX + 16;
+  tooltip.style.left = `${Math.max(4, left)}px`;
+  tooltip.style.top = `${Math.max(4, Math.min(place.clientY + 12, window.innerHeight - height - 4))}px`;
+  spoken.textContent = `${report.nodes.name[node]}, ${percent(utilisation(report, node, view.resource.name))} ${view.resource.label}`;
+}
+
+function showSide(report, priorities, view, { side }, pin) {
+  if (view.pinned !== null) side.replaceChildren(nodePanel(report, priorities, view.pinned, () => pin(null)));
+  else side.replaceChildren(zoneTable(report, view.zones, view.resource), fillHistogram(report, view.resource));
+}
+
+function showNamed(report, map, pin, name) {
+  const node = report.nodes.name.indexOf(name);
+  if (node < 0) return;
+  pin(node);
+  map.canvas.scrollIntoView({ block: "center" });
+  map.canvas.focus({ preventScroll: true });
+}

@@ -1,0 +1,56 @@
+// Light, dark, or as the system says. Whoever paints on a canvas listens to "themechange".
+
+import { h } from "./dom.js";
+
+const THEMES = ["system", "light", "dark"];
+const STORED_AS = "fairlead-report-theme";
+
+export function themeToggle() {
+  const label = h("span");
+  const button = h("button", { type: "button", class: "quiet", id: "theme" }, h("span", { class: "theme-word" }, "Theme: "), label);
+  const show = (theme) => {
+    applyTheme(theme);
+    label.textContent = theme;
+    button.setAttribute("aria-label", `Theme: ${theme}`);
+    button.onclick = () => {
+      const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+      remember(next);
+      show(next);
+    };
+  };
+  show(remembered());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", announce);
+  return button;
+}
+
+export function onThemeChange(repaint) {
+  document.addEventListener("themechange", repaint);
+}
+
+function applyTheme(theme) {
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  announce();
+}
+
+function announce() {
+  document.dispatchEvent(new Event("themechange"));
+}
+
+// A browser may refuse storage to a file it opened from disk; the choice then lasts for the visit.
+function remembered() {
+  try {
+    const theme = localStorage.getItem(STORED_AS);
+    return THEMES.includes(theme) ? theme : "system";
+  } catch {
+    return "system";
+  }
+}
+
+function remember(theme) {
+  try {
+    localStorage.setItem(STORED_AS, theme);
+  } catch {
+    return;
+  }
+}

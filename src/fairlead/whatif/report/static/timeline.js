@@ -1,0 +1,102 @@
+// The time line: charts by measure above one another on one axis of time, and their read-out.
+
+import { count } from "./format.js";
+import { choice, h, nothing, onWidth, section } from "./dom.js";
+import { onThemeChange } from "./theme.js";
+import { timelineChart } from "./timeline_chart.js";
+import { readout } from "./timeline_readout.js";
+import { MEASURES, timelineModel } from "./timeline_series.js";
+
+const HEIGHT_PX = { 1: 300, 2: 170, 3: 124, 4: 100 };
+const PAGE_STEP = 20;
+
+export function timelineSection(report, priorities) {
+  const lead = "Pods by priority over virtual time. Drag across a chart to zoom in.";
+  if (!report.timeline.t_s.length) {
+    return section("timeline", "Time line", null, nothing("No time line was recorded."));
+  }
+  const model = timelineModel(report, priorities);
+  if (!model.measures.length) {
+    return section("timeline", "Time line", null, nothing("No pod ran, waited, was preempted or evicted."));
+  }
+  return section("timeline", "Time line", lead, timelineCard(model));
+}
+
+function timelineCard(model) {
+  const plots = h("div", { class: "plots", tabindex: "0", role: "group", "aria-label": "Charts over virtual time; the arrow keys move through time" });
+  const reset = h("button", { type: "button", class: "quiet", hidden: true }, "Whole run");
+  const view = { model, plots, reset, hidden: new Set(), measure: "all", zoom: null, width: 0, at: null, charts: [] };
+  view.legend = readout(model, view.hidden, () => drawTimeline(view));
+  plots.addEventListener("keydown", (event) => moveByKey(event, view));
+  reset.addEventListener("click", () => zoomTo(view, null));
+  onThemeChange(() => drawTimeline(view));
+  onWidth(plots, (width) => {
+    view.width = width;
+    drawTimeline(view);
+  });
+  const toolbar = h("div", { class: "toolbar" }, measureChoice(view), reset);
+  const side = h("div", { class: "side" }, view.legend.element, sampleNote(model));
+  return h("div", { class: "card timeline" }, toolbar, h("div", { class: "split" }, plots, side));
+}
+
+function measureChoice(view) {
+  const options = view.model.measures.map(({ name, label }) => [name, label]);
+  if (options.length > 1) options.unshift(["all", "All"]);
+  return choice("Measure", options, options[0][0], (measure) => {
+    view.measure = measure;
+    drawTimeline(view);
+  });
+}
+
+function drawTimeline(view) {
+  const { model, plots } = view;
+  for (const { chart } of view.charts) chart.destroy();
+  view.reset.hidden = view.zoom === null;
+  view.legend.show(view.at);
+  const rows = model.rows.filter((row) => !view.hidden.has(row));
+  view.charts = rows.length && view.width ? timelineCharts(view, rows) : [];
+  const shown = rows.length ? view.charts.map(({ element }) => element) : [nothing("All priorities are hidden.")];
+  plots.replaceChildren(...shown, quietMeasures(view));
+}
+
+function timelineCharts(view, rows) {
+  const measures = view.model.measures.filter(({ name }) => view.measure === "all" || view.measure === name);
+  const on = {
+    cursor: (at) => at !== view.at && view.legend.show((view.at = at)),
+    zoom: (range) => zoomTo(view, range),
+  };
+  return measures.map((measure, at) => {
+    const size = { width: view.width, height: HEIGHT_PX[measures.length], axis: at === measures.length - 1 };
+    return timelineChart(view.model, rows, measure, size, view.zoom, on);
+  });
+}
+
+function zoomTo(view, range) {
+  view.zoom = range;
+  drawTimeline(view);
+}
+
+/** Says which measures stayed at zero instead of drawing them empty. */
+function quietMeasures(view) {
+  const absent = MEASURES.filter((measure) => !view.model.measures.includes(measure));
+  if (!absent.length || view.measure !== "all") return "";
+  const none = absent.map(({ label }) => `none ${label.toLowerCase()}`).join(", ");
+  return h("p", { class: "note" }, `${none.charAt(0).toUpperCase()}${none.slice(1)} at any time.`);
+}
+
+function sampleNote(model) {
+  if (model.recorded <= model.t.length) return null;
+  const text = `${count(model.t.length)} of ${count(model.recorded)} samples drawn; peaks are kept.`;
+  return h("p", { class: "note" }, text);
+}
+
+function moveByKey(event, view) {
+  const { t } = view.model;
+  const last = t.length - 1;
+  const at = view.at ?? last;
+  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, PageUp: at - PAGE_STEP, PageDown: at + PAGE_STEP, Home: 0, End: last }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  const instant = t[Math.min(Math.max(to, 0), last)];
+  for (const { chart } of view.charts) chart.setCursor({ left: chart.valToPos(instant, "x"), top: 1 }, true);
+}

@@ -1,0 +1,79 @@
+// One chart of one measure over virtual time: stacked steps, drawn by uPlot.
+
+import { clock, count, duration } from "./format.js";
+import { h } from "./dom.js";
+import { cssColour, mixed, resolvedColour } from "./palette.js";
+import { peakOf, stack } from "./timeline_series.js";
+
+const SECONDS = [0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 30];
+const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes * 60);
+const DAYS = [1, 2, 7, 14, 30, 90, 365, 3650].map((days) => days * 86400);
+const WHOLE_STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
+const AXIS_PX = 26;
+
+/** A heading and a plot; `on.cursor(sample or null)` and `on.zoom([from, to])` tell what is done. */
+export function timelineChart(model, rows, measure, size, zoom, on) {
+  const layers = stack(rows, measure.name);
+  const plot = h("div", { class: "plot" });
+  const element = h("div", { class: "chart" }, heading(model, measure, layers[0]), plot);
+  const chart = new uPlot(options(model, rows, size, zoom, on), [model.t, ...layers], plot);
+  return { element, chart };
+}
+
+function heading(model, measure, total) {
+  const { value, at } = peakOf(total);
+  const note = measure.grows ? `${count(value)} in all` : `at most ${count(value)}, at ${clock(model.t[at])}`;
+  return h("p", { class: "chart-head" }, h("strong", {}, measure.label), h("span", {}, note));
+}
+
+function options(model, rows, size, zoom, on) {
+  const ink = cssColour(resolvedColour("--ink-2"));
+  const grid = { stroke: cssColour(resolvedColour("--line")), width: 1 };
+  const axis = { stroke: ink, font: "11px system-ui, sans-serif", grid, ticks: { show: false } };
+  return {
+    width: size.width,
+    height: size.height + (size.axis ? AXIS_PX : 0),
+    padding: [6, 24, size.axis ? 0 : 6, 0],
+    legend: { show: false },
+    cursor: {
+      y: false,
+      points: { show: false },
+      sync: { key: "timeline", setSeries: false },
+      drag: { x: true, y: false, setScale: false },
+    },
+    scales: { x: { time: false, range: () => zoom ?? wholeRange(model.t) }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] } },
+    axes: [
+      { ...axis, size: size.axis ? AXIS_PX : 0, space: 90, incrs: [...SECONDS, ...MINUTES, ...DAYS], values: (_, at) => at.map(size.axis ? duration : () => "") },
+      { ...axis, size: 56, space: 26, incrs: WHOLE_STEPS, values: (_, at) => at.map(count) },
+    ],
+    series: [{}, ...[...rows].reverse().map(layerStyle)],
+    hooks: {
+      setCursor: [(chart) => on.cursor(chart.cursor.idx ?? null)],
+      setSelect: [(chart) => selected(chart, on)],
+    },
+  };
+}
+
+function wholeRange(t) {
+  const [from, to] = [t[0], t[t.length - 1]];
+  return [from, to > from ? to : from + 1];
+}
+
+// Layers are painted over one another, from the whole stack down to the highest priority, so
+// their colours are mixed with the background beforehand instead of being transparent.
+function layerStyle(row) {
+  const colour = resolvedColour(row.variable);
+  return {
+    stroke: cssColour(colour),
+    fill: cssColour(mixed(resolvedColour("--card"), colour, 0.62)),
+    width: 1,
+    points: { show: false },
+    paths: uPlot.paths.stepped({ align: 1 }),
+  };
+}
+
+function selected(chart, on) {
+  const { left, width } = chart.select;
+  if (width < 4) return;
+  on.zoom([chart.posToVal(left, "x"), chart.posToVal(left + width, "x")]);
+}

@@ -1,0 +1,58 @@
+// Legend and read-out in one table: a row per priority that can be hidden, a column per measure.
+
+import { clock, count } from "./format.js";
+import { h } from "./dom.js";
+import { swatch } from "./palette.js";
+import { MEASURES } from "./timeline_series.js";
+
+/** The table, with `show(at)` to read out sample `at` (null: the end of the run). */
+export function readout(model, hidden, onchange) {
+  const when = h("caption", { "aria-live": "polite" });
+  const rows = model.rows.map((row) => readoutRow(row, hidden, onchange));
+  const total = readoutCells();
+  const table = h(
+    "table",
+    { class: "readout" },
+    when,
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Priority"), MEASURES.map(({ label }) => h("th", { scope: "col" }, label)))),
+    h("tbody", {}, rows.map(({ element }) => element)),
+    h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "All shown"), total)),
+  );
+  const show = (at) => {
+    const sample = at ?? model.t.length - 1;
+    when.textContent = at === null ? `At the end, ${clock(model.t[sample])}` : `At ${clock(model.t[sample])}`;
+    const shown = rows.filter(({ row }) => !hidden.has(row));
+    for (const { row, cells } of rows) fill(cells, (name) => row[name][sample]);
+    fill(total, (name) => shown.reduce((sum, { row }) => sum + row[name][sample], 0));
+  };
+  return { element: table, show };
+}
+
+function readoutCells() {
+  return MEASURES.map(() => h("td"));
+}
+
+function fill(cells, valueOf) {
+  MEASURES.forEach(({ name }, at) => {
+    const value = valueOf(name);
+    cells[at].textContent = count(value);
+    cells[at].className = value ? "" : "zero";
+  });
+}
+
+function readoutRow(row, hidden, onchange) {
+  const cells = readoutCells();
+  const number = row.priority !== null && row.label !== count(row.priority) ? count(row.priority) : null;
+  const button = h(
+    "button",
+    { type: "button", class: "legend", "aria-pressed": "true", title: `Show or hide ${row.label}${number ? `, priority ${number}` : ""}` },
+    swatch(row.variable),
+    h("span", { class: "legend-words" }, h("span", { class: "legend-name" }, row.label), number ? h("span", { class: "legend-number" }, number) : null),
+  );
+  button.addEventListener("click", () => {
+    if (!hidden.delete(row)) hidden.add(row);
+    button.setAttribute("aria-pressed", String(!hidden.has(row)));
+    onchange();
+  });
+  return { row, cells, element: h("tr", {}, h("th", { scope: "row" }, button), cells) };
+}

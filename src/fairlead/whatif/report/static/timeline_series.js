@@ -1,0 +1,63 @@
+// The counts behind the time line: one row per priority, highest first, and their stacks.
+
+export const MEASURES = [
+  { name: "running", label: "Running", grows: false },
+  { name: "pending", label: "Pending", grows: false },
+  { name: "preempted", label: "Preempted", grows: true },
+  { name: "evicted", label: "Evicted", grows: true },
+];
+
+/** Rows of counts by priority; priorities without a colour of their own are added up in one. */
+export function timelineModel(report, priorities) {
+  const timeline = untilTheEnd(report);
+  const length = timeline.t_s.length;
+  const sorted = [...timeline.series].sort((a, b) => b.priority - a.priority);
+  const own = sorted.filter((one) => priorities.own.includes(one.priority));
+  const others = sorted.filter((one) => !priorities.own.includes(one.priority));
+  const rows = own.map((one) => row(priorities.label(one.priority), one.priority, priorities, [one], length));
+  if (others.length) rows.push(row(`${others.length} other priorities`, null, priorities, others, length));
+  return {
+    t: timeline.t_s,
+    recorded: timeline.recorded,
+    rows,
+    measures: MEASURES.filter(({ name }) => rows.some((one) => one[name].some((value) => value > 0))),
+  };
+}
+
+/** The last counts hold until the run ends. */
+function untilTheEnd({ timeline, virtual_seconds: end }) {
+  if (!(end > timeline.t_s[timeline.t_s.length - 1])) return timeline;
+  const extended = (values) => values && [...values, values[values.length - 1]];
+  const series = timeline.series.map((one) => {
+    const counts = MEASURES.map(({ name }) => [name, extended(one[name])]);
+    return { ...one, ...Object.fromEntries(counts) };
+  });
+  return { ...timeline, t_s: [...timeline.t_s, end], series };
+}
+
+function row(label, priority, priorities, members, length) {
+  const summed = (name) => {
+    const sums = new Array(length).fill(0);
+    for (const member of members) (member[name] ?? []).forEach((value, at) => (sums[at] += value));
+    return sums;
+  };
+  const counts = Object.fromEntries(MEASURES.map(({ name }) => [name, summed(name)]));
+  return { label, priority, variable: priorities.variable(priority), ...counts };
+}
+
+/** The running sums of `rows`, from the lowest priority (all of them) to the highest (it alone). */
+export function stack(rows, measure) {
+  const layers = [];
+  for (const one of rows) {
+    const below = layers[0];
+    layers.unshift(below ? one[measure].map((value, at) => value + below[at]) : one[measure]);
+  }
+  return layers;
+}
+
+/** Where a stack is highest: { value, at }, the first of equals. */
+export function peakOf(layer) {
+  let at = 0;
+  for (let i = 1; i < layer.length; i += 1) if (layer[i] > layer[at]) at = i;
+  return { value: layer[at], at };
+}

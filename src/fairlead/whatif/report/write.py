@@ -1,0 +1,92 @@
+"""Puts template, style, script and data together and writes the one file.
+
+The page needs nothing but itself: its Content-Security-Policy allows exactly the scripts and the
+style that stand in it, by their hashes, and no request of any kind. Data goes in as JSON with
+every "<" and ">" escaped, so that no name can end the element it stands in; the script puts it
+on the page as text only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from fairlead.whatif.report.data import ReportData
+from fairlead.whatif.report.modules import joined_modules
+from fairlead.whatif.report.pack import Json, packed
+
+STYLES = ("vendor/uPlot.min.css", "base.css", "summary.css", "timeline.css", "nodes.css",
+          "tables.css")  # fmt: skip
+
+
+def write_report(path: Path, data: ReportData) -> None:
+    """Write the report on `data` to `path`, replacing what is there.
+
+    Raises OSError when `path` cannot be written.
+    """
+    path.write_text(render_report(data), encoding="utf-8")
+
+
+def render_report(data: ReportData) -> str:
+    """The report's HTML; the same data gives the same text."""
+    style, chart, script = page_style(), chart_library(), joined_modules(asset)
+    return Template(asset("template.html")).substitute(
+        policy=content_security_policy(style, (chart, script)),
+        title=page_title(data),
+        style=style,
+        chart_library=chart,
+        script=script,
+        data=embedded_json(packed(data)),
+    )
+
+
+def asset(name: str) -> str:
+    """The text of a file under `static/`."""
+    return files(__package__).joinpath("static", name).read_text(encoding="utf-8")
+
+
+def page_style() -> str:
+    """All style sheets in order of precedence."""
+    return "\n".join(asset(name) for name in STYLES)
+
+
+def chart_library() -> str:
+    """uPlot with its licence, which every copy must carry."""
+    return f"/*\n{asset('vendor/LICENSE.uPlot')}\n*/\n{asset('vendor/uPlot.iife.min.js')}"
+
+
+def page_title(data: ReportData) -> str:
+    """The document title as HTML text; unpaired surrogates, which UTF-8 cannot say, become "?"."""
+    encodable = str(data["title"]).encode("utf-8", "replace").decode("utf-8")
+    return html.escape(f"{encodable} – Fairlead")
+
+
+def embedded_json(page: Json) -> str:
+    """`page` as JSON that is safe inside a script element: pure ASCII, without "<" or ">"."""
+    text = json.dumps(page, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e")
+
+
+def content_security_policy(style: str, scripts: tuple[str, ...]) -> str:
+    """Forbid everything but the given inline texts (and the icon, a data: address)."""
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src {' '.join(source_hash(script) for script in scripts)}",
+            f"style-src {source_hash(style)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+
+
+def source_hash(text: str) -> str:
+    """CSP's name for an inline script or style of exactly this text."""
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
