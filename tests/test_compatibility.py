@@ -1,0 +1,155 @@
+"""COMPATIBILITY.md says what the code has: no more, no less."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from fairlead.api.codec import VIEWS, decode_as
+from fairlead.api.objects import Pod
+from fairlead.cli import main
+from fairlead.core.status import Status
+from fairlead.framework import interface
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.nominator import Nominator
+from fairlead.framework.profile import DEFAULT_PLUGINS
+from fairlead.plugins.registry import IN_TREE
+from fairlead.plugins.unsupported import Unsupported
+from fairlead.scheduling.compose import Beliefs
+from fairlead.state.cluster import Cluster
+from fairlead.state.pod_info import PodInfo
+
+PAGE: Final = Path(__file__).parent.parent / "COMPATIBILITY.md"
+STATES: Final = {"supported", "differs", "absent"}
+HEAD_ROWS: Final = 2
+
+# Asks the framework itself, and is therefore composed by `scheduling`.
+COMPOSED: Final = "DefaultPreemption"
+
+# A pod for each plugin that may be absent: one that would need it.
+TERM: Final = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+SPREAD: Final = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+DEMANDING: Final[dict[str, dict[str, Any]]] = {
+    "VolumeRestrictions": {"volumes": [{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]},
+    "NodeVolumeLimits": {"volumes": [{"name": "v", "csi": {"driver": "d"}}]},
+    "VolumeBinding": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
+    "PodTopologySpread": {"topologySpreadConstraints": [SPREAD]},
+    "InterPodAffinity": {
+        "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}
+    },
+    "DynamicResources": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]},
+}
+WITHOUT_PODS_OF_THEIR_OWN: Final = {"VolumeZone", "NodeDeclaredFeatures"}
+
+
+@cache
+def sections() -> dict[str, list[list[str]]]:
+    """The rows of each section's table, as cells."""
+    parts = re.split(r"^## (.+)$", PAGE.read_text(), flags=re.MULTILINE)
+    return {
+        title: [
+            [cell.strip() for cell in line.strip("|").split("|")]
+            for line in text.splitlines()
+            if line.startswith("|")
+        ][HEAD_ROWS:]
+        for title, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+def states(section: str) -> dict[str, str]:
+    """State by feature of one section."""
+    return {feature: state for feature, state, _ in sections()[section]}
+
+
+def present(section: str) -> set[str]:
+    """The features of one section that exist in some form."""
+    return {feature for feature, state in states(section).items() if state != "absent"}
+
+
+def test_every_row_has_a_state_and_what_differs_says_why() -> None:
+    """A reader is never left guessing."""
+    rows = [row for table in sections().values() for row in table]
+    assert [row for row in rows if row[1] not in STATES] == []
+    assert [row for row in rows if row[1] == "differs" and not row[2]] == []
+
+
+def test_plugins_are_those_of_the_registry_and_the_default_profile() -> None:
+    """Every plugin by name."""
+    named = set(states("Scheduler plugins"))
+    assert named == {*IN_TREE, COMPOSED}
+    assert {name for name, _ in DEFAULT_PLUGINS} <= named
+
+
+def refuses(name: str, spec: dict[str, Any]) -> bool:
+    """Whether plugin `name` says of a pod with `spec` that Fairlead does not have it."""
+    cluster = Cluster()
+    plugin = IN_TREE[name](Beliefs(cluster, Nominator()), {})
+    if not isinstance(plugin, interface.PreFilterPlugin):
+        return False
+    pod = decode_as(Pod, {"metadata": {"name": "demanding"}, "spec": spec})
+    answer = plugin.pre_filter(CycleState(), PodInfo(pod, cluster.shapes.shape_of(pod)))
+    return isinstance(answer, Status) and "does not have yet" in answer.message
+
+
+@pytest.mark.parametrize("name", IN_TREE)
+def test_a_plugin_is_absent_if_it_refuses_the_pods_that_need_it(name: str) -> None:
+    """Refused by name, not answered wrongly."""
+    refused = name in WITHOUT_PODS_OF_THEIR_OWN or refuses(name, DEMANDING.get(name, {}))
+    assert refused is (states("Scheduler plugins")[name] == "absent")
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_PODS_OF_THEIR_OWN))
+def test_plugins_that_refuse_nobody_are_stand_ins(name: str) -> None:
+    """Another plugin refuses the pods that need these."""
+    plugin = IN_TREE[name](Beliefs(Cluster(), Nominator()), {})
+    assert isinstance(plugin, Unsupported)
+
+
+def test_extension_points_are_the_protocols_of_the_framework() -> None:
+    """`Filter` is `FilterPlugin`; the forms over columns belong to their extension point."""
+    protocols = {
+        name.removesuffix("Plugin")
+        for name in vars(interface)
+        if name.endswith("Plugin") and name != "Plugin" and not name.startswith("Column")
+    }
+    assert present("Extension points") == protocols
+
+
+def test_commands_are_those_of_the_command_line() -> None:
+    """Every command by name."""
+    assert present("Commands") == set(main._COMMANDS)
+
+
+def test_kinds_are_those_with_a_view() -> None:
+    """Every kind that some rule reads."""
+    assert present("Objects") == {kind for _, kind in VIEWS}
+
+
+@pytest.mark.parametrize(
+    ("section", "package"),
+    [("Node lifecycle", "fairlead.nodelifecycle"), ("Batch", "fairlead.batch")],
+)
+def test_controllers_are_absent_while_their_package_is(section: str, package: str) -> None:
+    """The first feature of a controller changes its section."""
+    assert bool(present(section)) is (importlib.util.find_spec(package) is not None)
+
+
+@pytest.mark.parametrize(
+    ("feature", "option"),
+    [
+        ("other versions (`--behave-like`)", "--behave-like"),
+        ("upstream's defects by name (`--defects upstream`)", "--defects"),
+    ],
+)
+def test_options_are_absent_while_the_command_line_does_not_know_them(
+    feature: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The page promises no option that is refused."""
+    main.run(["whatif", "cluster.yaml", option, "x"])
+    unknown = f"Unknown option: {option}" in capsys.readouterr().err
+    assert unknown is (states("Versions and defects")[feature] == "absent")
