@@ -2,6 +2,7 @@
 
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const TENTHS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
+const HUNDREDTHS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
 const FIXED_TENTHS = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const READABLE_MAX = 1e13;
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -60,7 +61,8 @@ function bytes(value) {
 
 function fewDigits(value) {
   if (value !== 0 && Math.abs(value) < 0.1) return String(Number(value.toPrecision(2)));
-  return grouped(value, Math.abs(value) < 100 ? TENTHS : WHOLE);
+  const size = Math.abs(value);
+  return grouped(value, size < 10 ? HUNDREDTHS : size < 100 ? TENTHS : WHOLE);
 }
 
 /** "requested of allocatable", with the unit where the resource's name does not say it. */

@@ -1,0 +1,54 @@
+"""Thinning a time line keeps its ends and its peaks."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.whatif.report.sampling import UNTHINNED_MAX, sampled
+
+LONG = UNTHINNED_MAX + 600
+
+
+def run_of(pending, running):
+    """A time line of one priority with a sample a second."""
+    preempted = list(range(len(pending)))
+    series = [{"priority": 1, "pending": pending, "running": running, "preempted": preempted}]
+    return {"t_s": list(range(len(pending))), "series": series}
+
+
+def test_short_time_line_is_whole():
+    """What a screen can show is left alone."""
+    timeline = run_of([1, 2, 3], [3, 2, 1])
+    assert sampled(timeline) == {"recorded": 3, **timeline}
+
+
+def test_zero_counts_are_left_out():
+    """A count that stays at zero costs nothing."""
+    assert sampled(run_of([0, 0], [0, 1]))["series"] == [
+        {"priority": 1, "running": [0, 1], "preempted": [0, 1]}
+    ]
+
+
+@settings(max_examples=25)
+@given(st.integers(0, LONG - 1), st.integers(0, LONG - 1))
+def test_peaks_and_ends_survive(spike, dip):
+    """One sample of many pending, or of few running, is still there; so are both ends."""
+    pending, running = [5] * LONG, [50] * LONG
+    pending[spike], running[dip] = 99, 0
+    thin = sampled(run_of(pending, running))
+    kept = dict(zip(thin["t_s"], thin["series"][0]["pending"], strict=True))
+    assert len(thin["t_s"]) <= UNTHINNED_MAX
+    assert thin["t_s"] == sorted(set(thin["t_s"]))
+    assert (thin["t_s"][0], thin["t_s"][-1]) == (0, LONG - 1)
+    assert kept[spike] == 99
+    assert thin["series"][0]["running"][thin["t_s"].index(dip)] == 0
+    assert thin["series"][0]["preempted"][-1] == LONG - 1
+
+
+def test_all_samples_at_one_instant():
+    """A burst without any passing of time is thinned, not divided by."""
+    timeline = run_of([1] * LONG, [2] * LONG)
+    thin = sampled({**timeline, "t_s": [7.0] * LONG})
+    assert thin["recorded"] == LONG
+    assert 1 <= len(thin["t_s"]) <= UNTHINNED_MAX

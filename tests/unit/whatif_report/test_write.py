@@ -1,0 +1,148 @@
+"""The file: complete, small, without network, and closed to what names may hold."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from fairlead.whatif.report import render_report, write_report
+
+BARE = {"kind": "simulate", "title": "t"}
+
+
+class Document(HTMLParser):
+    """The elements of a page with their attributes, and the text of scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements = []
+        self.texts = {"script": [], "style": [], "title": []}
+        self._inside = None
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self._inside = tag if tag in self.texts else None
+        if self._inside:
+            self.texts[tag].append("")
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+    def handle_data(self, text):
+        if self._inside:
+            self.texts[self._inside][-1] += text
+
+    def data(self):
+        return json.loads(self.texts["script"][0])
+
+    def policy(self):
+        return next(a["content"] for tag, a in self.elements if a.get("http-equiv"))
+
+
+@pytest.mark.parametrize("name", ["small", "large", "hostile"])
+def test_nothing_is_loaded(name, request):
+    """No element refers to anything but the page itself or a data: address."""
+    document = Document(render_report(request.getfixturevalue(name)))
+    targets = [
+        value
+        for _, attributes in document.elements
+        for key, value in attributes.items()
+        if key in {"src", "href", "action", "data", "poster", "srcset"}
+    ]
+    assert [target for target in targets if not target.startswith(("#", "data:"))] == []
+
+
+def test_style_loads_nothing():
+    """No font, image or sheet is asked for from within the style."""
+    style = Document(render_report(BARE)).texts["style"][0]
+    assert "url(" not in style
+    assert "@import" not in style
+    assert "@font-face" not in style
+
+
+@pytest.mark.parametrize("name", ["small", "hostile"])
+def test_policy_allows_only_what_stands_in_the_page(name, request):
+    """The policy names the hash of each script and of the style, and refuses all else."""
+    document = Document(render_report(request.getfixturevalue(name)))
+    policy = dict(part.split(" ", 1) for part in document.policy().split("; "))
+
+    def hashes(texts):
+        digests = (hashlib.sha256(text.encode()).digest() for text in texts)
+        return " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+
+    assert policy == {
+        "default-src": "'none'",
+        "script-src": hashes(document.texts["script"][1:]),
+        "style-src": hashes(document.texts["style"]),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+
+
+def test_names_cannot_leave_their_element(small, hostile):
+    """Hostile data adds no element, and comes back as it was."""
+    plain, attacked = Document(render_report(small)), Document(render_report(hostile))
+    assert [tag for tag, _ in attacked.elements] == [tag for tag, _ in plain.elements]
+    assert attacked.data()["title"] == hostile["title"]
+    assert hostile["title"].encode("utf-8", "replace").decode() in attacked.texts["title"][0]
+
+
+def test_data_holds_no_markup(hostile):
+    """Neither "</script" nor "<!--" can occur in the data: no "<" does, nor any raw odd letter."""
+    text = Document(render_report(hostile)).texts["script"][0]
+    assert "<" not in text
+    assert text.isascii()
+
+
+def test_a_cluster_of_openb_size_stays_small(large):
+    """1,523 nodes and 8,152 pods take well under 5 MB."""
+    assert len(render_report(large).encode()) < 1_000_000
+
+
+def test_same_data_same_file(small):
+    """The page depends on the data alone."""
+    assert render_report(small) == render_report(small)
+
+
+def test_written_file_is_the_rendered_text(tmp_path, small):
+    """A file that was there is replaced."""
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    write_report(path, small)
+    assert path.read_text(encoding="utf-8") == render_report(small)
+
+
+def test_unwritable_path_is_an_os_error(tmp_path):
+    """The caller hears why it could not be written."""
+    with pytest.raises(FileNotFoundError):
+        write_report(tmp_path / "absent" / "report.html", BARE)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"nodes": [], "pending": [], "preemptions": [], "resources": []},
+        {"nodes": [{"name": "a"}]},
+        {"timeline": {"t_s": [], "series": []}},
+        {"timeline": {"t_s": [0.0], "series": []}},
+        {"timeline": {"t_s": [0.0, 1.0], "series": [{"priority": 0}]}},
+    ],
+)
+def test_what_is_absent_is_no_error(more):
+    """A report can be written of almost nothing."""
+    assert Document(render_report({**BARE, **more})).data()["title"] == "t"
+
+
+def test_chart_library_carries_its_licence():
+    """Every copy of uPlot comes with its copyright and permission notice."""
+    script = Document(render_report(BARE)).texts["script"][1]
+    assert "Copyright (c) 2022 Leon Sorokin" in script
+    assert "THE SOFTWARE IS PROVIDED" in script
