@@ -8,16 +8,17 @@ So one may delete an object and apply a new one of its name, or cordon a node th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
+from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.core.command import Command
-from fairlead.whatif import checks, command_making
+from fairlead.whatif import command_making
 from fairlead.whatif.documents import read
 from fairlead.whatif.experiment import Step
-from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
+from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import DEFAULT_NAMESPACE, Manifest, manifests
 from fairlead.whatif.scaling import parse_scale
 from fairlead.whatif.snapshot import Snapshot
@@ -70,7 +71,7 @@ def steps_of_change(change: Change, snapshot: Snapshot) -> list[Step]:
     """
     collected = _Steps(change, Inventory(snapshot.manifests))
     _delete(collected)
-    _apply(collected, snapshot.source)
+    _apply(collected)
     for text in change.scale:
         command = parse_scale("--scale", text, collected.inventory, change.namespace)
         collected.add(text, "--scale", command)
@@ -88,20 +89,22 @@ def _delete(collected: _Steps) -> None:
         collected.add(target.title, "--delete", command_making.delete(target.ref))
 
 
-def _apply(collected: _Steps, snapshot_source: str) -> None:
+def _apply(collected: _Steps) -> None:
     inventory = collected.inventory
     namespace = collected.change.namespace or DEFAULT_NAMESPACE
     documents = [document for path in collected.change.apply for document in read(path)]
-    for manifest in sorted(manifests(documents, namespace), key=_rank):
+    found = manifests(documents, namespace)
+    refuse_excess(found)
+    for manifest in sorted(found, key=_rank):
         existing = inventory.get(manifest.kind, manifest.ref.namespace, manifest.ref.name)
-        checks.check(manifest)
         inventory.add(manifest if existing is None else _merged(existing, manifest))
         commands = command_making.apply(manifest, existing)
         collected.add(manifest.title, manifest.source, *commands)
-        if existing is None:
-            checks.check_priority_class_named(manifest, inventory)
-    if collected.change.apply or collected.change.delete:
-        checks.check_global_default(snapshot_source, inventory)
+
+
+def _merged(existing: Manifest, manifest: Manifest) -> Manifest:
+    """What `existing` will be after the merge."""
+    return replace(existing, value=merge_patch(existing.value, manifest.value))
 
 
 def _rank(manifest: Manifest) -> int:

@@ -15,9 +15,8 @@ from fairlead.core.command import (
 )
 from fairlead.kubelet.annotation import KUBELET, STOPPED
 from fairlead.whatif.manifest import Manifest
+from fairlead.workloads.annotation import DRAIN, REQUESTED
 
-DRAIN: Final = "fairlead.dev/drain"
-DRAIN_REQUESTED: Final = "requested"
 UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 _NOT_PATCHED: Final = ("apiVersion", "kind", "status")
 
@@ -42,7 +41,7 @@ def uncordon(node: Manifest) -> Command:
 
 def drain(node: str) -> Command:
     """Cordon `node` and have its pods evicted, as far as their budgets allow."""
-    metadata = {"annotations": {DRAIN: DRAIN_REQUESTED}}
+    metadata = {"annotations": {DRAIN: REQUESTED}}
     return PatchObject(_node(node), {"spec": {"unschedulable": True}, "metadata": metadata})
 
 

@@ -1,4 +1,4 @@
-"""Experiment: everything one run is made of, checked and in order; runs of equal experiments are equal."""
+"""Experiment: everything one run is made of, checked and in order. Equal ones give equal runs."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Experiment:
-    """`duration` None means: until nothing happens any more, at most `horizon` after the last
-    step.
+    """A cluster, what happens to it, and for how long.
+
+    `duration` None means: until nothing happens any more, at most `horizon` after the last step.
     """
 
     title: str
@@ -46,4 +47,4 @@ class Experiment:
     horizon: DurationNs = 0
     seed: int = 0
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
-    scheduler: SchedulerConfig = field(default_factory=lambda: SchedulerConfig())
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)

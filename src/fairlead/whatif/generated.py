@@ -25,7 +25,7 @@ _ALLOCATABLE: Final[dict[str, QuantityText]] = {"cpu": "4", "memory": "32Gi"}
 Allocatable = dict[str, QuantityText]
 
 
-class NodeGroup(StrictForm):
+class NodeGroup(StrictForm, frozen=True, kw_only=True):
     """Nodes that are alike; `name` begins their names, numbers follow."""
 
     name: str = "node"
@@ -35,7 +35,7 @@ class NodeGroup(StrictForm):
     taints: list[dict[str, Any]] = []
 
 
-class GeneratedNodes(StrictForm):
+class GeneratedNodes(StrictForm, frozen=True, kw_only=True):
     """`nodes` plain nodes and the `groups`; `zones` is a number or the zones' names.
 
     What a group does not say of its allocatable, it takes from the whole.
@@ -72,7 +72,11 @@ def zone_names(zones: int | list[str]) -> list[str]:
 
 
 def node_object(
-    name: str, *, labels: dict[str, str], allocatable: Allocatable, start: Instant,
+    name: str,
+    *,
+    labels: dict[str, str],
+    allocatable: Allocatable,
+    start: Instant,
     taints: list[dict[str, Any]] | None = None,
 ) -> Json:
     """A Ready node with that name; capacity equals allocatable."""
@@ -91,7 +95,11 @@ def node_object(
     }
     status = {"allocatable": allocatable, "capacity": allocatable, "conditions": [ready]}
     return {
-        "apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata,
+        "spec": spec,
+        "status": status,
     }
 
 
@@ -106,7 +114,10 @@ def _node_of_group(
 ) -> Json:
     labels = {**({ZONE_LABEL: zone} if zone else {}), **generated.labels, **group.labels}
     allocatable = {
-        **_ALLOCATABLE, "pods": PODS_PER_NODE, **generated.allocatable, **group.allocatable
+        **_ALLOCATABLE,
+        "pods": str(PODS_PER_NODE),
+        **generated.allocatable,
+        **group.allocatable,
     }
     taints = [*generated.taints, *group.taints]
     return node_object(name, labels=labels, allocatable=allocatable, taints=taints, start=start)

@@ -55,7 +55,9 @@ class Inventory:
         kind, namespace, name = self._split(source, text, namespace)
         found = [
             manifest
-            for (object_namespace, object_name), manifest in self._by_resource.get(kind.resource, {}).items()
+            for (object_namespace, object_name), manifest in self._by_resource.get(
+                kind.resource, {}
+            ).items()
             if object_name == name and namespace in ("", object_namespace)
         ]
         if len(found) == 1:

@@ -56,9 +56,7 @@ class Manifest:
         return InputError(self.source, problem, object_name=self.title, field=field)
 
 
-def manifests(
-    documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE
-) -> list[Manifest]:
+def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE) -> list[Manifest]:
     """All objects in `documents`; those without a namespace that need one get `namespace`.
 
     Raises InputError, also where two of them are the same object.
@@ -99,8 +97,10 @@ def _opened(source: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, dict) and str(value.get("kind", "")).endswith("List") and (
-        "items" in value
+    return (
+        isinstance(value, dict)
+        and str(value.get("kind", "")).endswith("List")
+        and ("items" in value)
     )
 
 
@@ -139,7 +139,10 @@ def _clean(source: str, value: Json) -> Json:
     metadata = value.get("metadata")
     if not isinstance(metadata, dict) or not metadata.get("name"):
         raise InputError(
-            source, "is required", object_name=f"{kind} {display_name(value)}", field="metadata.name"
+            source,
+            "is required",
+            object_name=f"{kind} {display_name(value)}",
+            field="metadata.name",
         )
     for field in ("name", "namespace", "uid"):
         if not isinstance(metadata.get(field, ""), str | None):

@@ -23,14 +23,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from fairlead.apiserver.kind import NODE
 from fairlead.core.instant import Instant
-from fairlead.whatif import checks
 from fairlead.whatif.documents import Document, read, read_one
+from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.generated import GeneratedNodes, generated_nodes
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
+from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import Manifest, manifests, refuse_duplicates
-from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.settings import Settings, kubelet_config
 from fairlead.whatif.snapshot import DEFAULT_START, newest_instant
@@ -39,7 +40,7 @@ from fairlead.whatif.timed_event import TimedEvent, steps_of
 from fairlead.whatif.trace import Arrival, Trace, read_trace
 
 
-class ClusterSource(StrictForm):
+class ClusterSource(StrictForm, frozen=True, kw_only=True):
     """Where the cluster comes from; the parts add up."""
 
     files: list[str] = []
@@ -47,7 +48,7 @@ class ClusterSource(StrictForm):
     generated: GeneratedNodes | None = None
 
 
-class Outputs(StrictForm):
+class Outputs(StrictForm, frozen=True, kw_only=True):
     """Files to write; none where left out."""
 
     report: str | None = None
@@ -56,7 +57,7 @@ class Outputs(StrictForm):
     snapshot: str | None = None
 
 
-class Scenario(StrictForm):
+class Scenario(StrictForm, frozen=True, kw_only=True):
     """The whole file."""
 
     cluster: ClusterSource
@@ -84,11 +85,12 @@ def experiment_of(path: str, scenario: Scenario, seed: int | None = None) -> Exp
     made, arrivals = _made(path, folder, scenario, seed, start)
     initial = [*from_files, *made]
     refuse_duplicates(initial)
+    refuse_excess(initial)
     inventory = Inventory(initial)
     arriving = _arriving(path, arrivals, inventory)
     events = steps_of(path, folder, scenario.events, inventory, seed)
     duration = field_duration(path, "duration", scenario.duration)
-    checks.check_cluster(path, initial, inventory)
+    _refuse_empty(path, inventory)
     return Experiment(
         title=scenario.title or Path(path).stem,
         source=path,
@@ -100,6 +102,11 @@ def experiment_of(path: str, scenario: Scenario, seed: int | None = None) -> Exp
         kubelet=kubelet_config(path, scenario.settings.kubelet),
         scheduler=read_scheduler_config(_config_path(folder, scenario)),
     )
+
+
+def _refuse_empty(path: str, inventory: Inventory) -> None:
+    if not inventory.of_kind(NODE):
+        raise InputError(path, "has no node, and no event creates one", field="cluster")
 
 
 def _config_path(folder: Path, scenario: Scenario) -> str | None:
@@ -130,6 +137,4 @@ def _arriving(path: str, arrivals: list[Arrival], inventory: Inventory) -> list[
     pods = manifests([Document(path, [arrival.pod for arrival in arrivals])])
     for pod in pods:
         inventory.add(pod)
-    return [
-        Step.creating(arrival.after, pod) for arrival, pod in zip(arrivals, pods, strict=True)
-    ]
+    return [Step.creating(arrival.after, pod) for arrival, pod in zip(arrivals, pods, strict=True)]

@@ -1,2 +1,305 @@
-"""KubeSchedulerConfiguration: accepted as far as the engine does what it says.
+"""KubeSchedulerConfiguration, accepted as far as the engine does what it says.
+
+What changes no decision (clients, metrics, leader election) is read and left alone. What would
+change decisions in a way that the engine does not offer yet is refused by name, never ignored:
+a what-if under another scheduler than the user's would be worse than none.
+
+    profiles[].plugins.multiPoint           enable (with weight) and disable
+    profiles[].plugins.score                weights; disabling means weight 0
+    profiles[].plugins.postFilter           disabling DefaultPreemption: no preemption
+    profiles[].pluginConfig                 NodeResourcesFit; others only with default arguments
+
+upstream: pkg/scheduler/apis/config/v1/default_plugins.go:mergePlugins
 """
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.core.tie_break import TieBreak
+from fairlead.framework.nominator import Nominator
+from fairlead.framework.profile import DEFAULT_PLUGINS, DEFAULT_SCHEDULER, Profile
+from fairlead.scheduling.compose import Beliefs, ProfileError, serve
+from fairlead.state.cluster import Cluster
+from fairlead.whatif.documents import Document, read_one
+from fairlead.whatif.input_error import InputError, known_names
+from fairlead.whatif.strict import decode_strictly
+
+API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
+KIND: Final = "KubeSchedulerConfiguration"
+ALL: Final = "*"
+WEIGHT_MAX: Final = 100_000
+
+_INDISPENSABLE: Final = ("PrioritySort", "DefaultBinder")
+# Arguments that mean what the engine does anyway (apis/config/v1/defaults.go). The engine tries
+# every candidate node, which is what any sampling approximates.
+_DEFAULT_ARGS: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
+    "DefaultPreemption": {
+        "minCandidateNodesPercentage": (10, 100),
+        "minCandidateNodesAbsolute": (100, 1_000_000),
+    },
+    "InterPodAffinity": {
+        "hardPodAffinityWeight": (1,),
+        "ignorePreferredTermsOfExistingPods": (False,),
+    },
+    "NodeAffinity": {},
+    "NodeResourcesBalancedAllocation": {
+        "resources": ([{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],),
+    },
+    "PodTopologySpread": {"defaultingType": ("System",)},
+    "VolumeBinding": {"bindTimeoutSeconds": (600,)},
+    "DynamicResources": {},
+}
+_WITH_ARGS: Final = ("NodeResourcesFit",)
+
+
+class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Common settings of the forms below."""
+
+
+class PluginForm(_Form, frozen=True, kw_only=True):
+    """One entry of `enabled` or `disabled`."""
+
+    name: str
+    weight: int = 0
+
+
+class PluginSetForm(_Form, frozen=True, kw_only=True):
+    """What is switched on and off at one extension point."""
+
+    enabled: tuple[PluginForm, ...] = ()
+    disabled: tuple[PluginForm, ...] = ()
+
+
+class PluginsForm(_Form, frozen=True, kw_only=True):
+    """profiles[].plugins: upstream's extension points."""
+
+    pre_enqueue: PluginSetForm = PluginSetForm()
+    queue_sort: PluginSetForm = PluginSetForm()
+    pre_filter: PluginSetForm = PluginSetForm()
+    filter: PluginSetForm = PluginSetForm()
+    post_filter: PluginSetForm = PluginSetForm()
+    pre_score: PluginSetForm = PluginSetForm()
+    score: PluginSetForm = PluginSetForm()
+    reserve: PluginSetForm = PluginSetForm()
+    permit: PluginSetForm = PluginSetForm()
+    pre_bind: PluginSetForm = PluginSetForm()
+    bind: PluginSetForm = PluginSetForm()
+    post_bind: PluginSetForm = PluginSetForm()
+    multi_point: PluginSetForm = PluginSetForm()
+
+
+class PluginConfigForm(_Form, frozen=True, kw_only=True):
+    """One entry of pluginConfig."""
+
+    name: str
+    args: dict[str, Any] = {}
+
+
+class ProfileForm(_Form, frozen=True, kw_only=True):
+    """One profile."""
+
+    scheduler_name: str = DEFAULT_SCHEDULER
+    percentage_of_nodes_to_score: int | None = None
+    plugins: PluginsForm = PluginsForm()
+    plugin_config: tuple[PluginConfigForm, ...] = ()
+
+
+class ConfigurationForm(_Form, frozen=True, kw_only=True):
+    """The file; the fields typed Any change no decision."""
+
+    api_version: str = ""
+    kind: str = ""
+    parallelism: int | None = None
+    leader_election: Any = None
+    client_connection: Any = None
+    health_probe_bind_address: Any = msgspec.field(name="healthzBindAddress", default=None)
+    metrics_bind_address: Any = None
+    enable_profiling: Any = None
+    enable_contention_profiling: Any = None
+    delay_cache_until_active: Any = None
+    percentage_of_nodes_to_score: int | None = None
+    pod_initial_backoff_seconds: int | None = None
+    pod_max_backoff_seconds: int | None = None
+    profiles: tuple[ProfileForm, ...] = ()
+    extenders: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerConfig:
+    """What the engine is configured with."""
+
+    profiles: tuple[Profile, ...] = (Profile(),)
+
+
+def read_scheduler_config(path: str | None) -> SchedulerConfig:
+    """The configuration in the file `path`, the default one for None. Raises InputError."""
+    if path is None:
+        return SchedulerConfig()
+    document = read_one(path)
+    _refuse_other_kinds(document)
+    form = decode_strictly(document, ConfigurationForm)
+    refusal = next(_unsupported(form), None)
+    if refusal is not None:
+        field, problem = refusal
+        raise InputError(path, problem, field=field)
+    forms = form.profiles or (ProfileForm(),)
+    profiles = tuple(_profile(path, number, each) for number, each in enumerate(forms))
+    _refuse_repeated_names(path, profiles)
+    return SchedulerConfig(profiles)
+
+
+def _refuse_other_kinds(document: Document) -> None:
+    value = document.value if isinstance(document.value, dict) else {}
+    for field, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
+        if value.get(field) != expected:
+            raise InputError(document.source, f"must be {expected}", field=field)
+
+
+def _unsupported(form: ConfigurationForm) -> Iterator[tuple[str, str]]:
+    """Field and problem of each thing that the engine does not offer."""
+    if form.extenders:
+        yield "extenders", "are not called yet"
+    if form.pod_initial_backoff_seconds not in (None, 1):
+        yield "podInitialBackoffSeconds", "only the default, 1, is supported yet"
+    if form.pod_max_backoff_seconds not in (None, 10):
+        yield "podMaxBackoffSeconds", "only the default, 10, is supported yet"
+    sampled = {"percentageOfNodesToScore": form.percentage_of_nodes_to_score}
+    for number, profile in enumerate(form.profiles):
+        field = f"profiles[{number}].percentageOfNodesToScore"
+        sampled[field] = profile.percentage_of_nodes_to_score
+    for field, percentage in sampled.items():
+        if percentage not in (None, 0, 100):
+            yield field, "every node is scored: only 100 (or 0, to leave it open) is supported yet"
+
+
+def _refuse_repeated_names(path: str, profiles: tuple[Profile, ...]) -> None:
+    names = [profile.scheduler_name for profile in profiles]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise InputError(
+                path, f"{name!r} has a profile already", field=f"profiles[{number}].schedulerName"
+            )
+
+
+def _profile(path: str, number: int, form: ProfileForm) -> Profile:
+    where = f"profiles[{number}]"
+    plugins = _enabled(path, f"{where}.plugins", form.plugins)
+    args: dict[str, Mapping[str, Any]] = {}
+    for place, config in enumerate(form.plugin_config):
+        field = f"{where}.pluginConfig[{place}]"
+        given = {k: v for k, v in config.args.items() if k not in ("apiVersion", "kind")}
+        if config.name in args:
+            raise InputError(path, f"{config.name} is configured twice", field=field)
+        _refuse_args(path, field, config.name, given)
+        args[config.name] = given if config.name in _WITH_ARGS else {}
+    profile = Profile(form.scheduler_name, tuple(plugins.items()), args)
+    try:
+        serve(profile, Beliefs(Cluster(), Nominator()), TieBreak(0))
+    except ProfileError as cause:
+        raise InputError(path, str(cause), field=where) from None
+    return profile
+
+
+def _refuse_args(path: str, field: str, plugin: str, args: Mapping[str, Any]) -> None:
+    if plugin in _WITH_ARGS:
+        return
+    known = _DEFAULT_ARGS.get(plugin)
+    if known is None:
+        known_plugins = known_names(plugin, (*_WITH_ARGS, *_DEFAULT_ARGS))
+        raise InputError(
+            path, f"{plugin} takes no arguments; {known_plugins}", field=f"{field}.name"
+        )
+    for name, value in args.items():
+        if value not in known.get(name, ()):
+            raise InputError(
+                path,
+                f"{plugin} is supported with default arguments only yet",
+                field=f"{field}.args.{name}",
+            )
+
+
+def _enabled(path: str, where: str, form: PluginsForm) -> dict[str, int]:
+    """The plugins in order with their score weights."""
+    weights = dict(DEFAULT_PLUGINS)
+    _apply_multi_point(path, f"{where}.multiPoint", form.multi_point, weights)
+    _apply_score(path, f"{where}.score", form.score, weights)
+    for entry in form.post_filter.disabled:
+        if entry.name in ("DefaultPreemption", ALL):
+            weights.pop("DefaultPreemption", None)
+    for name in PluginsForm.__struct_fields__:
+        _refuse_rest(path, where, name, getattr(form, name))
+    for name in _INDISPENSABLE:
+        if name not in weights:
+            raise InputError(path, f"{name} cannot be done without", field=f"{where}.multiPoint")
+    return weights
+
+
+def _apply_multi_point(path: str, where: str, form: PluginSetForm, weights: dict[str, int]) -> None:
+    for number, entry in enumerate(form.disabled):
+        if entry.name == ALL:
+            weights.clear()
+        elif weights.pop(entry.name, None) is None:
+            raise _unknown_plugin(path, f"{where}.disabled[{number}].name", entry.name)
+    defaults = dict(DEFAULT_PLUGINS)
+    for number, entry in enumerate(form.enabled):
+        if entry.name not in defaults:
+            raise _unknown_plugin(path, f"{where}.enabled[{number}].name", entry.name)
+        weights[entry.name] = _weight(path, f"{where}.enabled[{number}]", entry) or max(
+            defaults[entry.name], 0
+        )
+
+
+def _apply_score(path: str, where: str, form: PluginSetForm, weights: dict[str, int]) -> None:
+    for number, entry in enumerate(form.disabled):
+        if entry.name == ALL:
+            weights.update(dict.fromkeys(weights, 0))
+        elif not weights.get(entry.name):
+            raise _unknown_plugin(path, f"{where}.disabled[{number}].name", entry.name)
+        else:
+            weights[entry.name] = 0
+    for number, entry in enumerate(form.enabled):
+        field = f"{where}.enabled[{number}]"
+        if not dict(DEFAULT_PLUGINS).get(entry.name):
+            raise _unknown_plugin(path, f"{field}.name", entry.name)
+        if entry.name not in weights:
+            raise InputError(
+                path, "enabling a plugin for scores alone is not supported yet", field=field
+            )
+        weights[entry.name] = _weight(path, field, entry) or 1
+
+
+def _refuse_rest(path: str, where: str, name: str, form: PluginSetForm) -> None:
+    """Extension points at which nothing can be chosen yet."""
+    field = f"{where}.{_camel(name)}"
+    if name in ("multi_point", "score"):
+        return
+    if name == "post_filter" and not form.enabled:
+        for entry in form.disabled:
+            if entry.name not in ("DefaultPreemption", ALL):
+                raise _unknown_plugin(path, field, entry.name)
+        return
+    if form.enabled or form.disabled:
+        raise InputError(path, "is not supported yet; use multiPoint", field=field)
+
+
+def _weight(path: str, field: str, entry: PluginForm) -> int:
+    if not 0 <= entry.weight <= WEIGHT_MAX:
+        raise InputError(
+            path, f"{entry.weight} is not from 0 to {WEIGHT_MAX}", field=f"{field}.weight"
+        )
+    return entry.weight
+
+
+def _unknown_plugin(path: str, field: str, name: str) -> InputError:
+    known = known_names(name, dict(DEFAULT_PLUGINS))
+    return InputError(path, f"no plugin {name!r} to be found here; {known}", field=field)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

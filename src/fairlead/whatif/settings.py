@@ -11,7 +11,7 @@ Duration = str | int | float
 _KUBELET = "settings.kubelet"
 
 
-class KubeletSettings(StrictForm):
+class KubeletSettings(StrictForm, frozen=True, kw_only=True):
     """Delays of the simulated kubelets; what is left out keeps its default.
 
     `stop-after` is how long a pod takes to stop when asked, `stop-share` the share of its grace
@@ -24,7 +24,7 @@ class KubeletSettings(StrictForm):
     removal_delay: Duration | None = None
 
 
-class Settings(StrictForm):
+class Settings(StrictForm, frozen=True, kw_only=True):
     """`settings:` of a scenario; `scheduler` is a KubeSchedulerConfiguration file."""
 
     kubelet: KubeletSettings = KubeletSettings()

@@ -13,10 +13,9 @@ from typing import Any, BinaryIO, Final
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NODE
 from fairlead.core.instant import Instant
-from fairlead.whatif import checks
 from fairlead.whatif.documents import STDIN, read
 from fairlead.whatif.input_error import InputError
-from fairlead.whatif.inventory import Inventory
+from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import Manifest, manifests
 
 DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
@@ -55,7 +54,7 @@ def read_snapshot(path: str, stdin: BinaryIO | None = None) -> Snapshot:
     found = manifests(read(path, stdin))
     if not any(manifest.kind is NODE for manifest in found):
         raise InputError(source, "holds no Node; a cluster needs at least one")
-    checks.check_cluster(source, found, Inventory(found))
+    refuse_excess(found)
     return Snapshot(source, tuple(found), newest_instant(found) or DEFAULT_START)
 
 

@@ -40,13 +40,18 @@ def decode_strictly(document: Document, form: type[Form]) -> Form:
 
 
 def _refusal(source: str, message: str, form: type[msgspec.Struct]) -> InputError:
-    problem, _, path = message.rpartition(" - at `$") if " - at `$" in message else (message, "", "")
+    problem, _, path = (
+        message.rpartition(" - at `$") if " - at `$" in message else (message, "", "")
+    )
     path = path.removesuffix("`")
     field = path.removeprefix(".")
     if unknown := _UNKNOWN.fullmatch(problem):
         known = _field_names(_form_at(form, path))
-        return InputError(source, f"unknown field; {known_names(unknown[1], known)}",
-                          field=_join(field, unknown[1]))
+        return InputError(
+            source,
+            f"unknown field; {known_names(unknown[1], known)}",
+            field=_join(field, unknown[1]),
+        )
     if missing := _MISSING.fullmatch(problem):
         return InputError(source, "is required", field=_join(field, missing[1]))
     return InputError(source, problem[0].lower() + problem[1:].replace("`", ""), field=field)

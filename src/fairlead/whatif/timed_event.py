@@ -21,12 +21,13 @@ from typing import Any, Final
 from fairlead.apiserver.kind import NODE
 from fairlead.core.command import Command, Json
 from fairlead.core.instant import DurationNs
-from fairlead.whatif import checks, command_making
+from fairlead.whatif import command_making
 from fairlead.whatif.chance import draws
 from fairlead.whatif.documents import Document, read
 from fairlead.whatif.experiment import Step
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
+from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import Manifest, manifests
 from fairlead.whatif.scaling import parse_scale
 from fairlead.whatif.strict import StrictForm, field_duration
@@ -36,14 +37,14 @@ COPIES_MAX: Final = 1_000_000
 Duration = str | int | float
 
 
-class PatchForm(StrictForm):
+class PatchForm(StrictForm, frozen=True, kw_only=True):
     """`patch:` of an event; `merge` is an RFC 7386 merge patch."""
 
     target: str
     merge: dict[str, Any]
 
 
-class TimedEvent(StrictForm):
+class TimedEvent(StrictForm, frozen=True, kw_only=True):
     """One event; exactly one of the verbs is given."""
 
     at: Duration
@@ -146,8 +147,7 @@ class _NumberedEvent:
             found = manifests(read(str(self._folder / create)))
         else:
             found = manifests([Document(f"{self._source}: {self._field}.create", create)])
-        for manifest in found:
-            checks.check(manifest)
+        refuse_excess(found)
         return found
 
     def _instants(self, count: int) -> list[DurationNs]:
@@ -158,7 +158,9 @@ class _NumberedEvent:
             return [self.at + number * every for number in range(count)]
         if over is not None:
             purpose = self._number + 1  # 0 is the order of a trace
-            return sorted(self.at + d % (over + 1) for d in islice(draws(self._seed, purpose), count))
+            return sorted(
+                self.at + d % (over + 1) for d in islice(draws(self._seed, purpose), count)
+            )
         return [self.at] * count
 
     def _commands(self, inventory: Inventory) -> Iterator[Command]:

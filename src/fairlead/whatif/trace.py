@@ -23,6 +23,7 @@ from typing import Any, Final, Literal
 
 from fairlead.core.command import Json
 from fairlead.core.instant import DurationNs, Instant
+from fairlead.kubelet.annotation import RUN_DURATION
 from fairlead.whatif.chance import shuffled
 from fairlead.whatif.documents import decode_text, read_bytes
 from fairlead.whatif.duration import read_duration
@@ -37,7 +38,6 @@ QOS_LABEL: Final = "qos"
 MILLI_PER_GPU: Final = 1000
 ROWS_MAX: Final = 1_000_000
 AMOUNT_MAX: Final = 10**12
-RUN_DURATION_ANNOTATION: Final = "fairlead.dev/run-duration"
 
 _LISTED_NODES: Final = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 _COUNTED_NODES: Final = ("nodes", "cpu_milli", "memory_mib", "gpu", "model")
@@ -57,21 +57,21 @@ _CLASS_OF_QOS: Final = {
 }
 
 
-class TracePriorities(StrictForm):
+class TracePriorities(StrictForm, frozen=True, kw_only=True):
     """The values of the two PriorityClasses."""
 
     best_effort: int = 100
     latency_sensitive: int = 1000
 
 
-class Trace(StrictForm):
+class Trace(StrictForm, frozen=True, kw_only=True):
     """`trace:` of a scenario; `nodes` and `pods` are CSV files."""
 
     nodes: str
     pods: str | None = None
     arrivals: str | int | float = "1h"
     durations: Literal["none", "recorded"] = "none"
-    zones: list[str] = ["a", "b", "c"]
+    zones: tuple[str, ...] = ("a", "b", "c")
     namespace: str = DEFAULT_NAMESPACE
     pods_per_node: int = PODS_PER_NODE
     priorities: TracePriorities = TracePriorities()
@@ -127,9 +127,10 @@ def _read_table(path: Path, *forms: tuple[str, ...]) -> _Table:
     reader = csv.DictReader(io.StringIO(decode_text(source, read_bytes(path))), strict=True)
     try:
         header = tuple(reader.fieldnames or ())
-        rows = [row for row in reader]
+        rows = list(reader)
     except csv.Error as cause:
-        raise InputError(source, f"is not CSV: {cause}", object_name=f"line {reader.line_num}") from None
+        line = f"line {reader.line_num}"
+        raise InputError(source, f"is not CSV: {cause}", object_name=line) from None
     if not any(set(form) <= set(header) for form in forms):
         expected = " or ".join(",".join(form) for form in forms)
         raise InputError(source, f"the header must be {expected}", object_name="line 1")
@@ -168,9 +169,7 @@ def _amount(table: _Table, line: int, row: Mapping[str, str], column: str) -> in
 
 
 def _priority_classes(priorities: TracePriorities) -> list[Json]:
-    values = {
-        BEST_EFFORT: priorities.best_effort, LATENCY_SENSITIVE: priorities.latency_sensitive
-    }
+    values = {BEST_EFFORT: priorities.best_effort, LATENCY_SENSITIVE: priorities.latency_sensitive}
     return [
         {
             "apiVersion": "scheduling.k8s.io/v1",
@@ -187,10 +186,10 @@ def _nodes(table: _Table, trace: Trace, start: Instant) -> Iterator[Json]:
         allocatable: dict[str, Any] = {
             "cpu": f"{_amount(table, line, row, 'cpu_milli')}m",
             "memory": f"{_amount(table, line, row, 'memory_mib')}Mi",
-            "pods": trace.pods_per_node,
+            "pods": str(trace.pods_per_node),
         }
         if gpus := _amount(table, line, row, "gpu"):
-            allocatable[GPU_RESOURCE] = gpus * MILLI_PER_GPU
+            allocatable[GPU_RESOURCE] = str(gpus * MILLI_PER_GPU)
         labels = {ZONE_LABEL: trace.zones[number % len(trace.zones)]} if trace.zones else {}
         if row["model"]:
             labels[GPU_MODEL_LABEL] = row["model"]
@@ -224,10 +223,10 @@ def _pod(table: _Table, line: int, row: Mapping[str, str], trace: Trace, name: s
         "ownerReferences": [_owner(name)],
     }
     if trace.durations == "recorded" and (seconds := _run_seconds(table, line, row)) is not None:
-        metadata["annotations"] = {RUN_DURATION_ANNOTATION: f"{seconds}s"}
+        metadata["annotations"] = {RUN_DURATION: f"{seconds}s"}
     spec: Json = {
         "priorityClassName": _CLASS_OF_QOS[qos],
-        "containers": [{"name": "main", "resources": {"requests": _requests(table, line, row)}}],
+        "containers": [_container(_requests(table, line, row))],
     }
     if models := list(dict.fromkeys(filter(None, row.get("gpu_spec", "").split("|")))):
         spec["affinity"] = _gpu_model_affinity(models)
@@ -251,8 +250,12 @@ def _requests(table: _Table, line: int, row: Mapping[str, str]) -> Json:
     }
     gpu = _amount(table, line, row, "num_gpu") * _amount(table, line, row, "gpu_milli")
     if gpu:
-        requests[GPU_RESOURCE] = gpu
+        requests[GPU_RESOURCE] = str(gpu)
     return requests
+
+
+def _container(requests: Json) -> Json:
+    return {"name": "main", "image": "openb/task", "resources": {"requests": requests}}
 
 
 def _gpu_model_affinity(models: list[str]) -> Json:

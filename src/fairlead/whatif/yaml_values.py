@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 import yaml
 from yaml.events import (
@@ -60,7 +60,7 @@ class YamlError(ValueError):
 def documents(text: str) -> Iterator[Any]:
     """The documents of `text` one after the other; an empty one is None. Raises YamlError."""
     try:
-        parser = yaml.cyaml.CParser(text)
+        parser = yaml.CSafeLoader(text)  # only its event interface is used
         while (event := parser.get_event()) is not None:
             match event:
                 case DocumentStartEvent():
@@ -119,7 +119,7 @@ class _Open:
     __slots__ = ("anchor", "count_before", "key", "merges", "value")
 
     def __init__(self, value: dict[str, Any] | list[Any], anchor: str | None, count: int) -> None:
-        self.value = value
+        self.value: Any = value
         self.key: str | None = None
         self.anchor = anchor
         self.count_before = count
@@ -174,42 +174,41 @@ class _Builder:
     def _key(self, top: _Open, event: ScalarEvent) -> None:
         key = event.value
         if key in top.value:
-            _refuse(event, f"the key {key!r} is given twice")
+            raise _refusal(event, f"the key {key!r} is given twice")
         top.key = sys.intern(key)
 
     def _scalar_value(self, event: ScalarEvent) -> Any:
         text = event.value
         if event.tag is not None and event.tag != "!":
             return self._tagged(event)
-        if not event.implicit[0]:
-            return text
-        try:
-            return self._scalars[text]
-        except KeyError:
-            pass
-        try:
-            value = self._scalars[text] = plain_scalar(text)
-        except ValueError as cause:
-            _refuse(event, str(cause))
-        return value
+        return self._plain(event) if event.implicit[0] else text
+
+    def _plain(self, event: ScalarEvent) -> Any:
+        """The value of unquoted text; equal texts share one value."""
+        text = event.value
+        if text not in self._scalars:
+            try:
+                self._scalars[text] = plain_scalar(text)
+            except ValueError as cause:
+                raise _refusal(event, str(cause)) from None
+        return self._scalars[text]
 
     def _tagged(self, event: ScalarEvent) -> Any:
-        match event.tag.removeprefix(_STANDARD_TAG):
-            case "str":
-                return event.value
-            case "int" | "float" | "bool" | "null" | "timestamp":
-                return plain_scalar(event.value)
-            case _:
-                _refuse(event, f"the tag {event.tag} is not supported")
+        tag = (event.tag or "").removeprefix(_STANDARD_TAG)
+        if tag in ("int", "float", "bool", "null"):
+            return self._plain(event)
+        if tag in ("str", "timestamp"):
+            return event.value
+        raise _refusal(event, f"the tag {event.tag} is not supported")
 
     def _open(self, value: dict[str, Any] | list[Any], event: Any) -> None:
         if len(self._stack) >= DEPTH_MAX:
-            _refuse(event, f"is nested more than {DEPTH_MAX} levels deep")
+            raise _refusal(event, f"is nested more than {DEPTH_MAX} levels deep")
         top = self._stack[-1] if self._stack else None
         if top is not None and top.key is None and type(top.value) is dict:
-            _refuse(event, "a key must be text")
+            raise _refusal(event, "a key must be text")
         if event.tag is not None and not event.tag.startswith(_STANDARD_TAG):
-            _refuse(event, f"the tag {event.tag} is not supported")
+            raise _refusal(event, f"the tag {event.tag} is not supported")
         self._stack.append(_Open(value, event.anchor, self._count))
 
     def _close(self, event: Any) -> None:
@@ -217,22 +216,22 @@ class _Builder:
         self._count += 1
         for merged in done.merges:
             for key, item in merged.items():
-                done.value.setdefault(key, item)  # type: ignore[union-attr]
+                done.value.setdefault(key, item)
         if done.anchor:
             self._anchors[done.anchor] = (done.value, self._count - done.count_before)
         self._put(done.value, event)
 
     def _alias(self, event: AliasEvent) -> None:
         if event.anchor not in self._anchors:
-            _refuse(event, f"the alias *{event.anchor} stands for nothing defined before it")
+            raise _refusal(event, f"the alias *{event.anchor} stands for nothing defined before it")
         value, size = self._anchors[event.anchor]
         self._count += size
         self._aliased += size
         if self._aliased > ALIASED_VALUES_MAX:
-            _refuse(event, f"aliases repeat more than {ALIASED_VALUES_MAX} values")
+            raise _refusal(event, f"aliases repeat more than {ALIASED_VALUES_MAX} values")
         top = self._stack[-1] if self._stack else None
         if top is not None and top.key is None and type(top.value) is dict:
-            _refuse(event, "a key must be text")
+            raise _refusal(event, "a key must be text")
         self._put(value, event)
 
     def _put(self, value: Any, event: Any) -> None:
@@ -246,15 +245,15 @@ class _Builder:
             top.key = None
             self._merge(top, value, event)
         else:
-            top.value[top.key] = value  # type: ignore[index]
+            top.value[top.key] = value
             top.key = None
 
     def _merge(self, top: _Open, value: Any, event: Any) -> None:
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(source, dict) for source in sources):
-            _refuse(event, "<< merges mappings only")
+            raise _refusal(event, "<< merges mappings only")
         top.merges.extend(sources)
 
 
-def _refuse(event: Any, problem: str) -> NoReturn:
-    raise YamlError(problem, event.start_mark.line + 1)
+def _refusal(event: Any, problem: str) -> YamlError:
+    return YamlError(problem, event.start_mark.line + 1)

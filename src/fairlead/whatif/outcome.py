@@ -1,0 +1,163 @@
+"""Outcome: what came of one run, as values; nothing in it depends on how long the run took.
+
+Pods are spoken of under their original's name: a pod that replaces an evicted one bears that
+one's name here, so that a move is seen as a move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fairlead.core.instant import DurationNs, Instant, to_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodEnd:
+    """A pod that exists when the run ends.
+
+    `node` is "" while it waits; `reason` says why it does, `since` from when on. `started_at` is
+    when it began to run, None when it does not. `requests` are cpu in milli, all else in units.
+    """
+
+    namespace: str
+    name: str
+    node: str = ""
+    phase: str = ""
+    priority: int = 0
+    labels: Mapping[str, str] = field(default_factory=dict)
+    requests: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+    since: Instant = 0
+    started_at: Instant | None = None
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether it ran to its end."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether it has a node, and is not over."""
+        return self.node != "" and not self.is_completed
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it waits for a node."""
+        return self.node == "" and not self.is_completed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Displaced:
+    """Which pod had to leave which node, and when."""
+
+    pod: PodEnd
+    node: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preempted(Displaced):
+    """`by` is the preemptor; `rule` chose the node among `candidates`."""
+
+    by: str
+    by_priority: int
+    rule: str
+    candidates: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evicted(Displaced):
+    """`why` is the controller's reason."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PdbBreach:
+    """A pod was displaced although its PodDisruptionBudget allowed no disruption."""
+
+    pdb: str
+    pod: str
+    by: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEnd:
+    """A node at the end, with the pods on it."""
+
+    name: str
+    zone: str
+    unschedulable: bool
+    allocatable: Mapping[str, int]
+    requested: Mapping[str, int]
+    pods: tuple[PodEnd, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation:
+    """One resource over all nodes: offered, asked for at the start and at the end."""
+
+    resource: str
+    allocatable: int
+    requested_before: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Counts of one priority from an instant on; displacements are counted from the start."""
+
+    at: Instant
+    priority: int
+    pending: int
+    running: int
+    preempted: int
+    evicted: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """All of it; pods by their key, everything else in order of time, then name."""
+
+    started_at: Instant
+    ended_at: Instant
+    settled: bool
+    pods: Mapping[str, PodEnd]
+    placed_by_run: frozenset[str]
+    preempted: tuple[Preempted, ...]
+    evicted: tuple[Evicted, ...]
+    pdb_breaches: tuple[PdbBreach, ...]
+    nodes: tuple[NodeEnd, ...]
+    allocations: tuple[Allocation, ...]
+    priority_names: Mapping[int, str]
+    samples: tuple[Sample, ...]
+    choices_among_equals: int
+
+    @property
+    def virtual_seconds(self) -> float:
+        """How long the run was, in its own time."""
+        return to_seconds(self.ended_at - self.started_at)
+
+    @property
+    def node_names(self) -> frozenset[str]:
+        """The nodes that exist at the end, and "" for no node."""
+        return frozenset(["", *(node.name for node in self.nodes)])
+
+    def after_start(self, instant: Instant) -> DurationNs:
+        """How long after the start `instant` is."""
+        return instant - self.started_at
+
+    def placed(self) -> list[PodEnd]:
+        """The pods that have a node, by name."""
+        return [pod for pod in self.pods.values() if pod.is_placed]
+
+    def pending(self) -> list[PodEnd]:
+        """The pods that wait for one, by name."""
+        return [pod for pod in self.pods.values() if pod.is_pending]

@@ -1,0 +1,252 @@
+"""Recorder: listens to a run and keeps what its outcome is made of.
+
+Two sources: the decisions that controllers report (who was placed, preempted, evicted, and why),
+and the pods and budgets of the store as they change. It never asks back and decides nothing.
+
+    a pod's way in the counts:   pending (no node) -> running (has one) -> over or gone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from fairlead.api.objects import Pod, PodDisruptionBudget
+from fairlead.api.pod import is_terminal, is_terminating, pod_priority
+from fairlead.api.pod_requests import pod_requests
+from fairlead.api.selector import selector_matches
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.core.command import ObjectRef
+from fairlead.core.instant import Instant
+from fairlead.core.reporter import PodEvicted, PodPlaced, PodPreempting, PodUnschedulable, Record
+from fairlead.whatif.outcome import Evicted, PdbBreach, PodEnd, Preempted, Sample
+from fairlead.workloads.annotation import original_name
+
+_PENDING = "pending"
+_RUNNING = "running"
+_OVER = ""
+_MEASURES = ("pending", "running", "preempted", "evicted")
+
+
+@dataclass(slots=True)
+class _Track:
+    """What is known of one incarnation of a pod."""
+
+    pod: Pod
+    state: str = _OVER
+    reason: str = ""
+    pending_since: Instant = 0
+    started_at: Instant | None = None
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many pods of one priority wait, run, were preempted, were evicted."""
+
+    pending: int = 0
+    running: int = 0
+    preempted: int = 0
+    evicted: int = 0
+
+
+@dataclass(slots=True)
+class Recorder:
+    """A Reporter that is also told of pods and budgets; `now` gives the present instant."""
+
+    now: Callable[[], Instant]
+    preempted: list[Preempted] = field(default_factory=list)
+    evicted: list[Evicted] = field(default_factory=list)
+    breaches: list[PdbBreach] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    choices: int = 0
+    last_change: Instant = 0
+    _tracks: dict[str, _Track] = field(default_factory=dict)  # by namespace/name
+    _counts: dict[int, Counts] = field(default_factory=dict)
+    _budgets: dict[str, PodDisruptionBudget] = field(default_factory=dict)
+
+    # --- what was decided ------------------------------------------------------------------
+
+    def report(self, record: Record) -> None:
+        """Take note of a decision."""
+        match record:
+            case PodPlaced(equals=equals):
+                self.choices += equals > 1
+            case PodUnschedulable(pod=ref, message=message):
+                if track := self._tracks.get(ref.key):
+                    track.reason = message
+            case PodPreempting():
+                self._on_preempting(record)
+            case PodEvicted():
+                self._on_evicted(record)
+
+    def _on_preempting(self, record: PodPreempting) -> None:
+        self.choices += record.equals > 1
+        by = self._end(record.pod)
+        for ref in record.victims:
+            victim = self._end(ref)
+            self.preempted.append(
+                Preempted(
+                    pod=victim,
+                    node=record.node,
+                    at=record.at,
+                    by=by.key,
+                    by_priority=by.priority,
+                    rule=record.rule,
+                    candidates=record.candidates,
+                )
+            )
+            self._counts_of(victim.priority).preempted += 1
+            self._sample(victim.priority)
+        if record.pdb_violations:
+            self._note_breaches(record.victims, by.key, record.at)
+
+    def _note_breaches(self, victims: Iterable[ObjectRef], by: str, at: Instant) -> None:
+        """Which budgets the victims, taken in order, exceed."""
+        # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
+        allowed = {key: pdb.status.disruptions_allowed for key, pdb in self._budgets.items()}
+        for ref in victims:
+            track = self._tracks.get(ref.key)
+            if track is None:
+                continue
+            for key, pdb in self._budgets.items():
+                if not _covers(pdb, track.pod):
+                    continue
+                allowed[key] -= 1
+                if allowed[key] < 0:
+                    pod = self._end(ref).key
+                    self.breaches.append(PdbBreach(pdb=key, pod=pod, by=by, at=at))
+
+    def _on_evicted(self, record: PodEvicted) -> None:
+        pod = self._end(record.pod)
+        self.evicted.append(Evicted(pod=pod, node=record.node, at=record.at, why=record.why))
+        self._counts_of(pod.priority).evicted += 1
+        self._sample(pod.priority)
+
+    # --- what there is ---------------------------------------------------------------------
+
+    def on_pod(self, pod: Pod) -> None:
+        """`pod` is new or changed."""
+        known = self._tracks.get(pod.key)
+        if known is not None and known.pod.metadata.uid == pod.metadata.uid:
+            track = known
+            track.pod = pod
+        else:
+            self._leave(known)
+            track = self._tracks[pod.key] = _Track(pod, pending_since=self._created(pod))
+        self._enter(track, _state_of(pod))
+        if track.started_at is None and pod.status.phase == "Running":
+            track.started_at = self.now()
+
+    def on_pod_gone(self, pod: Pod) -> None:
+        """`pod` is not there any more."""
+        track = self._tracks.get(pod.key)
+        if track is not None and track.pod.metadata.uid == pod.metadata.uid:
+            self._leave(track)
+            del self._tracks[pod.key]
+
+    def on_budget(self, pdb: PodDisruptionBudget) -> None:
+        """`pdb` is new or changed."""
+        self._budgets[pdb.key] = pdb
+
+    def on_budget_gone(self, pdb: PodDisruptionBudget) -> None:
+        """`pdb` is not there any more."""
+        self._budgets.pop(pdb.key, None)
+
+    def ends(self) -> dict[str, PodEnd]:
+        """The pods there are, by their original's key, in order of keys.
+
+        Of several that bear the same original's name, one that goes on living counts.
+        """
+        by_key: dict[str, _Track] = {}
+        for key in sorted(self._tracks, key=lambda key: (_liveness(self._tracks[key].pod), key)):
+            track = self._tracks[key]
+            by_key[_original_key(track.pod)] = track
+        return {key: _end_of(by_key[key]) for key in sorted(by_key)}
+
+    # --- bookkeeping -----------------------------------------------------------------------
+
+    def _created(self, pod: Pod) -> Instant:
+        text = pod.metadata.creation_timestamp
+        return min(parse_timestamp(text), self.now()) if text else self.now()
+
+    def _enter(self, track: _Track, state: str) -> None:
+        if track.state != state:
+            self._leave(track)
+            track.state = state
+            self._shift(track, +1)
+
+    def _leave(self, track: _Track | None) -> None:
+        if track is not None and track.state != _OVER:
+            self._shift(track, -1)
+            track.state = _OVER
+
+    def _shift(self, track: _Track, by: int) -> None:
+        if track.state == _OVER:
+            return
+        priority = pod_priority(track.pod)
+        counts = self._counts_of(priority)
+        setattr(counts, track.state, getattr(counts, track.state) + by)
+        self._sample(priority)
+
+    def _counts_of(self, priority: int) -> Counts:
+        return self._counts.setdefault(priority, Counts())
+
+    def _sample(self, priority: int) -> None:
+        """Note the counts as of now; within one instant the last note counts."""
+        counts, at = self._counts_of(priority), self.now()
+        sample = Sample(
+            at, priority, counts.pending, counts.running, counts.preempted, counts.evicted
+        )
+        if self.samples and (self.samples[-1].at, self.samples[-1].priority) == (at, priority):
+            self.samples[-1] = sample
+        else:
+            self.samples.append(sample)
+
+    def _end(self, ref: ObjectRef) -> PodEnd:
+        """The pod that `ref` names, as it is now."""
+        track = self._tracks.get(ref.key)
+        if track is None:
+            return PodEnd(namespace=ref.namespace, name=ref.name)
+        return _end_of(track)
+
+
+def _state_of(pod: Pod) -> str:
+    if is_terminal(pod):
+        return _OVER
+    return _RUNNING if pod.spec.node_name else _PENDING
+
+
+def _liveness(pod: Pod) -> int:
+    """Later is more alive."""
+    if is_terminating(pod):
+        return 0
+    return 1 if is_terminal(pod) else 2
+
+
+def _original_key(pod: Pod) -> str:
+    return f"{pod.metadata.namespace}/{original_name(pod)}"
+
+
+def _end_of(track: _Track) -> PodEnd:
+    pod = track.pod
+    return PodEnd(
+        namespace=pod.metadata.namespace,
+        name=original_name(pod),
+        node=pod.spec.node_name,
+        phase=pod.status.phase,
+        priority=pod_priority(pod),
+        labels=pod.metadata.labels,
+        requests=pod_requests(pod, existing=bool(pod.spec.node_name)),
+        reason=track.reason,
+        since=track.pending_since,
+        started_at=track.started_at,
+    )
+
+
+def _covers(pdb: PodDisruptionBudget, pod: Pod) -> bool:
+    """Whether `pdb` speaks for `pod` and does not count it as disrupted already."""
+    return (
+        pdb.metadata.namespace == pod.metadata.namespace
+        and selector_matches(pdb.spec.selector, pod.metadata.labels)
+        and pod.metadata.name not in pdb.status.disrupted_pods
+    )

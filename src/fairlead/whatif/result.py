@@ -1,0 +1,170 @@
+"""The documented, versioned JSON of a result (docs/results.md, docs/result-schema.json).
+
+Everything in it follows from the input and the seed: no wall-clock time, no paths but those the
+user gave, every list in a stated order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.core.command import Json
+from fairlead.core.instant import Instant, to_seconds
+from fairlead.whatif.difference import Difference, Move
+from fairlead.whatif.outcome import Evicted, Outcome, PdbBreach, PodEnd, Preempted
+
+API_VERSION: Final = "fairlead.dev/v1alpha1"
+WHAT_IF: Final = "WhatIfResult"
+SIMULATION: Final = "SimulationResult"
+
+
+def whatif_result(
+    source: str,
+    changes: list[str],
+    seed: int,
+    without: Outcome,
+    changed: Outcome,
+    found: Difference,
+) -> Json:
+    """The result of a what-if: the difference, relative to the run without the change."""
+    start = changed.started_at
+    recovered = found.recovered_after
+    return {
+        **_head(WHAT_IF, source, seed, changed),
+        "changes": changes,
+        "difference": not found.is_empty,
+        "recovered_after_s": None if recovered is None else _rounded(to_seconds(recovered)),
+        "choices_among_equals": {
+            "without": without.choices_among_equals,
+            "with": changed.choices_among_equals,
+        },
+        "placed": _placed(found.placed),
+        "moved": [_move(move) for move in found.moved],
+        "preempted": [_preempted(one, start) for one in found.preempted],
+        "evicted": [_evicted(one, start) for one in found.evicted],
+        "pending": _pending(found.pending, start),
+        "removed": _placed(found.removed),
+        "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
+        "allocation": _allocation_of_both(without, changed),
+    }
+
+
+def simulation_result(source: str, seed: int, outcome: Outcome, moved: Iterable[Move]) -> Json:
+    """The result of a simulation: what there is at its end, and what happened on the way."""
+    start = outcome.started_at
+    completed = [pod for pod in outcome.pods.values() if pod.is_completed]
+    return {
+        **_head(SIMULATION, source, seed, outcome),
+        "choices_among_equals": outcome.choices_among_equals,
+        "placed": _placed(outcome.placed()),
+        "moved": [_move(move) for move in moved],
+        "preempted": [_preempted(one, start) for one in outcome.preempted],
+        "evicted": [_evicted(one, start) for one in outcome.evicted],
+        "pending": _pending(outcome.pending(), start),
+        "completed": [{"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in completed],
+        "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
+        "allocation": [
+            {
+                "resource": one.resource,
+                "allocatable": one.allocatable,
+                "requested_before": one.requested_before,
+                "requested": one.requested,
+            }
+            for one in outcome.allocations
+        ],
+    }
+
+
+def encode_result(result: Json) -> bytes:
+    """`result` as indented JSON with a final newline."""
+    return msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n"
+
+
+def _head(kind: str, source: str, seed: int, outcome: Outcome) -> Json:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": kind,
+        "source": source,
+        "seed": seed,
+        "started_at": format_timestamp(outcome.started_at),
+        "virtual_seconds": _rounded(outcome.virtual_seconds),
+        "settled": outcome.settled,
+    }
+
+
+def _placed(pods: Iterable[PodEnd]) -> list[Json]:
+    return [{"pod": pod.key, "node": pod.node} for pod in pods]
+
+
+def _move(move: Move) -> Json:
+    return {"pod": move.pod.key, "from": move.origin, "to": move.target}
+
+
+def _preempted(one: Preempted, start: Instant) -> Json:
+    return {
+        "pod": one.pod.key,
+        "node": one.node,
+        "by": one.by,
+        "rule": one.rule,
+        "at_s": _at_s(one.at, start),
+        "priority": one.pod.priority,
+        "by_priority": one.by_priority,
+        "candidates": one.candidates,
+    }
+
+
+def _evicted(one: Evicted, start: Instant) -> Json:
+    return {
+        "pod": one.pod.key,
+        "node": one.node,
+        "at_s": _at_s(one.at, start),
+        "why": one.why,
+        "priority": one.pod.priority,
+    }
+
+
+def _pending(pods: Iterable[PodEnd], start: Instant) -> list[Json]:
+    return [
+        {
+            "pod": pod.key,
+            "reason": pod.reason,
+            "priority": pod.priority,
+            "since_s": _at_s(pod.since, start),
+        }
+        for pod in pods
+    ]
+
+
+def _breach(one: PdbBreach, start: Instant) -> Json:
+    return {"pdb": one.pdb, "pod": one.pod, "by": one.by, "at_s": _at_s(one.at, start)}
+
+
+def _allocation_of_both(without: Outcome, changed: Outcome) -> list[Json]:
+    """Every resource that one of the runs knows, by the order of the run with the change."""
+    before = {one.resource: one for one in without.allocations}
+    after = {one.resource: one for one in changed.allocations}
+    rows: list[dict[str, Any]] = []
+    for resource in dict.fromkeys([*after, *before]):
+        old, new = before.get(resource), after.get(resource)
+        rows.append(
+            {
+                "resource": resource,
+                "allocatable": new.allocatable if new else 0,
+                "requested_without": old.requested if old else 0,
+                "requested": new.requested if new else 0,
+            }
+        )
+    return rows
+
+
+def _at_s(instant: Instant, start: Instant) -> float:
+    return _rounded(to_seconds(instant - start))
+
+
+def _rounded(seconds: float) -> float:
+    """To the millisecond: what is finer is an artefact of the simulation."""
+    return round(seconds, 3)
