@@ -34,7 +34,7 @@ class ApiError(Exception):
     `retry_after_s` is 0 where the client is not told when to come back.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of one Status
         self,
         reason: str,
         code: int,
@@ -79,9 +79,7 @@ def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str =
     return ApiError("Conflict", 409, message, kind=kind, namespace=namespace, name=name)
 
 
-def forbidden(
-    kind: Kind, namespace: str, name: str, why: str, *, resource: str = ""
-) -> ApiError:
+def forbidden(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
     """403: admission refuses; `resource` replaces the kind's name."""
     message = f'{resource or kind.resource} "{name}" is forbidden: {why}'
     return ApiError("Forbidden", 403, message, kind=kind, namespace=namespace, name=name)

@@ -3,7 +3,8 @@
 Where status has a subresource of its own, a new object has none yet (a node may bring one), and
 an update of the object leaves status alone. uid, timestamps and generation are the server's.
 
-upstream: pkg/registry/<group>/<resource>/strategy.go, apiserver/pkg/registry/rest/{create,update}.go
+upstream: pkg/registry/<group>/<resource>/strategy.go,
+apiserver/pkg/registry/rest/{create,update}.go
 """
 
 from __future__ import annotations

@@ -1,0 +1,51 @@
+"""pods/binding: a scheduler's decision becomes a fact, once.
+
+upstream: pkg/registry/core/pod/storage/storage.go:BindingREST
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.condition import with_conditions
+from fairlead.apiserver.error import conflict, internal_error
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.precondition import require_uid
+from fairlead.apiserver.storage import Json
+from fairlead.apiserver.store import Store
+
+RESOURCE: Final = "pods/binding"
+_SCHEDULED: Final = {"type": "PodScheduled", "status": "True"}
+
+
+def bind(store: Store, namespace: str, name: str, node: str, now: int, *, uid: str = "") -> Json:
+    """Put the pod on `node` and give back what was stored; whether the node exists is not asked.
+
+    A non-empty `uid` is a precondition. Raises ApiError: 404 no such pod, 409 another uid, already
+    on a node, on its way out or gated, 500 without a node.
+    """
+    if not node:
+        raise internal_error("target.name: Required value")
+    pod = store.get(POD, namespace, name)
+    require_uid(POD, pod, uid)
+    refusal = _refusal(pod, name)
+    if refusal:
+        raise conflict(POD, namespace, name, refusal, resource=RESOURCE)
+    status = {key: value for key, value in pod["status"].items() if key != "nominatedNodeName"}
+    status["conditions"] = with_conditions(
+        status.get("conditions", ()), (_SCHEDULED,), format_timestamp(now)
+    )
+    return store.storage.put(
+        POD, {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+    )
+
+
+def _refusal(pod: Json, name: str) -> str:
+    if pod["metadata"].get("deletionTimestamp"):
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if pod["spec"].get("nodeName"):
+        return f'pod {name} is already assigned to node "{pod["spec"]["nodeName"]}"'
+    if pod["spec"].get("schedulingGates"):
+        return f"pod {name} has non-empty .spec.schedulingGates"
+    return ""

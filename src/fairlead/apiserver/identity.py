@@ -1,0 +1,31 @@
+"""Where uids and generated names come from: outside, because they are chance."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from fairlead.apiserver.kind import Kind
+
+# upstream: apiserver/pkg/storage/names/generate.go, apimachinery/pkg/util/rand/rand.go. No
+# vowels and no look-alikes, so no word is ever generated.
+SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_LENGTH: Final = 5
+GENERATED_NAME_MAX: Final = 63
+ATTEMPTS_MAX: Final = 8
+
+
+class IdSource(Protocol):
+    """Gives ids that were never given before."""
+
+    def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
+        """The uid of a new object of that name."""
+        ...
+
+    def new_suffix(self) -> str:
+        """`SUFFIX_LENGTH` characters of `SUFFIX_ALPHABET` for a generated name."""
+        ...
+
+
+def generated_name(prefix: str, suffix: str) -> str:
+    """The name for `generateName: prefix`."""
+    return prefix[: GENERATED_NAME_MAX - SUFFIX_LENGTH] + suffix

@@ -1,0 +1,73 @@
+"""matchLabelKeys and mismatchLabelKeys: selectors completed with the pod's own labels.
+
+The server merges them into the stored labelSelector once, so that whoever reads the pod later has
+one thing to look at. A key the pod has no label for adds nothing; an absent selector, which
+matches nothing, stays absent. Merging again adds nothing, so a dump may pass through here.
+
+upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpreadConstraints
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def with_label_keys(pod: Json) -> Json:
+    """`pod` with the label keys of its affinity terms and spread constraints merged in."""
+    spec = pod["spec"]
+    affinity, constraints = spec.get("affinity"), spec.get("topologySpreadConstraints")
+    if not affinity and not constraints:
+        return pod
+    labels = pod["metadata"].get("labels", {})
+
+    def merged(term: Json) -> Json:
+        return _merged(term, labels)
+
+    completed = {**spec}
+    if affinity:
+        completed["affinity"] = _affinity(affinity, merged)
+    if constraints:
+        completed["topologySpreadConstraints"] = [merged(constraint) for constraint in constraints]
+    return pod if completed == spec else {**pod, "spec": completed}
+
+
+def _affinity(affinity: Json, merged: Callable[[Json], Json]) -> Json:
+    completed = {**affinity}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if kind in affinity:
+            completed[kind] = _terms(affinity[kind], merged)
+    return completed
+
+
+def _terms(terms: Json, merged: Callable[[Json], Json]) -> Json:
+    completed = {**terms}
+    if _REQUIRED in terms:
+        completed[_REQUIRED] = [merged(term) for term in terms[_REQUIRED]]
+    if _PREFERRED in terms:
+        completed[_PREFERRED] = [
+            {**weighted, "podAffinityTerm": merged(weighted["podAffinityTerm"])}
+            for weighted in terms[_PREFERRED]
+        ]
+    return completed
+
+
+def _merged(term: Json, labels: Json) -> Json:
+    """`term`, an affinity term or a spread constraint, with its label keys as requirements."""
+    selector = term.get("labelSelector")
+    wanted = [
+        {"key": key, "operator": operator, "values": [labels[key]]}
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn"))
+        for key in term.get(field, ())
+        if key in labels
+    ]
+    if selector is None or not wanted:
+        return term
+    there = selector.get("matchExpressions", [])
+    missing = [requirement for requirement in wanted if requirement not in there]
+    return {**term, "labelSelector": {**selector, "matchExpressions": [*there, *missing]}}

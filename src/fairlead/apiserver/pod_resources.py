@@ -1,0 +1,70 @@
+"""Pod-level resources: what spec.resources says of the pod as a whole where it says only part.
+
+Hugepages get their pod-level limit from the containers' limits. Where there are pod-level limits,
+missing requests come from the containers' requests (hugepages, which cannot be over-committed,
+excepted), and from the limits where no container asks for the resource.
+
+upstream: pkg/apis/core/v1/defaults.go:defaultHugePagePodLimits, defaultPodRequests
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Pod
+from fairlead.api.pod_requests import CPU, HUGEPAGES_PREFIX, MEMORY, pod_requests
+
+Json = dict[str, Any]
+
+_CONTAINER_LISTS: Final = ("containers", "initContainers")
+
+
+def with_pod_level_requests(spec: Json) -> Json:
+    """`spec`, whose containers are defaulted already, with pod-level limits and requests.
+
+    Raises QuantityError for a container's quantity that is none.
+    """
+    resources = spec["resources"]
+    limits = resources.get("limits", {})
+    requests = resources.get("requests", {})
+    if limits or requests:
+        limits = {**_hugepages_limits(spec, requests), **limits}
+    if limits:
+        asked = _overcommittable_requests(spec)
+        rest = {name: text for name, text in limits.items() if is_supported(name)}
+        requests = {**rest, **asked, **requests}
+    filled = {"requests": requests, "limits": limits}
+    complete = {**resources, **{key: value for key, value in filled.items() if value}}
+    return spec if complete == resources else {**spec, "resources": complete}
+
+
+def is_supported(resource: str) -> bool:
+    """Whether `resource` can be requested for a pod as a whole."""
+    return resource in (CPU, MEMORY) or resource.startswith(HUGEPAGES_PREFIX)
+
+
+def _hugepages_limits(spec: Json, pod_level_requests: Json) -> Json:
+    """The containers' hugepages, of sizes that the pod does not request itself."""
+    return {
+        name: text
+        for name, text in _aggregated(spec, "limits").items()
+        if name.startswith(HUGEPAGES_PREFIX) and name not in pod_level_requests
+    }
+
+
+def _overcommittable_requests(spec: Json) -> Json:
+    aggregated = _aggregated(spec, "requests")
+    return {name: text for name, text in aggregated.items() if name in (CPU, MEMORY)}
+
+
+def _aggregated(spec: Json, of: str) -> Json:
+    """What the containers come to together; `of` is requests or limits."""
+    lists = {key: [_asking(one, of) for one in spec.get(key, ())] for key in _CONTAINER_LISTS}
+    amounts = pod_requests(decode_as(Pod, {"spec": lists}))
+    return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
+
+
+def _asking(container: Json, of: str) -> Json:
+    """`container` as if it requested what it has under `of`."""
+    return {**container, "resources": {"requests": container.get("resources", {}).get(of, {})}}

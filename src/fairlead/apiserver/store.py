@@ -1,0 +1,266 @@
+"""Store: the request path. Each verb is one request, complete when it returns.
+
+A write goes through the stations of an API server: what the client sent is copied (the store
+owns what it keeps), validated, defaulted, admitted, prepared by its kind's strategy, and stored
+under the next version. A write that changes nothing stores nothing and keeps the version. All
+refusals are `ApiError`. What is given back is shared: nobody may mutate it.
+
+Listing with selectors, tables, server-side apply and the like are a front's business: it reads
+here and writes through these verbs.
+
+upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.api.codec import without_nulls
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver import loading
+from fairlead.apiserver.admission.chain import ADMISSION
+from fairlead.apiserver.admission.plugin import AdmissionPlugin, Operation
+from fairlead.apiserver.condition import with_conditions
+from fairlead.apiserver.error import (
+    STALE,
+    already_exists,
+    conflict,
+    internal_error,
+    not_found,
+)
+from fairlead.apiserver.graceful_deletion import marked_for_deletion, may_go
+from fairlead.apiserver.identity import ATTEMPTS_MAX, IdSource, generated_name
+from fairlead.apiserver.kind import POD, Kind, kind_of
+from fairlead.apiserver.label_key import with_label_keys
+from fairlead.apiserver.merge_patch import merge_patch
+from fairlead.apiserver.precondition import require, require_uid
+from fairlead.apiserver.storage import LOG_CAPACITY, Change, Json, Storage
+from fairlead.apiserver.strategy import prepared_for_create, prepared_for_update
+from fairlead.apiserver.validation import validate_status, validated_new, validated_update
+
+Objects = list[Json]
+Changes = list[Change]
+
+RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
+
+
+class Store:
+    """Objects behind the API server's rules; `now` is always in ns since 1970.
+
+    `storage` is what lies beneath, for subresources and watches.
+    """
+
+    def __init__(
+        self,
+        ids: IdSource,
+        *,
+        admission: Sequence[AdmissionPlugin] = ADMISSION,
+        log_capacity: int = LOG_CAPACITY,
+    ) -> None:
+        """Start empty; `ids` names new objects, `admission` is asked in order."""
+        self.storage = Storage(log_capacity)
+        self._ids = ids
+        self._admission = admission
+
+    @property
+    def version(self) -> int:
+        """The version of the newest change of any object."""
+        return self.storage.version
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """The object of that name, None when there is none; namespace "" for cluster-scoped."""
+        return self.storage.find(kind, namespace, name)
+
+    def get(self, kind: Kind, namespace: str, name: str) -> Json:
+        """The object of that name. Raises ApiError 404."""
+        found = self.storage.find(kind, namespace, name)
+        if found is None:
+            raise not_found(kind, namespace, name)
+        return found
+
+    def list(self, kind: Kind, namespace: str | None = None) -> Objects:
+        """The objects of a kind in one namespace, or in all, by namespace and name."""
+        return list(self.storage.items(kind, namespace))
+
+    def changes_since(self, version: int) -> Changes:
+        """What happened after `version`, in order. Raises ApiError 410 when that is forgotten."""
+        return self.storage.changes_since(version)
+
+    def subscribe(self, listener: Callable[[Change], None]) -> Callable[[], None]:
+        """Tell `listener` each change as it happens; call what is given back to end that."""
+        return self.storage.subscribe(listener)
+
+    # --- writing ---------------------------------------------------------------------------
+
+    def create(self, manifest: Mapping[str, Any], now: int) -> Json:
+        """Store a new object; gives back what was stored.
+
+        Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
+        """
+        obj = without_nulls(dict(manifest))
+        kind = kind_of(obj)
+        obj = validated_new(kind, self._named(kind, loading.located(kind, obj)))
+        meta = obj["metadata"]
+        namespace, name = meta.get("namespace", ""), meta["name"]
+        if meta.get("resourceVersion", "0") != "0":
+            raise internal_error(RV_ON_CREATE)
+        obj = self._admitted(Operation.CREATE, kind, obj)
+        existing = self.storage.find(kind, namespace, name)
+        if existing is not None:
+            going = bool(existing["metadata"].get("deletionTimestamp"))
+            raise already_exists(kind, namespace, name, terminating=going)
+        uid = self._ids.new_uid(kind, namespace, name)
+        obj = prepared_for_create(kind, obj, uid, format_timestamp(now))
+        return self.storage.put(kind, with_label_keys(obj) if kind is POD else obj)
+
+    def update(self, manifest: Mapping[str, Any], now: int) -> Json:
+        """Replace everything but status; gives back what was stored.
+
+        A resourceVersion or uid in `manifest` is a precondition. Raises ApiError: 404, 409 another
+        version or uid, 422 or 400 invalid, 403 not admitted.
+        """
+        obj = without_nulls(dict(manifest))
+        kind = kind_of(obj)
+        obj = loading.located(kind, obj)
+        meta = obj.get("metadata", {})
+        old = self.get(kind, meta.get("namespace", ""), meta.get("name", ""))
+        return self._replace(kind, old, obj)
+
+    def patch(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        patch: Mapping[str, Any],
+        now: int,
+        *,
+        uid: str = "",
+    ) -> Json:
+        """Merge `patch` (RFC 7386) into everything but status; gives back what was stored.
+
+        A resourceVersion in the patch and a non-empty `uid` are preconditions. Raises as `update`.
+        """
+        old = self.get(kind, namespace, name)
+        require_uid(kind, old, uid)
+        return self._replace(kind, old, merge_patch(old, patch))
+
+    def patch_status(  # noqa: PLR0913 - the parts of one request
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        fields: Mapping[str, Any],
+        now: int,
+        *,
+        conditions: Iterable[Mapping[str, str]] = (),
+        uid: str = "",
+    ) -> Json:
+        """Merge `fields` (RFC 7386) into status and `conditions` into status.conditions by type.
+
+        A condition has type, status, reason and message; its lastTransitionTime becomes `now`
+        when its status changes. A non-empty `uid` is a precondition. Raises ApiError: 404, 409
+        another uid, 422 or 400 invalid.
+        """
+        old = self.get(kind, namespace, name)
+        require_uid(kind, old, uid)
+        status = merge_patch(old.get("status", {}), fields)
+        changes = tuple(conditions)
+        if changes:
+            before = status.get("conditions", ())
+            status["conditions"] = with_conditions(before, changes, format_timestamp(now))
+        if status == old.get("status", {}):
+            return old
+        new = {**old, "status": status}
+        validate_status(kind, new, fields)
+        return self.storage.put(kind, new)
+
+    def delete(  # noqa: PLR0913 - likewise
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        now: int,
+        *,
+        grace_period_s: int | None = None,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> Json:
+        """Let an object go, at once or when it may; gives back its last version so far.
+
+        `grace_period_s` None leaves it to the object. Raises ApiError: 404, 409 another uid or
+        version, 403 not admitted.
+        """
+        old = self.get(kind, namespace, name)
+        require(kind, old, uid=uid, resource_version=resource_version)
+        self._admitted(Operation.DELETE, kind, old)
+        marked = marked_for_deletion(kind, old, now, grace_period_s)
+        if marked is not old:
+            marked = self.storage.put(kind, marked)
+        if may_go(kind, marked):
+            return self.storage.remove(kind, namespace, name)
+        return marked
+
+    # --- from elsewhere --------------------------------------------------------------------
+
+    def load(self, manifests: Iterable[Mapping[str, Any]], now: int) -> Objects:
+        """Take over a whole cluster as it was stored elsewhere; see `loading`.
+
+        Gives the objects in the order in which they become known. Listeners hear nothing, and
+        watches start after it. Raises ApiError that names the object.
+        """
+        return loading.load(self.storage, manifests, now, ids=self._ids, admission=self._admission)
+
+    def put_as_is(self, manifest: Mapping[str, Any], now: int) -> Json:
+        """Store an object as `load` would, over the one that is there; gives back what was stored.
+
+        Status, uid and priority are the manifest's. Raises ApiError when it is malformed.
+        """
+        kind, obj = loading.as_stored(manifest, now, self._ids)
+        return self.storage.put(kind, obj)
+
+    def patch_as_is(
+        self, kind: Kind, namespace: str, name: str, patch: Mapping[str, Any], now: int
+    ) -> Json:
+        """Merge `patch` into the whole object, status included, and store it as `load` would.
+
+        Raises ApiError: 404, 422 or 400 malformed.
+        """
+        return self.put_as_is(merge_patch(self.get(kind, namespace, name), patch), now)
+
+    # --- stations --------------------------------------------------------------------------
+
+    def _replace(self, kind: Kind, old: Json, new: Json) -> Json:
+        """Store `new`, which was made from `old` or sent in its place."""
+        before, meta = old["metadata"], new["metadata"]
+        namespace, name = before.get("namespace", ""), before["name"]
+        require_uid(kind, old, meta.get("uid", ""))
+        if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
+            raise conflict(kind, namespace, name, STALE)
+        new = self._admitted(Operation.UPDATE, kind, validated_update(kind, old, new))
+        new = prepared_for_update(kind, old, new)
+        if new == old:
+            return old
+        if before.get("deletionTimestamp") and may_go(kind, new):
+            self.storage.remove(kind, namespace, name)
+            return new
+        return self.storage.put(kind, new)
+
+    def _admitted(self, operation: Operation, kind: Kind, obj: Json) -> Json:
+        for plugin in self._admission:
+            obj = plugin.admit(operation, kind, obj, self.storage)
+        return obj
+
+    def _named(self, kind: Kind, obj: Json) -> Json:
+        """`obj` with a generated name if it asks for one."""
+        meta = obj.get("metadata", {})
+        if not isinstance(meta, dict) or meta.get("name") or not meta.get("generateName"):
+            return obj
+        namespace = meta.get("namespace", "")
+        for _ in range(ATTEMPTS_MAX):
+            name = generated_name(str(meta["generateName"]), self._ids.new_suffix())
+            if self.storage.find(kind, namespace, name) is None:
+                break
+        return {**obj, "metadata": {**meta, "name": name}}

@@ -1,0 +1,167 @@
+"""The rules of each kind put together: for new objects, stored ones, and changes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fairlead.api.codec import DecodeError, decode, decode_as
+from fairlead.api.objects import (
+    ApiObject,
+    DaemonSet,
+    Deployment,
+    Job,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PriorityClass,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.api.quantity import QuantityError
+from fairlead.apiserver.defaults import with_defaults
+from fairlead.apiserver.error import ApiError, Cause, invalid
+from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
+from fairlead.apiserver.validation.metadata import check_metadata
+from fairlead.apiserver.validation.node import check_node
+from fairlead.apiserver.validation.pod import check_complete_pod_spec, check_pod
+from fairlead.apiserver.validation.pod_status import check_pod_status
+from fairlead.apiserver.validation.pod_update import check_pod_update
+from fairlead.apiserver.validation.policy import (
+    check_disruption_budget,
+    check_priority_class,
+    check_priority_class_update,
+)
+from fairlead.apiserver.validation.workload import (
+    check_complete_job,
+    check_complete_replication_controller,
+    check_complete_workload,
+    check_job,
+    check_replication_controller,
+    check_workload,
+)
+
+Json = dict[str, Any]
+
+
+def validated_new(kind: Kind, obj: Json) -> Json:
+    """`obj`, JSON without nulls that somebody wants to create, with its defaults.
+
+    Raises ApiError that names object and fields if it makes no sense: 400 for a field of the wrong
+    type, otherwise 422.
+    """
+    obj, view = _defaulted(kind, obj)
+    _refuse(kind, obj, (*_stored(kind, obj, view), *_complete(view)))
+    return obj
+
+
+def validated_stored(kind: Kind, obj: Json) -> Json:
+    """`obj`, JSON without nulls from a snapshot, with its defaults.
+
+    What scheduling gets along without (an image, say) is not asked for. Raises as `validated_new`.
+    """
+    obj, view = _defaulted(kind, obj)
+    _refuse(kind, obj, tuple(_stored(kind, obj, view)))
+    return obj
+
+
+def validated_update(kind: Kind, old: Json, new: Json) -> Json:
+    """`new`, which shall replace `old`, with its defaults. Raises as `validated_new`."""
+    new, view = _defaulted(kind, new)
+    _refuse(kind, new, (*_changed(kind, old, new), *_stored(kind, new, view), *_complete(view)))
+    return new
+
+
+def validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
+    """Refuse `obj` with the status that merging `fields` made of it. Raises as `validated_new`."""
+    if kind is POD:
+        _refuse(kind, obj, tuple(check_pod_status(obj["spec"], fields)))
+    elif fields:
+        _refuse(kind, obj, tuple(_stored(kind, obj, _decoded(kind, obj))))
+
+
+def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
+    """`obj` with its defaults, which need fields of the right types, and the view of it."""
+    view = _decoded(kind, obj)
+    try:
+        defaulted = with_defaults(kind, obj)
+    except QuantityError:
+        return obj, view  # the rules say where it stands
+    return defaulted, view if defaulted is obj else _decoded(kind, defaulted)
+
+
+def _decoded(kind: Kind, obj: Json) -> ApiObject:
+    try:
+        return decode(obj)
+    except DecodeError as cause:
+        raise _wrong_type(kind, obj, cause) from None
+
+
+def _wrong_type(kind: Kind, obj: Json, cause: DecodeError) -> ApiError:
+    # upstream: apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
+    stated = f"{cause.field}: {cause.problem}" if cause.field else cause.problem
+    meta = obj.get("metadata")
+    named = meta if isinstance(meta, dict) else {}
+    return ApiError(
+        "BadRequest",
+        400,
+        f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {stated}',
+        kind=kind,
+        namespace=str(named.get("namespace", "")),
+        name=str(named.get("name", "")),
+        causes=(Cause("FieldValueInvalid", cause.problem, cause.field),),
+    )
+
+
+def _refuse(kind: Kind, obj: Json, causes: tuple[Cause, ...]) -> None:
+    if causes:
+        meta = obj.get("metadata", {})
+        raise invalid(kind, meta.get("namespace", ""), meta.get("name", ""), causes)
+
+
+def _stored(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
+    """What is wrong with any object of that kind."""
+    yield from check_metadata(kind, view.metadata)
+    match view:
+        case Pod():
+            yield from check_pod(view)
+        case Node():
+            yield from check_node(view)
+        case PodDisruptionBudget():
+            yield from check_disruption_budget(view, obj)
+        case PriorityClass():
+            yield from check_priority_class(view)
+        case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
+            yield from check_workload(view)
+        case ReplicationController():
+            yield from check_replication_controller(view)
+        case Job():
+            yield from check_job(view)
+        case _:
+            return
+
+
+def _complete(view: ApiObject) -> Iterator[Cause]:
+    """What is missing in a new object."""
+    match view:
+        case Pod():
+            yield from check_complete_pod_spec("spec", view.spec)
+        case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
+            yield from check_complete_workload(view)
+        case ReplicationController():
+            yield from check_complete_replication_controller(view)
+        case Job():
+            yield from check_complete_job(view)
+        case _:
+            return
+
+
+def _changed(kind: Kind, old: Json, new: Json) -> Iterator[Cause]:
+    """What may not change in an object that exists."""
+    if kind is POD:
+        yield from check_pod_update(old, new)
+    elif kind is PRIORITY_CLASS:
+        yield from check_priority_class_update(
+            decode_as(PriorityClass, old), decode_as(PriorityClass, new)
+        )

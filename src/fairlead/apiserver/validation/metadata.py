@@ -1,0 +1,128 @@
+"""Names, labels and the rest of metadata.
+
+upstream: apimachinery/pkg/api/validation/{generic,objectmeta}.go, and each kind's name rule
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fairlead.api.label import label_key_problems, label_value_problems, subdomain_problems
+from fairlead.api.objects import ObjectMeta
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.kind import (
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
+    JOB,
+    NAMESPACE,
+    NODE,
+    POD,
+    PRIORITY_CLASS,
+    REPLICA_SET,
+    REPLICATION_CONTROLLER,
+    SERVICE,
+    STATEFUL_SET,
+    Kind,
+)
+from fairlead.apiserver.validation.field import Causes, invalid, required
+
+NameRule = Callable[[str], tuple[str, ...]]
+
+DNS_LABEL_MAX: Final = 63
+SUBDOMAIN_MAX: Final = 253
+_DNS_LABEL_FORM: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DNS_LABEL: Final = re.compile(_DNS_LABEL_FORM)
+_DNS_LABEL_RULE: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
+    "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
+    f"regex used for validation is '{_DNS_LABEL_FORM}')"
+)
+
+
+def dns_label_problems(name: str) -> tuple[str, ...]:
+    """Why `name` is no DNS label (RFC 1123)."""
+    if "." in name:
+        return ("must not contain dots",)
+    problems = _too_long(name, DNS_LABEL_MAX)
+    return problems if _DNS_LABEL.fullmatch(name) else (*problems, _DNS_LABEL_RULE)
+
+
+def dns_subdomain_problems(name: str) -> tuple[str, ...]:
+    """Why `name` is no DNS subdomain; a length is counted in characters here."""
+    shape = tuple(problem for problem in subdomain_problems(name) if "no more than" not in problem)
+    return _too_long(name, SUBDOMAIN_MAX) + shape
+
+
+def path_segment_problems(name: str) -> tuple[str, ...]:
+    """Why `name` cannot stand in a URL; all that many kinds ask of a name."""
+    # upstream: apimachinery/pkg/api/validation/path/name.go:IsValidPathSegmentName
+    if name in (".", ".."):
+        return (f"may not be '{name}'",)
+    return tuple(f"may not contain '{mark}'" for mark in "/%" if mark in name)
+
+
+_NAME_RULES: Final[Mapping[str, NameRule]] = {
+    NAMESPACE.resource: dns_label_problems,
+    STATEFUL_SET.resource: dns_label_problems,
+    **{
+        kind.resource: dns_subdomain_problems
+        for kind in (
+            POD,
+            NODE,
+            PRIORITY_CLASS,
+            DEPLOYMENT,
+            REPLICA_SET,
+            DAEMON_SET,
+            REPLICATION_CONTROLLER,
+            JOB,
+            CRON_JOB,
+        )
+    },
+    SERVICE.resource: dns_label_problems,
+}
+
+
+def check_metadata(kind: Kind, meta: ObjectMeta) -> Causes:
+    """Name, namespace, labels, owners and timestamps of an object."""
+    rule = _NAME_RULES.get(kind.resource, path_segment_problems)
+    if not meta.name:
+        yield required("metadata.name", "name or generateName is required")
+    else:
+        for problem in rule(meta.name):
+            yield invalid("metadata.name", meta.name, problem)
+    if meta.namespace:
+        for problem in dns_label_problems(meta.namespace):
+            yield invalid("metadata.namespace", meta.namespace, problem)
+    yield from check_labels("metadata.labels", meta.labels)
+    for owner in meta.owner_references:
+        if not owner.uid:
+            yield invalid("metadata.ownerReferences.uid", "", "must not be empty")
+    yield from check_timestamp("metadata.creationTimestamp", meta.creation_timestamp)
+    yield from check_timestamp("metadata.deletionTimestamp", meta.deletion_timestamp)
+
+
+def check_labels(field: str, labels: Mapping[str, str]) -> Causes:
+    """Keys and values; upstream names the map, not the key."""
+    for key, value in labels.items():
+        for problem in label_key_problems(key):
+            yield invalid(field, key, problem)
+        for problem in label_value_problems(value):
+            yield invalid(field, value, problem)
+
+
+def check_timestamp(field: str, text: str) -> Causes:
+    """An instant, if there is one."""
+    if text:
+        try:
+            parse_timestamp(text)
+        except ValueError as cause:
+            yield invalid(field, text, str(cause))
+
+
+def _too_long(text: str, characters_max: int) -> tuple[str, ...]:
+    if len(text) <= characters_max:
+        return ()
+    return (f"must be no more than {characters_max} characters",)

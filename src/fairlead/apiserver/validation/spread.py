@@ -1,0 +1,61 @@
+"""spec.topologySpreadConstraints.
+
+upstream: pkg/apis/core/validation/validation.go:validateTopologySpreadConstraints
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.api.objects import TopologySpreadConstraint
+from fairlead.apiserver.validation.field import (
+    Causes,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from fairlead.apiserver.validation.selector import check_label_selector
+
+ACTIONS: Final = ("DoNotSchedule", "ScheduleAnyway")
+POLICIES: Final = ("Honor", "Ignore")
+POSITIVE: Final = "must be greater than zero"
+
+
+def check_spread(field: str, constraints: Sequence[TopologySpreadConstraint]) -> Causes:
+    """All constraints; no two of them for the same key and action."""
+    pairs = [(one.topology_key, one.when_unsatisfiable) for one in constraints]
+    for place, constraint in enumerate(constraints):
+        where = f"{field}[{place}]"
+        yield from _check_constraint(where, constraint)
+        if pairs[place] in pairs[place + 1 :]:
+            key, action = pairs[place]
+            yield duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}")
+
+
+def _check_constraint(field: str, constraint: TopologySpreadConstraint) -> Causes:
+    action = constraint.when_unsatisfiable
+    if constraint.max_skew <= 0:
+        yield invalid(f"{field}.maxSkew", constraint.max_skew, POSITIVE)
+    if not constraint.topology_key:
+        yield required(f"{field}.topologyKey", "can not be empty")
+    if action not in ACTIONS:
+        yield not_supported(f"{field}.whenUnsatisfiable", action, ACTIONS)
+    if constraint.min_domains is not None:
+        if constraint.min_domains <= 0:
+            yield invalid(f"{field}.minDomains", constraint.min_domains, POSITIVE)
+        if action != "DoNotSchedule":
+            why = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {action}"
+            yield invalid(f"{field}.minDomains", constraint.min_domains, why)
+    for key, policy in (
+        ("nodeAffinityPolicy", constraint.node_affinity_policy),
+        ("nodeTaintsPolicy", constraint.node_taints_policy),
+    ):
+        if policy not in POLICIES:
+            yield not_supported(f"{field}.{key}", policy, POLICIES)
+    if constraint.match_label_keys and constraint.label_selector is None:
+        why = "must not be specified when labelSelector is not set"
+        yield forbidden(f"{field}.matchLabelKeys", why)
+    yield from check_label_selector(f"{field}.labelSelector", constraint.label_selector)
