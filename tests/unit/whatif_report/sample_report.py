@@ -222,6 +222,16 @@ def preemption_row(nodes, at):
     }
 
 
+def wide_report(amount) -> ReportData:
+    """Any number of equal nodes in three zones, each with a pod and more or less busy."""
+    nodes = [node_of(f"node-{at}", f"zone-{at % 3}", 8_000, 32) for at in range(amount)]
+    for at, node in enumerate(nodes):
+        placed(node, f"default/busy-{at}", 0, {"cpu": number(at) % 8_000, "memory": GIB})
+    resources = totals(nodes, {"cpu": "milli", "memory": "bytes"})
+    title = f"{amount} nodes"
+    return {"kind": "simulate", "title": title, "nodes": nodes, "resources": resources}
+
+
 def shop_pod(app, at):
     return f"shop/{app}-7c9d8b6f5-{number(app, at) % 99999:05d}"
 

@@ -1,6 +1,6 @@
 // The node map with its controls, its tooltip, and the panel of the node that was clicked.
 
-import { count, percent } from "./format.js";
+import { count, percent, plural } from "./format.js";
 import { choice, dropDown, h, nothing, searchField, section } from "./dom.js";
 import { fitNodeCanvas, nodeCanvas } from "./node_canvas.js";
 import { fillHistogram, nodePanel, tooltipContent, utilisation, zoneTable } from "./node_detail.js";
@@ -62,7 +62,7 @@ function controls(report, view, map, parts, refresh) {
   });
   const find = searchField("Find node or pod", (text) => {
     view.matches = text ? nodesMatching(report, text) : null;
-    parts.found.textContent = text ? `${count(view.matches.size)} nodes` : "";
+    parts.found.textContent = text ? `${plural(view.matches.size, "node")} found` : "";
     map.paint();
   });
   return [options.length ? resources("Resource", options, view.resource.name, pick) : null, order, find, parts.found];

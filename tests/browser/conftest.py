@@ -1,0 +1,237 @@
+"""A real browser for tests: headless Chromium, steered through its debugging pipe.
+
+The pipe (file descriptors 3 and 4, messages of JSON ended by a zero byte) needs no port, no
+server and no driver; input arrives in the page as from a person's mouse and keyboard.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import pytest
+
+from fairlead.whatif.report import write_report
+
+SAMPLES: Final = Path(__file__).parent.parent / "unit" / "whatif_report"
+FLAGS: Final = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)
+
+
+class Page:
+    """One tab. `problems` collects what the page complained about, `requests` what it asked for."""
+
+    def __init__(self, to_browser: BinaryIO, from_browser: BufferedReader) -> None:
+        self._write = to_browser
+        self._read = from_browser
+        self._number = 0
+        self._unread = b""
+        self._session: str | None = None
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        self.loaded = False
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.send(f"{domain}.enable")
+
+    def send(self, method: str, **params: Any) -> dict[str, Any]:
+        """Call a method of the DevTools protocol and wait for its answer."""
+        self._number += 1
+        message = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        self._write.write(json.dumps(message).encode() + b"\0")
+        self._write.flush()
+        while True:
+            answer = self._receive()
+            if answer.get("id") == self._number:
+                assert "error" not in answer, (method, answer["error"])
+                return answer["result"]
+
+    def _receive(self) -> dict[str, Any]:
+        while b"\0" not in self._unread:
+            chunk = self._read.read1(1 << 16)
+            assert chunk, "the browser has ended"
+            self._unread += chunk
+        line, self._unread = self._unread.split(b"\0", 1)
+        message = json.loads(line)
+        self._note(message.get("method"), message.get("params", {}))
+        return message
+
+    def _note(self, method: str | None, params: dict[str, Any]) -> None:
+        match method:
+            case "Runtime.exceptionThrown":
+                self.problems.append(json.dumps(params["exceptionDetails"]))
+            case "Log.entryAdded" | "Runtime.consoleAPICalled":
+                self.problems.append(json.dumps(params))
+            case "Network.requestWillBeSent":
+                self.requests.append(params["request"]["url"])
+            case "Page.loadEventFired":
+                self.loaded = True
+
+    def open(self, path: Path, width: int = 1366, height: int = 768, theme: str = "light") -> None:
+        """Load a file in a window of this size and colour scheme, and wait until it is painted."""
+        self.problems.clear()
+        self.requests.clear()
+        self.resize(width, height)
+        scheme = [{"name": "prefers-color-scheme", "value": theme}]
+        self.send("Emulation.setEmulatedMedia", features=scheme)
+        self.loaded = False
+        self.send("Page.navigate", url=path.as_uri())
+        while not self.loaded:
+            self._receive()
+        self.settle()
+
+    def resize(self, width: int, height: int) -> None:
+        """Give the window another size."""
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width, height=height, deviceScaleFactor=1, mobile=False,
+        )  # fmt: skip
+
+    def settle(self) -> None:
+        """Wait until the page has laid out and painted twice."""
+        frame = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        self.js(f"{frame}.then(() => {frame}).then(() => null)")
+
+    def js(self, expression: str) -> Any:
+        """The value of a JavaScript expression (a promise's, once it has one)."""
+        answer = self.send(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
+
+    def text(self, selector: str) -> str:
+        """What a person reads in the first element that `selector` finds."""
+        return self.js(f"document.querySelector({json.dumps(selector)}).innerText")
+
+    def texts(self, selector: str) -> list[str]:
+        """What a person reads in each element that `selector` finds."""
+        return self.js(
+            f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.innerText)"
+        )
+
+    def click(self, selector: str, number: int = 0, dx: float = 0.5, dy: float = 0.5) -> None:
+        """Click at a point in an element, given as shares of its width and height."""
+        self.mouse_over(selector, number, dx, dy)
+        for kind in ("mousePressed", "mouseReleased"):
+            self._mouse(kind, *self._at, button="left", clickCount=1)
+        self.settle()
+
+    def mouse_over(self, selector: str, number: int = 0, dx: float = 0.5, dy: float = 0.5) -> None:
+        """Move the mouse to a point in an element, given as shares of its width and height."""
+        found = f"document.querySelectorAll({json.dumps(selector)})[{number}]"
+        x, y = self.js(
+            f"(e => {{ e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
+            "const b = e.getBoundingClientRect();"
+            f"return [b.left + b.width * {dx}, b.top + b.height * {dy}]; }})({found})"
+        )
+        self._at = (x, y)
+        self._mouse("mouseMoved", x, y)
+        self.settle()
+
+    def _mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
+        self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
+
+    def drag(self, selector: str, start: float, end: float) -> None:
+        """Press at one share of an element's width, release at another."""
+        self.mouse_over(selector, dx=start)
+        self._mouse("mousePressed", *self._at, button="left", clickCount=1)
+        self.mouse_over(selector, dx=end)
+        self._mouse("mouseReleased", *self._at, button="left", clickCount=1)
+        self.settle()
+
+    def type(self, selector: str, text: str) -> None:
+        """Put `text` into a field as if it had been typed."""
+        self.js(f"document.querySelector({json.dumps(selector)}).focus()")
+        self.send("Input.insertText", text=text)
+        self.settle()
+
+    def press(self, key: str) -> None:
+        """Press and release a key."""
+        for kind in ("keyDown", "keyUp"):
+            self.send("Input.dispatchKeyEvent", type=kind, key=key, code=key)
+        self.settle()
+
+    def screenshot(self, path: Path, *, whole: bool = False) -> None:
+        """Save what is to be seen as a PNG; `whole` also takes what is below the window."""
+        answer = self.send("Page.captureScreenshot", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+
+# Chromium looks for its ends of the pipe at 3 and 4; the parent's numbers are higher than those.
+LAUNCH: Final = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.dup2(int(sys.argv[2]), 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+
+
+@contextmanager
+def browsing(program: Path, profile: Path) -> Iterator[Page]:
+    """A running browser with one tab."""
+    browser_reads, we_write = os.pipe()
+    we_read, browser_writes = os.pipe()
+    ends = (browser_reads, browser_writes)
+    command = [sys.executable, "-c", LAUNCH, *map(str, ends), str(program), *FLAGS]
+    process = subprocess.Popen(
+        [*command, f"--user-data-dir={profile}"], pass_fds=ends, stderr=subprocess.DEVNULL
+    )
+    for end in ends:
+        os.close(end)
+    with os.fdopen(we_write, "wb") as to_browser, os.fdopen(we_read, "rb") as from_browser, process:
+        try:
+            yield Page(to_browser, from_browser)
+        finally:
+            # The browser ends by itself when the pipe does; this is for one that is stuck.
+            to_browser.close()
+            try:
+                process.wait(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@pytest.fixture(scope="session")
+def page(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """One browser for all tests; each opens its own file."""
+    with browsing(chromium, tmp_path_factory.mktemp("profile")) as tab:
+        yield tab
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of written reports: small, large, wide (5,000 nodes), hostile and empty."""
+    folder = tmp_path_factory.mktemp("reports")
+    sample = runpy.run_path(str(SAMPLES / "sample_report.py"))
+    hostile = runpy.run_path(str(SAMPLES / "hostile_report.py"))
+    write_report(folder / "small.html", sample["small_report"]())
+    write_report(folder / "large.html", sample["large_report"]())
+    write_report(folder / "wide.html", sample["wide_report"](5000))
+    write_report(folder / "hostile.html", hostile["hostile_report"]())
+    write_report(folder / "empty.html", {"kind": "simulate", "title": "Nothing"})
+    return folder

@@ -1,0 +1,339 @@
+"""The HTML report in a real browser: what a person sees, points at, clicks and types."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = pytest.mark.needs("chromium")
+
+WIDTHS = (1920, 1366, 1024, 768, 380)
+
+
+def left_edge_of_first_cell(page):
+    """A point within the first node's cell, as shares of the canvas (label above, 22 px)."""
+    width, height = page.js(
+        "(e => [e.clientWidth, e.clientHeight])(document.querySelector('.node-canvas'))"
+    )
+    return 4 / width, 28 / height
+
+
+def point_at_first_node(page):
+    dx, dy = left_edge_of_first_cell(page)
+    page.mouse_over(".node-canvas", dx=dx, dy=dy)
+
+
+def column(page, table, number):
+    """The texts of one column of the rows shown."""
+    return page.texts(f"{table} tbody td:nth-child({number})")
+
+
+@pytest.mark.parametrize("name", ["small", "large", "hostile", "empty"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_draws_without_complaint(page, reports, name, theme):
+    """No script error, no refused style, no request but for the file and its own icon."""
+    page.open(reports / f"{name}.html", theme=theme)
+    assert page.js("document.documentElement.dataset.drawn") == "yes"
+    assert page.problems == []
+    assert [url for url in page.requests if not url.startswith(("data:", "file:"))] == []
+    assert sum(url.startswith("file:") for url in page.requests) == 1
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["small", "large", "wide", "hostile", "empty"])
+def test_nothing_sticks_out(page, reports, name, width):
+    """The page never scrolls sideways; what is wide scrolls within its card."""
+    page.open(reports / f"{name}.html", width=width)
+    assert page.js("document.documentElement.scrollWidth") <= width
+
+
+def test_hostile_names_are_text(page, reports):
+    """Markup in names, titles, rules and reasons is read, not obeyed."""
+    page.open(reports / "hostile.html")
+    page.click(".node-canvas")
+    page.click("#pending summary")
+    page.click("#tab-evictions")
+    assert page.js("document.body.dataset.pwned") is None
+    assert page.js("document.querySelectorAll('main img, main script').length") == 0
+    assert page.text("h1").startswith("<script>document.body")
+
+
+def test_policy_refuses_network_and_foreign_scripts(page, reports):
+    """Even if script got in, it could neither run inline nor call out."""
+    page.open(reports / "small.html")
+    outcome = page.js(
+        "fetch('http://127.0.0.1:9/').then(() => 'sent', () => "
+        "performance.getEntriesByType('resource').length ? 'asked' : 'refused')"
+    )
+    page.js(
+        "document.body.append(Object.assign(document.createElement('script'),"
+        "{textContent: 'document.body.dataset.ran = 1'}))"
+    )
+    assert outcome == "refused"
+    assert page.js("document.body.dataset.ran") is None
+    assert any("Content Security Policy" in problem for problem in page.problems)
+
+
+def test_key_figures(page, reports):
+    """Placed, pending, preempted, evicted and the allocation stand at the top, with before."""
+    page.open(reports / "small.html")
+    assert page.text("#tile-preempted").split("\n") == ["Preempted", "7", "+7 against 0 before"]
+    assert page.text("#tile-evicted").split("\n")[1] == "3"
+    cells = page.texts(".allocation-cell")
+    assert [cell.split("\n")[0] for cell in cells] == ["CPU", "Memory", "GPU"]
+    assert "of 96 cores" in cells[0]
+    assert page.js("document.querySelectorAll('.allocation .before').length") == 3
+
+
+def test_empty_parts_say_so(page, reports):
+    """Where there is nothing, a plain sentence stands."""
+    page.open(reports / "empty.html")
+    words = page.text("main")
+    for sentence in (
+        "No resources were reported.",
+        "No time line was recorded.",
+        "The cluster has no nodes.",
+        "No preemptions.",
+        "No pods are pending.",
+    ):
+        assert sentence in words
+    page.click("#tab-evictions")
+    assert page.text("#panel-evictions") == "No evictions."
+    page.click("#tab-pdb_breaches")
+    assert page.text("#panel-pdb_breaches") == "No PodDisruptionBudget was breached."
+
+
+def test_time_line_reads_out_under_the_mouse(page, reports):
+    """The read-out follows the mouse over any chart, and falls back to the end."""
+    page.open(reports / "small.html")
+    assert page.text(".readout caption") == "At the end, 0:10:00"
+    page.mouse_over(".u-over", 0, dx=0.5)
+    assert page.text(".readout caption") == "At 0:05:00"
+    assert page.texts(".readout tbody tr:last-child td")[2:] == ["7", "2"]
+    page.mouse_over("h1")
+    assert page.text(".readout caption") == "At the end, 0:10:00"
+
+
+def test_time_line_by_keyboard(page, reports):
+    """Arrow keys move through time once the charts have the focus."""
+    page.open(reports / "small.html")
+    page.js("document.querySelector('.plots').focus()")
+    page.press("Home")
+    assert page.text(".readout caption") == "At 0:00:00"
+    page.press("ArrowRight")
+    assert page.text(".readout caption") == "At 0:00:04"
+
+
+def test_legend_hides_a_priority(page, reports):
+    """A priority hidden by its legend leaves the total and every chart."""
+    page.open(reports / "small.html")
+    total = "document.querySelectorAll('.readout tfoot td')[2].textContent"
+    assert page.js(total) == "7"
+    page.click(".readout tbody tr:last-child button")
+    assert page.js(total) == "0"
+    for number in range(3):
+        page.click(f".readout tbody tr:nth-child({number + 1}) button")
+    assert page.text(".plots") == "All priorities are hidden."
+    page.click(".readout tbody tr:first-child button")
+    assert page.js("document.querySelectorAll('.chart').length") == 4
+
+
+def test_measure_is_switched(page, reports):
+    """One measure can fill the whole height."""
+    page.open(reports / "small.html")
+    assert [head.split()[0] for head in page.texts(".chart-head")] == [
+        "Running",
+        "Pending",
+        "Preempted",
+        "Evicted",
+    ]
+    page.click(".timeline [data-value=preempted]")
+    assert page.texts(".chart-head strong") == ["Preempted"]
+    assert page.texts(".chart-head span") == ["7 in all"]
+
+
+def test_drag_zooms_and_button_returns(page, reports):
+    """Dragging narrows all charts to the dragged time."""
+    page.open(reports / "small.html")
+    reset = "document.querySelector('.timeline .toolbar > .quiet').hidden"
+    assert page.js(reset) is True
+    page.drag(".u-over", 0.25, 0.5)
+    assert page.js(reset) is False
+    page.mouse_over(".u-over", 1, dx=0.5)
+    assert page.text(".readout caption") in {"At 0:03:44", "At 0:03:48"}
+    page.click(".timeline .toolbar > .quiet")
+    assert page.js(reset) is True
+
+
+def test_node_shows_its_pods_on_hover(page, reports):
+    """Pointing at a cell tells node, resources and pods with priority and requests."""
+    page.open(reports / "small.html")
+    assert page.js("document.querySelector('.tooltip').hidden") is True
+    point_at_first_node(page)
+    words = page.text(".tooltip")
+    assert "shop-a-0" in words
+    assert "eu-1a" in words
+    assert "checkout-critical" in words
+    assert "2 CPU · 4 GiB" in words
+    page.mouse_over("h1")
+    assert page.js("document.querySelector('.tooltip').hidden") is True
+
+
+def test_click_keeps_a_node_and_escape_lets_go(page, reports):
+    """A clicked node's pods stay beside the map."""
+    page.open(reports / "small.html")
+    dx, dy = left_edge_of_first_cell(page)
+    page.click(".node-canvas", dx=dx, dy=dy)
+    page.mouse_over("h1")
+    assert page.text(".panel .node-name") == "shop-a-0"
+    assert page.js("document.querySelectorAll('.panel .pods tr').length") > 1
+    page.press("Escape")
+    assert page.texts(".zones tbody th") == ["eu-1a", "eu-1b", "eu-1c"]
+
+
+def test_nodes_by_keyboard(page, reports):
+    """Arrows move from cell to cell, Enter keeps the node."""
+    page.open(reports / "small.html")
+    page.js("document.querySelector('.node-canvas').focus()")
+    page.press("ArrowRight")
+    page.press("ArrowRight")
+    page.press("ArrowLeft")
+    page.press("Enter")
+    assert page.text(".panel .node-name") == "shop-a-1"
+    assert page.text(".panel .badge") == "cordoned"
+
+
+def test_map_of_five_thousand_nodes(page, reports):
+    """Five thousand cells fit a laptop's screen, and each is still there to be pointed at."""
+    page.open(reports / "wide.html")
+    assert page.js("document.querySelector('.node-canvas').clientHeight") < 650
+    point_at_first_node(page)
+    assert page.text(".tooltip .node-name") == "node-0"
+    assert "default/busy-0" in page.text(".tooltip")
+
+
+def test_map_is_coloured_by_the_chosen_resource(page, reports):
+    """Another resource paints another picture and names itself beside the map."""
+    page.open(reports / "large.html")
+    picture = "document.querySelector('.node-canvas').toDataURL()"
+    by_cpu = page.js(picture)
+    page.click('#nodes [data-value="openb/gpu-milli"]')
+    assert page.texts(".zones thead th")[3] == "GPU"
+    assert page.js(picture) != by_cpu
+    assert "have none" in page.text(".fill-histogram")
+
+
+def test_find_dims_the_other_nodes(page, reports):
+    """A pod's name finds its node among 1,523."""
+    page.open(reports / "large.html")
+    page.type("#nodes input", "openb-node-0042")
+    assert page.text("#nodes .toolbar > .note") == "1 node found"
+    page.type("#nodes input", "no such thing")
+    assert page.text("#nodes .toolbar > .note") == "0 nodes found"
+
+
+def test_preemptions_sort(page, reports):
+    """A heading sorts, and sorts the other way when pressed again."""
+    page.open(reports / "large.html")
+    table = "#panel-preemptions"
+    page.click(f"{table} th:nth-child(8) button")
+    lowest = [int(text) for text in column(page, table, 8)]
+    assert lowest == sorted(lowest)
+    page.click(f"{table} th:nth-child(8) button")
+    highest = [int(text) for text in column(page, table, 8)]
+    assert highest == sorted(highest, reverse=True)
+    assert highest[0] > lowest[-1]
+    assert page.js(f"document.querySelectorAll('{table} th')[7].ariaSort") == "descending"
+
+
+def test_preemptions_filter_and_turn_pages(page, reports):
+    """Text and rule narrow the rows; the rest is a page away."""
+    page.open(reports / "large.html")
+    table = "#panel-preemptions"
+    assert page.text(f"{table} .page-status") == "1–10 of 300"
+    page.click(f"{table} .pager button", 1)
+    assert page.text(f"{table} .page-status") == "11–20 of 300"
+    page.click(f"{table} .facet", 0)
+    rule, amount = page.text(f"{table} .facet").split("\n")
+    assert set(column(page, table, 7)) == {rule}
+    assert page.text(f"{table} .page-status") == f"1–10 of {amount} (of 300)"
+    page.type(f"{table} input", "nobody is called so")
+    assert page.text(f"{table} tbody") == "No row matches the filter."
+
+
+def test_node_in_a_table_leads_to_the_map(page, reports):
+    """A node's name in the table of preemptions keeps that node in view on the map."""
+    page.open(reports / "large.html")
+    node = page.text("#panel-preemptions .link")
+    page.click("#panel-preemptions .link")
+    assert page.text(".panel .node-name") == node
+
+
+def test_tabs_by_keyboard(page, reports):
+    """The arrow keys change the tab, as tabs do."""
+    page.open(reports / "small.html")
+    page.js("document.querySelector('#tab-preemptions').focus()")
+    page.press("ArrowRight")
+    assert page.js("document.activeElement.id") == "tab-evictions"
+    assert column(page, "#panel-evictions", 4) == ["drained"] * 3
+    page.press("ArrowRight")
+    assert "shop-a-1" in page.text("#panel-moved")
+
+
+def test_pending_pods_by_reason(page, reports):
+    """Messages that differ in counts alone are one group; opened, it lists its pods."""
+    page.open(reports / "small.html")
+    groups = page.texts("#pending .group-title")
+    assert groups == ["Insufficient cpu · Insufficient memory · node(s) were unschedulable"]
+    page.click("#pending summary")
+    assert len(column(page, "#pending", 1)) == 10
+    assert column(page, "#pending", 4)[0].startswith("0/12 nodes are available: ")
+    page.type("#pending input", "no such pod")
+    assert "No pending pod matches the filter." in page.text("#pending")
+
+
+def test_theme_follows_the_system_and_the_button(page, reports):
+    """Dark where the system is dark; the button goes its own way."""
+    background = "getComputedStyle(document.body).backgroundColor"
+    page.open(reports / "small.html", theme="dark")
+    dark = page.js(background)
+    page.open(reports / "small.html", theme="light")
+    light = page.js(background)
+    assert dark != light
+    page.click("#theme")
+    assert page.js(background) == light
+    page.click("#theme")
+    assert page.js(background) == dark
+    page.click("#theme")
+    assert page.js(background) == light
+
+
+def test_text_is_legible_in_both_themes(page, reports):
+    """Every text has at least 4.5 to 1 of contrast with what is behind it (WCAG AA)."""
+    for theme in ("light", "dark"):
+        page.open(reports / "small.html", theme=theme)
+        assert page.js(FAINT_TEXTS) == []
+
+
+FAINT_TEXTS = """
+(() => {
+  const channels = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = (c) => c.slice(0, 3).map((v) => v / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
+  const behind = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const colour = channels(getComputedStyle(e).backgroundColor);
+      if (colour.length === 3 || colour[3] === 1) return colour;
+    }
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !element.checkVisibility() || element.closest(":disabled, script, style")) continue;
+    const [a, b] = [channels(getComputedStyle(element).color), behind(element)].map(light);
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) faint.push([element.className, element.textContent.slice(0, 30), ratio]);
+  }
+  return faint;
+})()
+"""
