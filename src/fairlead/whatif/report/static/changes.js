@@ -28,7 +28,12 @@ const TABLES = [
     label: "Evictions",
     empty: "No evictions.",
     facet: "why",
-    fields: [TIME, { key: "pod", label: "Pod", kind: "pod" }, { key: "node", label: "Node", kind: "node" }, { key: "why", label: "Why", kind: "text" }],
+    fields: [
+      TIME,
+      { key: "pod", label: "Pod", kind: "pod" },
+      { key: "node", label: "Node", kind: "node" },
+      { key: "why", label: "Why", kind: "text" },
+    ],
   },
   {
     key: "moved",
@@ -45,16 +50,26 @@ const TABLES = [
     label: "PDB breaches",
     empty: "No PodDisruptionBudget was breached.",
     facet: "pdb",
-    fields: [TIME, { key: "pdb", label: "PodDisruptionBudget", kind: "pod" }, { key: "pod", label: "Pod", kind: "pod" }, { key: "by", label: "Caused by", kind: "pod" }],
+    fields: [
+      TIME,
+      { key: "pdb", label: "PodDisruptionBudget", kind: "pod" },
+      { key: "pod", label: "Pod", kind: "pod" },
+      { key: "by", label: "Caused by", kind: "pod" },
+    ],
   },
 ];
 
 export function changesSection(report, priorities) {
   const known = new Set(report.nodes.name);
-  const tables = TABLES.filter(({ key }) => key !== "moved" || report.kind === "whatif" || report.moved.length);
+  const tables = TABLES.filter(
+    ({ key }) => key !== "moved" || report.kind === "whatif" || report.moved.length,
+  );
   const panels = tables.map((spec) => panel(spec, report, priorities, known));
   const tabs = tables.map((spec) => tab(spec, report[spec.key].length));
-  const first = Math.max(0, tables.findIndex(({ key }) => report[key].length));
+  const first = Math.max(
+    0,
+    tables.findIndex(({ key }) => report[key].length),
+  );
   const select = (at) => tabs.forEach((one, other) => show(one, panels[other], other === at));
   tabs.forEach((one, at) => one.addEventListener("click", () => select(at)));
   const strip = h("div", { class: "tabs", role: "tablist", "aria-label": "Displaced pods" }, tabs);
@@ -64,13 +79,27 @@ export function changesSection(report, priorities) {
 }
 
 function tab({ key, label }, amount) {
-  const attributes = { type: "button", role: "tab", id: `tab-${key}`, "aria-controls": `panel-${key}` };
-  return h("button", attributes, label, h("span", { class: amount ? "amount" : "amount zero" }, count(amount)));
+  const attributes = {
+    type: "button",
+    role: "tab",
+    id: `tab-${key}`,
+    "aria-controls": `panel-${key}`,
+  };
+  return h(
+    "button",
+    attributes,
+    label,
+    h("span", { class: amount ? "amount" : "amount zero" }, count(amount)),
+  );
 }
 
 function panel(spec, report, priorities, known) {
   const content = dataTable({ ...spec, table: report[spec.key], priorities, known });
-  return h("div", { role: "tabpanel", id: `panel-${spec.key}`, "aria-labelledby": `tab-${spec.key}` }, content);
+  return h(
+    "div",
+    { role: "tabpanel", id: `panel-${spec.key}`, "aria-labelledby": `tab-${spec.key}` },
+    content,
+  );
 }
 
 function show(tabButton, tabPanel, selected) {

@@ -18,7 +18,12 @@ function assign(element, name, value) {
 /** A titled part of the page that the navigation can point at. */
 export function section(id, title, lead, ...children) {
   const heading = h("h2", { id: `${id}-title` }, title);
-  const head = h("div", { class: "section-head" }, heading, lead && h("p", { class: "lead" }, lead));
+  const head = h(
+    "div",
+    { class: "section-head" },
+    heading,
+    lead && h("p", { class: "lead" }, lead),
+  );
   return h("section", { id, "aria-labelledby": `${id}-title` }, head, ...children);
 }
 
@@ -31,13 +36,19 @@ export function nothing(text) {
 export function choice(label, options, chosen, onchoose) {
   const buttons = options.map(([value, text, title]) => {
     const pressed = String(value === chosen);
-    return h("button", { type: "button", "data-value": value, "aria-pressed": pressed, title }, text);
+    return h(
+      "button",
+      { type: "button", "data-value": value, "aria-pressed": pressed, title },
+      text,
+    );
   });
   const choose = (value) => {
-    for (const button of buttons) button.setAttribute("aria-pressed", button.dataset.value === value);
+    for (const button of buttons)
+      button.setAttribute("aria-pressed", button.dataset.value === value);
     onchoose(value);
   };
-  for (const button of buttons) button.addEventListener("click", () => choose(button.dataset.value));
+  for (const button of buttons)
+    button.addEventListener("click", () => choose(button.dataset.value));
   return h("div", { class: "choice", role: "group", "aria-label": label }, ...buttons);
 }
 

@@ -3,7 +3,10 @@
 const WHOLE = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 const TENTHS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 const HUNDREDTHS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
-const FIXED_TENTHS = new Intl.NumberFormat("en-US", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const FIXED_TENTHS = new Intl.NumberFormat("en-US", {
+  minimumFractionDigits: 1,
+  maximumFractionDigits: 1,
+});
 const READABLE_MAX = 1e13;
 const BYTE_UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
@@ -86,7 +89,12 @@ export function clock(seconds) {
 export function duration(seconds) {
   if (!isNumber(seconds)) return MISSING;
   if (seconds < 60) return `${fewDigits(seconds)} s`;
-  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  const units = [
+    ["d", 86400],
+    ["h", 3600],
+    ["min", 60],
+    ["s", 1],
+  ];
   const first = units.findIndex(([, size]) => seconds >= size);
   const parts = [];
   let rest = Math.round(seconds);

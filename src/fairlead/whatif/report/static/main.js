@@ -20,20 +20,51 @@ function navigation(report) {
     ["changes", "Displaced", displaced],
     ["pending", "Pending", report.pending.length],
   ];
-  return h("nav", { "aria-label": "Parts of the report" }, links.map(([id, text, amount]) => h("a", { href: `#${id}` }, text, amount === null ? null : h("span", { class: "amount" }, count(amount)))));
+  return h(
+    "nav",
+    { "aria-label": "Parts of the report" },
+    links.map(([id, text, amount]) =>
+      h(
+        "a",
+        { href: `#${id}` },
+        text,
+        amount === null ? null : h("span", { class: "amount" }, count(amount)),
+      ),
+    ),
+  );
 }
 
 const report = loadReport(document.getElementById("report-data").textContent);
 const priorities = prioritiesOf(report);
 
-document.getElementById("bar").append(h("div", { class: "bar-inner" }, h("span", { class: "wordmark" }, "Fairlead"), navigation(report), themeToggle()));
-document.getElementById("report").append(
-  titleBlock(report),
-  summarySection(report),
-  timelineSection(report, priorities),
-  nodesSection(report, priorities),
-  changesSection(report, priorities),
-  pendingSection(report, priorities),
-);
-document.getElementById("foot").append(h("p", {}, "Written by Fairlead. This page holds all its data and asks nothing of any network. Charts: uPlot, © 2022 Leon Sorokin, MIT licence (in this file's source)."));
+document
+  .getElementById("bar")
+  .append(
+    h(
+      "div",
+      { class: "bar-inner" },
+      h("span", { class: "wordmark" }, "Fairlead"),
+      navigation(report),
+      themeToggle(),
+    ),
+  );
+document
+  .getElementById("report")
+  .append(
+    titleBlock(report),
+    summarySection(report),
+    timelineSection(report, priorities),
+    nodesSection(report, priorities),
+    changesSection(report, priorities),
+    pendingSection(report, priorities),
+  );
+document
+  .getElementById("foot")
+  .append(
+    h(
+      "p",
+      {},
+      "Written by Fairlead. This page holds all its data and asks nothing of any network. Charts: uPlot, © 2022 Leon Sorokin, MIT licence (in this file's source).",
+    ),
+  );
 document.documentElement.dataset.drawn = "yes";

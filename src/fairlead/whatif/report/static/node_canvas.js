@@ -11,7 +11,12 @@ const DIMMED = 0.16;
 
 /** The canvas; `view` says what to paint, `on.point` and `on.pin` are told what is pointed at. */
 export function nodeCanvas(report, view, on) {
-  const canvas = h("canvas", { tabindex: "0", role: "application", class: "node-canvas", "aria-describedby": "node-map-help" });
+  const canvas = h("canvas", {
+    tabindex: "0",
+    role: "application",
+    class: "node-canvas",
+    "aria-describedby": "node-map-help",
+  });
   const map = { report, view, canvas, layout: null, colours: null, paint: null };
   map.paint = () => map.layout && paintNodes(map);
   map.relayout = () => relayout(map, canvas.parentElement.clientWidth);
@@ -68,7 +73,8 @@ function placeOf(map, wanted) {
   const box = map.canvas.getBoundingClientRect();
   let place = null;
   eachCell(map.layout, (node, x, y) => {
-    if (node === wanted) place = { clientX: box.left + x + map.layout.cell.width, clientY: box.top + y };
+    if (node === wanted)
+      place = { clientX: box.left + x + map.layout.cell.width, clientY: box.top + y };
   });
   return place;
 }
@@ -87,8 +93,18 @@ function paintNodes(map) {
 }
 
 function inks() {
-  const names = { ink: "--ink", soft: "--ink-2", none: "--cell-none", edge: "--line-strong", over: "--over", mark: "--cordon", card: "--card" };
-  return Object.fromEntries(Object.entries(names).map(([key, variable]) => [key, cssColour(resolvedColour(variable))]));
+  const names = {
+    ink: "--ink",
+    soft: "--ink-2",
+    none: "--cell-none",
+    edge: "--line-strong",
+    over: "--over",
+    mark: "--cordon",
+    card: "--card",
+  };
+  return Object.fromEntries(
+    Object.entries(names).map(([key, variable]) => [key, cssColour(resolvedColour(variable))]),
+  );
 }
 
 function paintZoneLabel({ context, ink, soft }, { name, nodes, x, y, width }) {
@@ -130,7 +146,13 @@ function paintHollow({ context, none, edge }, x, y, width, height) {
 }
 
 /** A few nodes have room for their names: the cell is a label over a bar. */
-function paintNamedCell({ context, layout, report, ramp, ink, soft, none, over, mark }, node, x, y, share) {
+function paintNamedCell(
+  { context, layout, report, ramp, ink, soft, none, over, mark },
+  node,
+  x,
+  y,
+  share,
+) {
   const { width, height } = layout.cell;
   const cordoned = report.nodes.cordoned.has(node);
   context.fillStyle = none;
@@ -143,13 +165,20 @@ function paintNamedCell({ context, layout, report, ramp, ink, soft, none, over, 
   context.fillText(shortened(context, report.nodes.name[node], width - 12), x + 6, y + 15);
   context.font = "11px system-ui, sans-serif";
   context.fillStyle = cordoned ? mark : soft;
-  context.fillText(`${share === null ? "none" : percent(share)}${cordoned ? " · cordoned" : ""}`, x + 6, y + 29);
+  context.fillText(
+    `${share === null ? "none" : percent(share)}${cordoned ? " · cordoned" : ""}`,
+    x + 6,
+    y + 29,
+  );
   context.globalAlpha = 1;
 }
 
 /** Cordoned nodes carry a diagonal stroke, which survives any colour and a size of 4 px. */
 function paintCross({ context, card, mark }, x, y, width, height) {
-  for (const [style, line] of [[card, Math.max(3, width / 4)], [mark, Math.max(1.25, width / 9)]]) {
+  for (const [style, line] of [
+    [card, Math.max(3, width / 4)],
+    [mark, Math.max(1.25, width / 9)],
+  ]) {
     context.save();
     context.beginPath();
     context.rect(x, y, width, height);
@@ -167,7 +196,10 @@ function paintCross({ context, card, mark }, x, y, width, height) {
 function paintOutline({ context, layout, view, ink, card }, node, x, y) {
   if (node !== view.pointed && node !== view.pinned) return;
   const { width, height } = layout.cell;
-  const rings = [[card, 3.5], [ink, 1.75]];
+  const rings = [
+    [card, 3.5],
+    [ink, 1.75],
+  ];
   for (const [style, line] of rings) {
     context.strokeStyle = style;
     context.lineWidth = line;

@@ -10,7 +10,10 @@ const TENTHS_SHOWN = 10;
 
 /** The share of `resource` requested on `node`, or null where the node has none of it. */
 export function utilisation({ nodes }, node, resource) {
-  return ratio(nodes.requested.get(resource)?.[node] ?? 0, nodes.allocatable.get(resource)?.[node] ?? null);
+  return ratio(
+    nodes.requested.get(resource)?.[node] ?? 0,
+    nodes.allocatable.get(resource)?.[node] ?? null,
+  );
 }
 
 export function tooltipContent(report, priorities, node) {
@@ -20,13 +23,19 @@ export function tooltipContent(report, priorities, node) {
     nodeHeading("p", report, node),
     resourceBars(report, node),
     pods.length ? podTable(report, priorities, pods.slice(0, TOOLTIP_PODS)) : nothing("No pods"),
-    more > 0 ? h("p", { class: "note" }, `and ${plural(more, "more pod")}; click to see all`) : null,
+    more > 0
+      ? h("p", { class: "note" }, `and ${plural(more, "more pod")}; click to see all`)
+      : null,
   ].filter(Boolean);
 }
 
 export function nodePanel(report, priorities, node, onclose) {
   const pods = podsOf(report, node);
-  const close = h("button", { type: "button", class: "quiet close", onclick: onclose }, "All nodes");
+  const close = h(
+    "button",
+    { type: "button", class: "quiet close", onclick: onclose },
+    "All nodes",
+  );
   const rest = pods.length - PANEL_PODS_MAX;
   return h(
     "div",
@@ -34,7 +43,11 @@ export function nodePanel(report, priorities, node, onclose) {
     h("div", { class: "panel-head" }, nodeHeading("h3", report, node), close),
     resourceBars(report, node),
     h("h4", {}, pods.length ? plural(pods.length, "pod") : "No pods"),
-    h("div", { class: "panel-pods", tabindex: "0", role: "region", "aria-label": "Pods on the node" }, podTable(report, priorities, pods.slice(0, PANEL_PODS_MAX))),
+    h(
+      "div",
+      { class: "panel-pods", tabindex: "0", role: "region", "aria-label": "Pods on the node" },
+      podTable(report, priorities, pods.slice(0, PANEL_PODS_MAX)),
+    ),
     rest > 0 ? h("p", { class: "note" }, `and ${count(rest)} more`) : null,
   );
 }
@@ -54,17 +67,31 @@ function resourceBars(report, node) {
   const rows = report.resources.map((resource) => {
     const share = utilisation(report, node, resource.name);
     if (share === null) return null;
-    const [requested, allocatable] = [report.nodes.requested, report.nodes.allocatable].map((amount) => amount.get(resource.name)?.[node] ?? 0);
+    const [requested, allocatable] = [report.nodes.requested, report.nodes.allocatable].map(
+      (amount) => amount.get(resource.name)?.[node] ?? 0,
+    );
     const text = amountOf(requested, allocatable, resource);
-    return h("tr", {}, h("th", { scope: "row", title: resource.name }, resource.label), h("td", {}, bar(share)), h("td", { class: "number" }, percent(share)), h("td", { class: "number" }, text));
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row", title: resource.name }, resource.label),
+      h("td", {}, bar(share)),
+      h("td", { class: "number" }, percent(share)),
+      h("td", { class: "number" }, text),
+    );
   });
   return h("table", { class: "bars" }, h("tbody", {}, rows));
 }
 
 /** The pods of `node`, the most important first. */
 function podsOf({ nodes: { pods } }, node) {
-  const indices = Array.from({ length: pods.first[node + 1] - pods.first[node] }, (_, at) => pods.first[node] + at);
-  return indices.sort((a, b) => pods.priority[b] - pods.priority[a] || (pods.name[a] < pods.name[b] ? -1 : 1));
+  const indices = Array.from(
+    { length: pods.first[node + 1] - pods.first[node] },
+    (_, at) => pods.first[node] + at,
+  );
+  return indices.sort(
+    (a, b) => pods.priority[b] - pods.priority[a] || (pods.name[a] < pods.name[b] ? -1 : 1),
+  );
 }
 
 function podTable(report, priorities, pods) {
@@ -74,7 +101,11 @@ function podTable(report, priorities, pods) {
       "tr",
       {},
       h("td", { class: "pod-name", title: name[pod] }, name[pod]),
-      h("td", { class: "pod-priority", title: priorities.label(priority[pod]) }, priorityMark(priorities, priority[pod])),
+      h(
+        "td",
+        { class: "pod-priority", title: priorities.label(priority[pod]) },
+        priorityMark(priorities, priority[pod]),
+      ),
       h("td", { class: "number" }, requestText(report.resources, requests[pod])),
     );
   });
@@ -94,12 +125,23 @@ function requestText(resources, requests) {
 /** Zones with their nodes and what is requested of `resource` in each. */
 export function zoneTable(report, zones, resource) {
   const rows = zones.map(({ name, nodes }) => {
-    const sum = (amount) => nodes.reduce((total, node) => total + (amount.get(resource.name)?.[node] ?? 0), 0);
+    const sum = (amount) =>
+      nodes.reduce((total, node) => total + (amount.get(resource.name)?.[node] ?? 0), 0);
     const share = ratio(sum(report.nodes.requested), sum(report.nodes.allocatable));
     const cordoned = nodes.filter((node) => report.nodes.cordoned.has(node)).length;
-    return h("tr", {}, h("th", { scope: "row", class: "zone-name", title: name }, name || "no zone"), h("td", { class: "number" }, count(nodes.length)), h("td", { class: cordoned ? "number" : "number zero" }, count(cordoned)), h("td", {}, bar(share)), h("td", { class: "number" }, percent(share)));
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row", class: "zone-name", title: name }, name || "no zone"),
+      h("td", { class: "number" }, count(nodes.length)),
+      h("td", { class: cordoned ? "number" : "number zero" }, count(cordoned)),
+      h("td", {}, bar(share)),
+      h("td", { class: "number" }, percent(share)),
+    );
   });
-  const head = ["Zone", "Nodes", "Cordoned", resource.label, ""].map((text) => h("th", { scope: "col" }, text));
+  const head = ["Zone", "Nodes", "Cordoned", resource.label, ""].map((text) =>
+    h("th", { scope: "col" }, text),
+  );
   return h("table", { class: "zones" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows));
 }
 
@@ -115,7 +157,13 @@ export function fillHistogram(report, resource) {
   const most = Math.max(1, ...amounts);
   const columns = amounts.map((amount, tenth) => histogramColumn(amount, tenth, most));
   const lacking = without ? `${plural(without, "node has", "nodes have")} none.` : "";
-  return h("div", { class: "fill-histogram" }, h("h4", {}, `Nodes by share of ${resource.label} requested`), h("div", { class: "columns" }, columns), h("p", { class: "note" }, lacking));
+  return h(
+    "div",
+    { class: "fill-histogram" },
+    h("h4", {}, `Nodes by share of ${resource.label} requested`),
+    h("div", { class: "columns" }, columns),
+    h("p", { class: "note" }, lacking),
+  );
 }
 
 function histogramColumn(amount, tenth, most) {
@@ -123,5 +171,11 @@ function histogramColumn(amount, tenth, most) {
   block.style.height = `${amount ? Math.max(1, (amount / most) * 64) : 0}px`;
   block.style.background = `var(--ramp-${Math.round((tenth / (TENTHS_SHOWN - 1)) * 4)})`;
   const range = `${tenth * 10} to ${tenth * 10 + 10}%`;
-  return h("span", { class: "column", title: `${plural(amount, "node")} at ${range}` }, h("span", {}, amount ? count(amount) : ""), block, h("span", { class: "tick" }, String(tenth * 10)));
+  return h(
+    "span",
+    { class: "column", title: `${plural(amount, "node")} at ${range}` },
+    h("span", {}, amount ? count(amount) : ""),
+    block,
+    h("span", { class: "tick" }, String(tenth * 10)),
+  );
 }

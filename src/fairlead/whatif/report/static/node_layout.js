@@ -11,7 +11,8 @@ const SQUARES_PX = [24, 22, 20, 18, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4
 /** Lays out `zones` ([{ name, nodes }]) in `width`; cells as large as their height together allows. */
 export function nodeLayout(zones, width) {
   const total = zones.reduce((sum, { nodes }) => sum + nodes.length, 0);
-  if (total <= NAMED_NODES_MAX) return placed(zones, width, fewColumns(zones, width, NAMED_CELL), NAMED_CELL, true);
+  if (total <= NAMED_NODES_MAX)
+    return placed(zones, width, fewColumns(zones, width, NAMED_CELL), NAMED_CELL, true);
   let best = null;
   for (const size of SQUARES_PX) {
     const cell = { width: size, height: size, gap: size >= 12 ? 2 : 1 };
@@ -30,8 +31,12 @@ function zoneColumnsMax(zones, width) {
 
 /** As many zones side by side as can each show their nodes in rows of two or more. */
 function fewColumns(zones, width, cell) {
-  const widest = Math.min(2, Math.max(1, ...zones.map(({ nodes }) => nodes.length))) * (cell.width + cell.gap);
-  return Math.max(1, Math.min(zones.length, Math.floor((width + ZONE_GAP_PX) / (widest + ZONE_GAP_PX))));
+  const widest =
+    Math.min(2, Math.max(1, ...zones.map(({ nodes }) => nodes.length))) * (cell.width + cell.gap);
+  return Math.max(
+    1,
+    Math.min(zones.length, Math.floor((width + ZONE_GAP_PX) / (widest + ZONE_GAP_PX))),
+  );
 }
 
 function placed(zones, width, columns, cell, named) {
@@ -43,12 +48,22 @@ function placed(zones, width, columns, cell, named) {
   let cellsHeight = 0;
   for (let first = 0; first < zones.length; first += columns) {
     const row = zones.slice(first, first + columns);
-    row.forEach((zone, at) => blocks.push({ ...zone, x: at * (columnWidth + ZONE_GAP_PX), y, width: columnWidth }));
+    row.forEach((zone, at) =>
+      blocks.push({ ...zone, x: at * (columnWidth + ZONE_GAP_PX), y, width: columnWidth }),
+    );
     const deepest = Math.max(...row.map(({ nodes }) => Math.ceil(nodes.length / perRow)));
     cellsHeight += deepest * (cell.height + cell.gap);
     y += ZONE_LABEL_PX + deepest * (cell.height + cell.gap) + ZONE_GAP_PX;
   }
-  return { blocks, cell: fitted, perRow, named, width, cellsHeight, height: Math.max(1, y - ZONE_GAP_PX) };
+  return {
+    blocks,
+    cell: fitted,
+    perRow,
+    named,
+    width,
+    cellsHeight,
+    height: Math.max(1, y - ZONE_GAP_PX),
+  };
 }
 
 /** Calls `visit(node, x, y)` with the upper left corner of every cell. */
@@ -78,6 +93,13 @@ export function nodeAt({ blocks, cell, perRow }, x, y) {
 export function nodeByKey({ blocks, perRow }, node, key) {
   const order = blocks.flatMap(({ nodes }) => nodes);
   const at = Math.max(0, order.indexOf(node));
-  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - perRow, ArrowDown: at + perRow, Home: 0, End: order.length - 1 }[key];
+  const to = {
+    ArrowLeft: at - 1,
+    ArrowRight: at + 1,
+    ArrowUp: at - perRow,
+    ArrowDown: at + perRow,
+    Home: 0,
+    End: order.length - 1,
+  }[key];
   return to === undefined ? null : order[Math.min(Math.max(to, 0), order.length - 1)];
 }

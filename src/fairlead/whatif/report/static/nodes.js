@@ -18,7 +18,12 @@ export function nodesSection(report, priorities) {
   if (!nodes.length) return section("nodes", "Nodes", null, nothing("The cluster has no nodes."));
   const resource = resources[0] ?? { name: "", label: "Nothing", scale: "count" };
   const view = { resource, order: "name", zones: [], matches: null, pointed: null, pinned: null };
-  const parts = { tooltip: h("div", { class: "tooltip", hidden: true, "aria-hidden": "true" }), side: h("div", { class: "side" }), spoken: h("p", { class: "unseen", "aria-live": "polite" }), found: h("span", { class: "note" }) };
+  const parts = {
+    tooltip: h("div", { class: "tooltip", hidden: true, "aria-hidden": "true" }),
+    side: h("div", { class: "side" }),
+    spoken: h("p", { class: "unseen", "aria-live": "polite" }),
+    found: h("span", { class: "note" }),
+  };
   const map = nodeCanvas(report, view, {
     point: (node, place) => pointAt(report, priorities, view, parts, node, place),
     pin: (node) => pin(node),
@@ -33,19 +38,45 @@ export function nodesSection(report, priorities) {
     view.zones = zonesOf(report, view);
     if (map.layout) map.relayout();
     if (view.pinned === null) showSide(report, priorities, view, parts, pin);
-    map.canvas.setAttribute("aria-label", `Node map: ${count(nodes.length)} nodes coloured by ${view.resource.label} requested`);
+    map.canvas.setAttribute(
+      "aria-label",
+      `Node map: ${count(nodes.length)} nodes coloured by ${view.resource.label} requested`,
+    );
   };
   document.addEventListener("shownode", ({ detail }) => showNamed(report, map, pin, detail));
   refresh();
-  return section("nodes", "Nodes", "One cell per node, by zone. Point at a cell for its pods, click to keep them.", nodesCard(report, view, map, parts, refresh));
+  return section(
+    "nodes",
+    "Nodes",
+    "One cell per node, by zone. Point at a cell for its pods, click to keep them.",
+    nodesCard(report, view, map, parts, refresh),
+  );
 }
 
 function nodesCard(report, view, map, parts, refresh) {
   const holder = h("div", { class: "map" }, map.canvas);
   fitNodeCanvas(map, holder);
-  const help = h("p", { class: "unseen", id: "node-map-help" }, "Arrow keys move between nodes, Enter keeps a node's pods in view, Escape lets go.");
-  const toolbar = h("div", { class: "toolbar" }, controls(report, view, map, parts, refresh), h("span", { class: "spacer" }), legendScale(report));
-  return h("div", { class: "card" }, toolbar, h("div", { class: "split" }, holder, parts.side), parts.tooltip, parts.spoken, help);
+  const help = h(
+    "p",
+    { class: "unseen", id: "node-map-help" },
+    "Arrow keys move between nodes, Enter keeps a node's pods in view, Escape lets go.",
+  );
+  const toolbar = h(
+    "div",
+    { class: "toolbar" },
+    controls(report, view, map, parts, refresh),
+    h("span", { class: "spacer" }),
+    legendScale(report),
+  );
+  return h(
+    "div",
+    { class: "card" },
+    toolbar,
+    h("div", { class: "split" }, holder, parts.side),
+    parts.tooltip,
+    parts.spoken,
+    help,
+  );
 }
 
 function controls(report, view, map, parts, refresh) {
@@ -56,23 +87,42 @@ function controls(report, view, map, parts, refresh) {
     refresh();
   };
   const resources = options.length > BUTTONS_MAX ? dropDown : choice;
-  const order = choice("Order of nodes", [["name", "By name"], ["most", "Fullest first"]], "name", (value) => {
-    view.order = value;
-    refresh();
-  });
+  const order = choice(
+    "Order of nodes",
+    [
+      ["name", "By name"],
+      ["most", "Fullest first"],
+    ],
+    "name",
+    (value) => {
+      view.order = value;
+      refresh();
+    },
+  );
   const find = searchField("Find node or pod", (text) => {
     view.matches = text ? nodesMatching(report, text) : null;
     parts.found.textContent = text ? `${plural(view.matches.size, "node")} found` : "";
     map.paint();
   });
-  return [options.length ? resources("Resource", options, view.resource.name, pick) : null, order, find, parts.found];
+  return [
+    options.length ? resources("Resource", options, view.resource.name, pick) : null,
+    order,
+    find,
+    parts.found,
+  ];
 }
 
 function legendScale(report) {
-  const gradient = h("span", { class: "scale", role: "img", "aria-label": "Colours from nothing requested to everything requested" });
+  const gradient = h("span", {
+    class: "scale",
+    role: "img",
+    "aria-label": "Colours from nothing requested to everything requested",
+  });
   const key = (kind, text) => h("span", {}, h("span", { class: `key ${kind}` }), text);
   const marks = [h("span", {}, "0%", gradient, "100%")];
-  const shares = report.resources.flatMap(({ name }) => report.nodes.name.map((_, node) => utilisation(report, node, name)));
+  const shares = report.resources.flatMap(({ name }) =>
+    report.nodes.name.map((_, node) => utilisation(report, node, name)),
+  );
   if (shares.includes(null)) marks.push(key("none", "has none"));
   if (shares.some((share) => share > 1)) marks.push(key("over", "over 100%"));
   if (report.nodes.cordoned.size) marks.push(key("cordon", "cordoned"));
@@ -90,7 +140,9 @@ function zonesOf(report, view) {
   const byName = (a, b) => collator.compare(nodes.name[a], nodes.name[b]);
   const share = (node) => utilisation(report, node, view.resource.name) ?? -1;
   const order = view.order === "name" ? byName : (a, b) => share(b) - share(a) || byName(a, b);
-  return [...byZone].map(([name, members]) => ({ name: name ?? "", nodes: members.sort(order) })).sort((a, b) => collator.compare(a.name, b.name));
+  return [...byZone]
+    .map(([name, members]) => ({ name: name ?? "", nodes: members.sort(order) }))
+    .sort((a, b) => collator.compare(a.name, b.name));
 }
 
 function nodesMatching({ nodes }, text) {
@@ -109,15 +161,23 @@ function pointAt(report, priorities, view, { tooltip, spoken }, node, place) {
   if (node === null) return;
   tooltip.replaceChildren(...tooltipContent(report, priorities, node));
   const { offsetWidth: width, offsetHeight: height } = tooltip;
-  const left = place.clientX + 16 + width > window.innerWidth ? place.clientX - width - 12 : place.clientX + 16;
+  const left =
+    place.clientX + 16 + width > window.innerWidth
+      ? place.clientX - width - 12
+      : place.clientX + 16;
   tooltip.style.left = `${Math.max(4, left)}px`;
   tooltip.style.top = `${Math.max(4, Math.min(place.clientY + 12, window.innerHeight - height - 4))}px`;
   spoken.textContent = `${report.nodes.name[node]}, ${percent(utilisation(report, node, view.resource.name))} ${view.resource.label}`;
 }
 
 function showSide(report, priorities, view, { side }, pin) {
-  if (view.pinned !== null) side.replaceChildren(nodePanel(report, priorities, view.pinned, () => pin(null)));
-  else side.replaceChildren(zoneTable(report, view.zones, view.resource), fillHistogram(report, view.resource));
+  if (view.pinned !== null)
+    side.replaceChildren(nodePanel(report, priorities, view.pinned, () => pin(null)));
+  else
+    side.replaceChildren(
+      zoneTable(report, view.zones, view.resource),
+      fillHistogram(report, view.resource),
+    );
 }
 
 function showNamed(report, map, pin, name) {

@@ -16,7 +16,8 @@ export function prioritiesOf(report) {
   const slots = new Map(coloured.map((priority, at) => [priority, at]));
   return {
     own: coloured,
-    variable: (priority) => (slots.has(priority) ? `--priority-${slots.get(priority)}` : "--priority-other"),
+    variable: (priority) =>
+      slots.has(priority) ? `--priority-${slots.get(priority)}` : "--priority-other",
     label: (priority) => names.get(priority) || (priority === null ? MISSING : count(priority)),
   };
 }
@@ -24,7 +25,8 @@ export function prioritiesOf(report) {
 function rankedByPods(report, names) {
   const weight = new Map([...names.keys()].map((priority) => [priority, 0]));
   const add = (priority, amount) => weight.set(priority, (weight.get(priority) ?? 0) + amount);
-  for (const one of report.timeline.series) add(one.priority, peak(one.running) + peak(one.pending));
+  for (const one of report.timeline.series)
+    add(one.priority, peak(one.running) + peak(one.pending));
   for (const priority of report.nodes.pods.priority) add(priority, 1);
   for (const priority of report.pending.columns.priority) add(priority, 1);
   const numbers = [...weight.keys()].filter((priority) => priority !== null);
@@ -53,7 +55,9 @@ export function resolvedColour(variable) {
   const probe = h("span");
   probe.style.color = `var(${variable})`;
   document.body.append(probe);
-  const parts = getComputedStyle(probe).color.match(/[\d.]+/g).map(Number);
+  const parts = getComputedStyle(probe)
+    .color.match(/[\d.]+/g)
+    .map(Number);
   probe.remove();
   return parts.slice(0, 3);
 }

@@ -12,16 +12,30 @@ const PREEMPTION = /(?:^| )preemption: (?:\d+\/\d+ nodes are available: )?(.*)$/
 
 export function pendingSection(report, priorities) {
   const { pending } = report;
-  if (!pending.length) return section("pending", "Pending pods", null, nothing("No pods are pending."));
+  if (!pending.length)
+    return section("pending", "Pending pods", null, nothing("No pods are pending."));
   const groups = groupsByReason(pending);
-  const view = { groups, pending, priorities, text: "", all: false, list: h("div", { class: "groups" }), found: h("span", { class: "note", "aria-live": "polite" }) };
+  const view = {
+    groups,
+    pending,
+    priorities,
+    text: "",
+    all: false,
+    list: h("div", { class: "groups" }),
+    found: h("span", { class: "note", "aria-live": "polite" }),
+  };
   const search = searchField("Filter by pod or reason", (text) => {
     view.text = text;
     drawGroups(view);
   });
   drawGroups(view);
   const lead = `${plural(pending.length, "pod waits", "pods wait")} for ${plural(groups.length, "reason")}.`;
-  return section("pending", "Pending pods", lead, h("div", { class: "card" }, h("div", { class: "toolbar" }, search, view.found), view.list));
+  return section(
+    "pending",
+    "Pending pods",
+    lead,
+    h("div", { class: "card" }, h("div", { class: "toolbar" }, search, view.found), view.list),
+  );
 }
 
 /** [{ title, detail, rows }], the largest first. */
@@ -48,8 +62,14 @@ function causesOf(reason) {
 }
 
 function withoutCounts(text) {
-  const causes = text.trim().replace(/\.$/, "").split(/, (?=\d+ )/);
-  return causes.map((cause) => cause.replace(/^\d+ /, "")).sort().join(" · ");
+  const causes = text
+    .trim()
+    .replace(/\.$/, "")
+    .split(/, (?=\d+ )/);
+  return causes
+    .map((cause) => cause.replace(/^\d+ /, ""))
+    .sort()
+    .join(" · ");
 }
 
 function drawGroups(view) {
@@ -58,9 +78,15 @@ function drawGroups(view) {
     .filter(({ rows }) => rows.length);
   const shown = view.all ? filtered : filtered.slice(0, GROUPS_SHOWN);
   const matching = filtered.reduce((sum, { rows }) => sum + rows.length, 0);
-  view.found.textContent = view.text ? `${count(matching)} of ${plural(view.pending.length, "pod")}` : "";
+  view.found.textContent = view.text
+    ? `${count(matching)} of ${plural(view.pending.length, "pod")}`
+    : "";
   const rest = filtered.length - shown.length;
-  view.list.replaceChildren(...(shown.length ? shown.map((group) => groupElement(view, group)) : [nothing("No pending pod matches the filter.")]));
+  view.list.replaceChildren(
+    ...(shown.length
+      ? shown.map((group) => groupElement(view, group))
+      : [nothing("No pending pod matches the filter.")]),
+  );
   if (rest) view.list.append(moreButton(view, rest));
 }
 
@@ -69,43 +95,94 @@ function moreButton(view, rest) {
     view.all = true;
     drawGroups(view);
   };
-  return h("button", { type: "button", class: "quiet more", onclick: press }, `Show ${plural(rest, "more reason")}`);
+  return h(
+    "button",
+    { type: "button", class: "quiet more", onclick: press },
+    `Show ${plural(rest, "more reason")}`,
+  );
 }
 
 function waits({ pending: { columns }, text }, row) {
-  return !text || [columns.pod[row], columns.reason[row]].some((value) => (value ?? "").toLowerCase().includes(text));
+  return (
+    !text ||
+    [columns.pod[row], columns.reason[row]].some((value) =>
+      (value ?? "").toLowerCase().includes(text),
+    )
+  );
 }
 
 function groupElement(view, group) {
   const share = group.rows.length / view.pending.length;
   const meter = h("span", { class: "meter", "aria-hidden": "true" }, h("span"));
   meter.firstChild.style.width = `${share * 100}%`;
-  const words = h("span", { class: "group-words" }, h("span", { class: "group-title" }, group.title), group.detail ? h("span", { class: "group-detail" }, group.detail) : null);
+  const words = h(
+    "span",
+    { class: "group-words" },
+    h("span", { class: "group-title" }, group.title),
+    group.detail ? h("span", { class: "group-detail" }, group.detail) : null,
+  );
   const amount = h("span", { class: "group-amount" }, count(group.rows.length));
-  const summary = h("summary", {}, amount, h("span", { class: "group-share" }, percent(share), meter), words, byPriority(view, group.rows));
+  const summary = h(
+    "summary",
+    {},
+    amount,
+    h("span", { class: "group-share" }, percent(share), meter),
+    words,
+    byPriority(view, group.rows),
+  );
   const details = h("details", { class: "group" }, summary);
-  details.addEventListener("toggle", () => details.open && !details.dataset.filled && fillGroup(view, details, group.rows));
+  details.addEventListener(
+    "toggle",
+    () => details.open && !details.dataset.filled && fillGroup(view, details, group.rows),
+  );
   return details;
 }
 
 /** How many of the group wait at each priority, the highest first. */
 function byPriority({ pending: { columns }, priorities }, rows) {
   const amounts = new Map();
-  for (const row of rows) amounts.set(columns.priority[row], (amounts.get(columns.priority[row]) ?? 0) + 1);
+  for (const row of rows)
+    amounts.set(columns.priority[row], (amounts.get(columns.priority[row]) ?? 0) + 1);
   const sorted = [...amounts].sort((a, b) => b[0] - a[0]).slice(0, 3);
-  return h("span", { class: "group-priorities" }, sorted.map(([priority, amount]) => h("span", { title: priorities.label(priority) }, swatch(priorities.variable(priority)), `${count(amount)} `, h("span", { class: "note" }, priorities.label(priority)))));
+  return h(
+    "span",
+    { class: "group-priorities" },
+    sorted.map(([priority, amount]) =>
+      h(
+        "span",
+        { title: priorities.label(priority) },
+        swatch(priorities.variable(priority)),
+        `${count(amount)} `,
+        h("span", { class: "note" }, `at ${priorities.label(priority)}`),
+      ),
+    ),
+  );
 }
 
 // Filled when first opened: thousands of pods in closed groups cost nothing.
 function fillGroup({ pending, priorities }, details, rows) {
   details.dataset.filled = "yes";
   const pick = (key) => rows.map((row) => pending.columns[key][row]);
-  const columns = { pod: pick("pod"), priority: pick("priority"), since_s: pick("since_s"), reason: pick("reason") };
+  const columns = {
+    pod: pick("pod"),
+    priority: pick("priority"),
+    since_s: pick("since_s"),
+    reason: pick("reason"),
+  };
   const fields = [
     { key: "pod", label: "Pod", kind: "pod" },
     { key: "priority", label: "Priority", kind: "priority" },
     { key: "since_s", label: "Waiting since", kind: "time" },
     { key: "reason", label: "Last message", kind: "text" },
   ];
-  details.append(dataTable({ table: { length: rows.length, columns }, fields, label: "Pods pending for this reason", empty: "", priorities, known: new Set() }));
+  details.append(
+    dataTable({
+      table: { length: rows.length, columns },
+      fields,
+      label: "Pods pending for this reason",
+      empty: "",
+      priorities,
+      known: new Set(),
+    }),
+  );
 }

@@ -1,6 +1,16 @@
 // The head of the page: what was asked, and what came out, in figures.
 
-import { MISSING, amountOf, count, duration, isNumber, percent, plural, ratio, signed } from "./format.js";
+import {
+  MISSING,
+  amountOf,
+  count,
+  duration,
+  isNumber,
+  percent,
+  plural,
+  ratio,
+  signed,
+} from "./format.js";
 import { bar, h, nothing, section } from "./dom.js";
 
 const DISTURBING = ["pending", "preempted", "evicted"];
@@ -23,13 +33,23 @@ function factList(report) {
     ["Nodes", isNumber(summary.nodes) && count(summary.nodes)],
     ["Pods", isNumber(summary.pods) && count(summary.pods)],
     ["Virtual time", isNumber(report.virtual_seconds) && duration(report.virtual_seconds)],
-    ["Everything runs after", isNumber(report.all_running_after_s) && duration(report.all_running_after_s)],
+    [
+      "Everything runs after",
+      isNumber(report.all_running_after_s) && duration(report.all_running_after_s),
+    ],
     ["Computed in", isNumber(report.wall_seconds) && duration(report.wall_seconds)],
     ["From", report.started_at],
     ["Seed", report.seed],
-    ["Choices among equals", isNumber(summary.choices_among_equals) && count(summary.choices_among_equals)],
+    [
+      "Choices among equals",
+      isNumber(summary.choices_among_equals) && count(summary.choices_among_equals),
+    ],
   ].filter(([, value]) => value);
-  return h("dl", { class: "facts" }, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  return h(
+    "dl",
+    { class: "facts" },
+    facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+  );
 }
 
 export function summarySection(report) {
@@ -52,7 +72,11 @@ function tile(name, summary, before) {
   const value = summary[name];
   return h(
     "div",
-    { class: "tile", id: `tile-${name}`, "data-some": value > 0 && DISTURBING.includes(name) && name },
+    {
+      class: "tile",
+      id: `tile-${name}`,
+      "data-some": value > 0 && DISTURBING.includes(name) && name,
+    },
     h("span", { class: "tile-name" }, name.charAt(0).toUpperCase() + name.slice(1)),
     h("span", { class: "tile-value" }, count(value)),
     h("span", { class: "tile-note" }, tileNote(name, summary, before)),
@@ -73,8 +97,15 @@ function allocation({ resources }) {
   const body = known.length
     ? h("div", { class: "allocation-cells" }, known.map(allocationCell))
     : nothing("No resources were reported.");
-  const note = compared ? h("span", { class: "note" }, h("span", { class: "before-key" }), "without the change") : null;
-  return h("div", { class: "card allocation" }, h("div", { class: "card-head" }, h("h3", {}, "Requested of what is allocatable"), note), body);
+  const note = compared
+    ? h("span", { class: "note" }, h("span", { class: "before-key" }), "without the change")
+    : null;
+  return h(
+    "div",
+    { class: "card allocation" },
+    h("div", { class: "card-head" }, h("h3", {}, "Requested of what is allocatable"), note),
+    body,
+  );
 }
 
 function allocationCell(resource) {
@@ -86,8 +117,16 @@ function allocationCell(resource) {
     h("span", { class: "allocation-name", title: resource.name }, resource.label),
     h("span", { class: "allocation-share" }, percent(now)),
     bar(now, before),
-    h("span", { class: "allocation-amount" }, amountOf(resource.requested, resource.allocatable, resource)),
-    h("span", { class: "allocation-delta" }, before === null || now === null ? "" : points(now - before)),
+    h(
+      "span",
+      { class: "allocation-amount" },
+      amountOf(resource.requested, resource.allocatable, resource),
+    ),
+    h(
+      "span",
+      { class: "allocation-delta" },
+      before === null || now === null ? "" : points(now - before),
+    ),
   );
 }
 

@@ -13,15 +13,48 @@ const textOrder = new Intl.Collator("en", { numeric: true });
  * `table` is { length, columns }; `fields` are [{ key, label, kind }] with kind text, pod, node,
  * time, count or priority; `facet` names a column whose values become buttons.
  */
-export function dataTable({ table, fields, label, empty, priorities, known, facet = null, page = 10 }) {
+export function dataTable({
+  table,
+  fields,
+  label,
+  empty,
+  priorities,
+  known,
+  facet = null,
+  page = 10,
+}) {
   if (!table.length) return nothing(empty);
-  const view = { table, fields, priorities, known, sort: { key: null, descending: false }, text: "", facet, chosen: null, page: 0, pageSize: page };
-  const parts = { body: h("tbody"), status: h("span", { class: "page-status", "aria-live": "polite" }) };
+  const view = {
+    table,
+    fields,
+    priorities,
+    known,
+    sort: { key: null, descending: false },
+    text: "",
+    facet,
+    chosen: null,
+    page: 0,
+    pageSize: page,
+  };
+  const parts = {
+    body: h("tbody"),
+    status: h("span", { class: "page-status", "aria-live": "polite" }),
+  };
   parts.headings = fields.map((field) => headingCell(view, parts, field));
   const redraw = () => drawRows(view, parts);
   const search = searchField("Filter", (text) => restart(view, redraw, { text }));
-  const element = h("table", { class: "data" }, h("caption", { class: "unseen" }, label), h("thead", {}, h("tr", {}, parts.headings)), parts.body);
-  const scroll = h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label }, element);
+  const element = h(
+    "table",
+    { class: "data" },
+    h("caption", { class: "unseen" }, label),
+    h("thead", {}, h("tr", {}, parts.headings)),
+    parts.body,
+  );
+  const scroll = h(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+    element,
+  );
   const toolbar = h("div", { class: "toolbar" }, search, facet ? facetButtons(view, redraw) : null);
   const whole = h("div", { class: "data-table" }, toolbar, scroll, pager(view, parts, redraw));
   redraw();
@@ -48,11 +81,17 @@ function headingCell(view, parts, field) {
 
 function facetButtons(view, redraw) {
   const amounts = new Map();
-  for (const value of view.table.columns[view.facet]) amounts.set(value, (amounts.get(value) ?? 0) + 1);
+  for (const value of view.table.columns[view.facet])
+    amounts.set(value, (amounts.get(value) ?? 0) + 1);
   const values = [...amounts].sort((a, b) => b[1] - a[1]).slice(0, FACETS_MAX);
   if (values.length < 2) return null;
   const buttons = values.map(([value, amount]) => {
-    const button = h("button", { type: "button", class: "facet", "aria-pressed": "false" }, h("span", {}, value ?? "not stated"), h("b", {}, count(amount)));
+    const button = h(
+      "button",
+      { type: "button", class: "facet", "aria-pressed": "false" },
+      h("span", {}, value ?? "not stated"),
+      h("b", {}, count(amount)),
+    );
     button.addEventListener("click", () => {
       const pressed = button.getAttribute("aria-pressed") === "true";
       buttons.forEach((other) => other.setAttribute("aria-pressed", "false"));
@@ -72,8 +111,18 @@ function pager(view, parts, redraw) {
   parts.back = h("button", { type: "button", class: "quiet", onclick: turn(-1) }, "Previous");
   parts.next = h("button", { type: "button", class: "quiet", onclick: turn(1) }, "Next");
   const sizes = PAGE_SIZES.map((size) => [String(size), `${size} rows`]);
-  const size = dropDown("Rows per page", sizes, String(view.pageSize), (value) => restart(view, redraw, { pageSize: Number(value) }));
-  parts.pager = h("div", { class: "pager" }, parts.status, h("span", { class: "spacer" }), size, parts.back, parts.next);
+  const size = dropDown("Rows per page", sizes, String(view.pageSize), (value) =>
+    restart(view, redraw, { pageSize: Number(value) }),
+  );
+  parts.pager = h(
+    "div",
+    { class: "pager" },
+    parts.status,
+    h("span", { class: "spacer" }),
+    size,
+    parts.back,
+    parts.next,
+  );
   return parts.pager;
 }
 
@@ -81,11 +130,26 @@ function drawRows(view, parts) {
   const order = rowOrder(view);
   const first = view.page * view.pageSize;
   const shown = order.slice(first, first + view.pageSize);
-  const rows = shown.map((row) => h("tr", {}, view.fields.map((field) => cellOf(view, field, row))));
-  const none = h("tr", {}, h("td", { colspan: String(view.fields.length) }, nothing("No row matches the filter.")));
+  const rows = shown.map((row) =>
+    h(
+      "tr",
+      {},
+      view.fields.map((field) => cellOf(view, field, row)),
+    ),
+  );
+  const none = h(
+    "tr",
+    {},
+    h("td", { colspan: String(view.fields.length) }, nothing("No row matches the filter.")),
+  );
   parts.body.replaceChildren(...(rows.length ? rows : [none]));
-  const of = order.length < view.table.length ? `${count(order.length)} (of ${count(view.table.length)})` : count(order.length);
-  parts.status.textContent = shown.length ? `${count(first + 1)}–${count(first + shown.length)} of ${of}` : `0 of ${count(view.table.length)}`;
+  const of =
+    order.length < view.table.length
+      ? `${count(order.length)} (of ${count(view.table.length)})`
+      : count(order.length);
+  parts.status.textContent = shown.length
+    ? `${count(first + 1)}–${count(first + shown.length)} of ${of}`
+    : `0 of ${count(view.table.length)}`;
   parts.back.disabled = view.page === 0;
   parts.next.disabled = first + view.pageSize >= order.length;
   parts.pager.hidden = view.table.length <= PAGE_SIZES[0];
@@ -109,7 +173,12 @@ function compared(a, b) {
 
 function passes({ table: { columns }, fields, priorities, facet, chosen, text }, row) {
   if (chosen && columns[facet][row] !== chosen.value) return false;
-  return !text || fields.some((field) => spelled(field, columns[field.key][row], priorities).toLowerCase().includes(text));
+  return (
+    !text ||
+    fields.some((field) =>
+      spelled(field, columns[field.key][row], priorities).toLowerCase().includes(text),
+    )
+  );
 }
 
 /** A cell's value as text, the way it is shown. */
@@ -125,7 +194,10 @@ function cellOf({ table: { columns }, priorities, known }, field, row) {
   const text = spelled(field, value, priorities);
   const cell = h("td", { class: `kind-${field.kind}`, title: text.length > 24 ? text : null });
   if (field.kind === "priority") cell.append(...priorityMark(priorities, value));
-  else if (field.kind === "node" && known.has(value)) cell.append(h("button", { type: "button", class: "link", onclick: () => showNode(value) }, text));
+  else if (field.kind === "node" && known.has(value))
+    cell.append(
+      h("button", { type: "button", class: "link", onclick: () => showNode(value) }, text),
+    );
   else cell.append(h("span", { class: "clamp" }, text || MISSING));
   return cell;
 }

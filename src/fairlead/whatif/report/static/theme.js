@@ -7,7 +7,12 @@ const STORED_AS = "fairlead-report-theme";
 
 export function themeToggle() {
   const label = h("span");
-  const button = h("button", { type: "button", class: "quiet", id: "theme" }, h("span", { class: "theme-word" }, "Theme: "), label);
+  const button = h(
+    "button",
+    { type: "button", class: "quiet", id: "theme" },
+    h("span", { class: "theme-word" }, "Theme: "),
+    label,
+  );
   const show = (theme) => {
     applyTheme(theme);
     label.textContent = theme;

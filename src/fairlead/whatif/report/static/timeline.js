@@ -17,15 +17,35 @@ export function timelineSection(report, priorities) {
   }
   const model = timelineModel(report, priorities);
   if (!model.measures.length) {
-    return section("timeline", "Time line", null, nothing("No pod ran, waited, was preempted or evicted."));
+    return section(
+      "timeline",
+      "Time line",
+      null,
+      nothing("No pod ran, waited, was preempted or evicted."),
+    );
   }
   return section("timeline", "Time line", lead, timelineCard(model));
 }
 
 function timelineCard(model) {
-  const plots = h("div", { class: "plots", tabindex: "0", role: "group", "aria-label": "Charts over virtual time; the arrow keys move through time" });
+  const plots = h("div", {
+    class: "plots",
+    tabindex: "0",
+    role: "group",
+    "aria-label": "Charts over virtual time; the arrow keys move through time",
+  });
   const reset = h("button", { type: "button", class: "quiet", hidden: true }, "Whole run");
-  const view = { model, plots, reset, hidden: new Set(), measure: "all", zoom: null, width: 0, at: null, charts: [] };
+  const view = {
+    model,
+    plots,
+    reset,
+    hidden: new Set(),
+    measure: "all",
+    zoom: null,
+    width: 0,
+    at: null,
+    charts: [],
+  };
   view.legend = readout(model, view.hidden, () => drawTimeline(view));
   plots.addEventListener("keydown", (event) => moveByKey(event, view));
   reset.addEventListener("click", () => zoomTo(view, null));
@@ -55,18 +75,26 @@ function drawTimeline(view) {
   view.legend.show(view.at);
   const rows = model.rows.filter((row) => !view.hidden.has(row));
   view.charts = rows.length && view.width ? timelineCharts(view, rows) : [];
-  const shown = rows.length ? view.charts.map(({ element }) => element) : [nothing("All priorities are hidden.")];
+  const shown = rows.length
+    ? view.charts.map(({ element }) => element)
+    : [nothing("All priorities are hidden.")];
   plots.replaceChildren(...shown, quietMeasures(view));
 }
 
 function timelineCharts(view, rows) {
-  const measures = view.model.measures.filter(({ name }) => view.measure === "all" || view.measure === name);
+  const measures = view.model.measures.filter(
+    ({ name }) => view.measure === "all" || view.measure === name,
+  );
   const on = {
     cursor: (at) => at !== view.at && view.legend.show((view.at = at)),
     zoom: (range) => zoomTo(view, range),
   };
   return measures.map((measure, at) => {
-    const size = { width: view.width, height: HEIGHT_PX[measures.length], axis: at === measures.length - 1 };
+    const size = {
+      width: view.width,
+      height: HEIGHT_PX[measures.length],
+      axis: at === measures.length - 1,
+    };
     return timelineChart(view.model, rows, measure, size, view.zoom, on);
   });
 }
@@ -94,9 +122,17 @@ function moveByKey(event, view) {
   const { t } = view.model;
   const last = t.length - 1;
   const at = view.at ?? last;
-  const to = { ArrowLeft: at - 1, ArrowRight: at + 1, PageUp: at - PAGE_STEP, PageDown: at + PAGE_STEP, Home: 0, End: last }[event.key];
+  const to = {
+    ArrowLeft: at - 1,
+    ArrowRight: at + 1,
+    PageUp: at - PAGE_STEP,
+    PageDown: at + PAGE_STEP,
+    Home: 0,
+    End: last,
+  }[event.key];
   if (to === undefined) return;
   event.preventDefault();
   const instant = t[Math.min(Math.max(to, 0), last)];
-  for (const { chart } of view.charts) chart.setCursor({ left: chart.valToPos(instant, "x"), top: 1 }, true);
+  for (const { chart } of view.charts)
+    chart.setCursor({ left: chart.valToPos(instant, "x"), top: 1 }, true);
 }

@@ -8,7 +8,9 @@ import { peakOf, stack } from "./timeline_series.js";
 const SECONDS = [0.001, 0.01, 0.1, 0.5, 1, 2, 5, 10, 15, 30];
 const MINUTES = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes * 60);
 const DAYS = [1, 2, 7, 14, 30, 90, 365, 3650].map((days) => days * 86400);
-const WHOLE_STEPS = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
+const WHOLE_STEPS = Array.from({ length: 16 }, (_, power) =>
+  [1, 2, 5].map((step) => step * 10 ** power),
+).flat();
 const AXIS_PX = 26;
 
 /** A heading and a plot; `on.cursor(sample or null)` and `on.zoom([from, to])` tell what is done. */
@@ -22,7 +24,9 @@ export function timelineChart(model, rows, measure, size, zoom, on) {
 
 function heading(model, measure, total) {
   const { value, at } = peakOf(total);
-  const note = measure.grows ? `${count(value)} in all` : `at most ${count(value)}, at ${clock(model.t[at])}`;
+  const note = measure.grows
+    ? `${count(value)} in all`
+    : `at most ${count(value)}, at ${clock(model.t[at])}`;
   return h("p", { class: "chart-head" }, h("strong", {}, measure.label), h("span", {}, note));
 }
 
@@ -41,9 +45,18 @@ function options(model, rows, size, zoom, on) {
       sync: { key: "timeline", setSeries: false },
       drag: { x: true, y: false, setScale: false },
     },
-    scales: { x: { time: false, range: () => zoom ?? wholeRange(model.t) }, y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] } },
+    scales: {
+      x: { time: false, range: () => zoom ?? wholeRange(model.t) },
+      y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] },
+    },
     axes: [
-      { ...axis, size: size.axis ? AXIS_PX : 0, space: 90, incrs: [...SECONDS, ...MINUTES, ...DAYS], values: (_, at) => at.map(size.axis ? duration : () => "") },
+      {
+        ...axis,
+        size: size.axis ? AXIS_PX : 0,
+        space: 90,
+        incrs: [...SECONDS, ...MINUTES, ...DAYS],
+        values: (_, at) => at.map(size.axis ? duration : () => ""),
+      },
       { ...axis, size: 56, space: 26, incrs: WHOLE_STEPS, values: (_, at) => at.map(count) },
     ],
     series: [{}, ...[...rows].reverse().map(layerStyle)],

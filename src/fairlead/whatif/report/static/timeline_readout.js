@@ -14,13 +14,27 @@ export function readout(model, hidden, onchange) {
     "table",
     { class: "readout" },
     when,
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Priority"), MEASURES.map(({ label }) => h("th", { scope: "col" }, label)))),
-    h("tbody", {}, rows.map(({ element }) => element)),
+    h(
+      "thead",
+      {},
+      h(
+        "tr",
+        {},
+        h("th", { scope: "col" }, "Priority"),
+        MEASURES.map(({ label }) => h("th", { scope: "col" }, label)),
+      ),
+    ),
+    h(
+      "tbody",
+      {},
+      rows.map(({ element }) => element),
+    ),
     h("tfoot", {}, h("tr", {}, h("th", { scope: "row" }, "All shown"), total)),
   );
   const show = (at) => {
     const sample = at ?? model.t.length - 1;
-    when.textContent = at === null ? `At the end, ${clock(model.t[sample])}` : `At ${clock(model.t[sample])}`;
+    when.textContent =
+      at === null ? `At the end, ${clock(model.t[sample])}` : `At ${clock(model.t[sample])}`;
     const shown = rows.filter(({ row }) => !hidden.has(row));
     for (const { row, cells } of rows) fill(cells, (name) => row[name][sample]);
     fill(total, (name) => shown.reduce((sum, { row }) => sum + row[name][sample], 0));
@@ -42,12 +56,23 @@ function fill(cells, valueOf) {
 
 function readoutRow(row, hidden, onchange) {
   const cells = readoutCells();
-  const number = row.priority !== null && row.label !== count(row.priority) ? count(row.priority) : null;
+  const number =
+    row.priority !== null && row.label !== count(row.priority) ? count(row.priority) : null;
   const button = h(
     "button",
-    { type: "button", class: "legend", "aria-pressed": "true", title: `Show or hide ${row.label}${number ? `, priority ${number}` : ""}` },
+    {
+      type: "button",
+      class: "legend",
+      "aria-pressed": "true",
+      title: `Show or hide ${row.label}${number ? `, priority ${number}` : ""}`,
+    },
     swatch(row.variable),
-    h("span", { class: "legend-words" }, h("span", { class: "legend-name" }, row.label), number ? h("span", { class: "legend-number" }, number) : null),
+    h(
+      "span",
+      { class: "legend-words" },
+      h("span", { class: "legend-name" }, row.label),
+      number ? h("span", { class: "legend-number" }, number) : null,
+    ),
   );
   button.addEventListener("click", () => {
     if (!hidden.delete(row)) hidden.add(row);

@@ -14,13 +14,18 @@ export function timelineModel(report, priorities) {
   const sorted = [...timeline.series].sort((a, b) => b.priority - a.priority);
   const own = sorted.filter((one) => priorities.own.includes(one.priority));
   const others = sorted.filter((one) => !priorities.own.includes(one.priority));
-  const rows = own.map((one) => row(priorities.label(one.priority), one.priority, priorities, [one], length));
-  if (others.length) rows.push(row(`${others.length} other priorities`, null, priorities, others, length));
+  const rows = own.map((one) =>
+    row(priorities.label(one.priority), one.priority, priorities, [one], length),
+  );
+  if (others.length)
+    rows.push(row(`${others.length} other priorities`, null, priorities, others, length));
   return {
     t: timeline.t_s,
     recorded: timeline.recorded,
     rows,
-    measures: MEASURES.filter(({ name }) => rows.some((one) => one[name].some((value) => value > 0))),
+    measures: MEASURES.filter(({ name }) =>
+      rows.some((one) => one[name].some((value) => value > 0)),
+    ),
   };
 }
 
