@@ -1,2 +1,0 @@
-"""What an object must be like before anything runs with it.
-"""
