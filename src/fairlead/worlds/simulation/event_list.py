@@ -1,0 +1,51 @@
+"""Events as the API would show them: remembered, never stored, and nothing depends on them."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Final
+
+from fairlead.core.command import RecordEvent
+from fairlead.core.instant import Instant
+
+# upstream: pkg/apis/core/validation/events.go:NoteLengthLimit
+NOTE_BYTES_MAX: Final = 1024
+ELLIPSIS: Final = " ..."
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedEvent:
+    """An event and when it happened; its note is no longer than the API allows."""
+
+    at: Instant
+    event: RecordEvent
+
+
+class EventList:
+    """The newest events, oldest first."""
+
+    def __init__(self, events_max: int | None = None) -> None:
+        """Keep the newest `events_max`; all of them when None."""
+        self._events: deque[RecordedEvent] = deque(maxlen=events_max)
+
+    def record(self, event: RecordEvent, now: Instant) -> None:
+        """Remember `event`."""
+        self._events.append(RecordedEvent(now, replace(event, note=cut_note(event.note))))
+
+    def to_list(self) -> list[RecordedEvent]:
+        """What is remembered."""
+        return list(self._events)
+
+    def __len__(self) -> int:
+        """How many are remembered."""
+        return len(self._events)
+
+
+def cut_note(note: str) -> str:
+    """`note` within the API's limit in bytes; what is cut off shows as ` ...`."""
+    # upstream: pkg/scheduler/schedule_one.go:truncateMessage
+    encoded = note.encode()
+    if len(encoded) <= NOTE_BYTES_MAX:
+        return note
+    return encoded[: NOTE_BYTES_MAX - len(ELLIPSIS)].decode(errors="ignore") + ELLIPSIS

@@ -1,0 +1,44 @@
+"""Ids from a seed: the n-th id of a run is the same in every run with that seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
+from fairlead.apiserver.kind import Kind
+from fairlead.core.tie_break import splitmix64
+
+_MASK_64 = (1 << 64) - 1
+
+
+class SeededIds:
+    """The store's source of ids; in the form of random ones (RFC 4122, version 4)."""
+
+    def __init__(self, seed: int) -> None:
+        """Equal seeds give equal sequences."""
+        self._numbers = _numbers(seed)
+
+    def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
+        """The next uid; what it is for makes no difference."""
+        high, low = next(self._numbers), next(self._numbers)
+        high = high & ~0xF000 | 0x4000  # version 4
+        low = low & (_MASK_64 >> 2) | 1 << 63  # variant 1
+        digits = f"{high:016x}{low:016x}"
+        return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+    def new_suffix(self) -> str:
+        """The next suffix for a generated name."""
+        number = next(self._numbers)
+        letters = []
+        for _ in range(SUFFIX_LENGTH):
+            number, letter = divmod(number, len(SUFFIX_ALPHABET))
+            letters.append(SUFFIX_ALPHABET[letter])
+        return "".join(letters)
+
+
+def _numbers(seed: int) -> Iterator[int]:
+    # Another sequence than the tie-break's, which starts from the seed itself.
+    state = splitmix64(~seed & _MASK_64)
+    while True:
+        state = (state + 1) & _MASK_64
+        yield splitmix64(state)

@@ -1,0 +1,92 @@
+"""Performing: each command as the request it stands for, its refusal as an outcome."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Final, assert_never
+
+from fairlead.apiserver.binding import bind
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.eviction import evict
+from fairlead.apiserver.kind import Kind, find_kind
+from fairlead.apiserver.store import Store
+from fairlead.core.command import (
+    Bind,
+    Command,
+    Condition,
+    CreateObject,
+    DeleteObject,
+    EvictPod,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
+from fairlead.core.instant import Instant
+from fairlead.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+
+Outcome = CommandSucceeded | CommandFailed
+
+_REASONS: Final = {reason.value: reason for reason in FailureReason} | {
+    "BadRequest": FailureReason.INVALID
+}
+
+
+def perform(store: Store, command: Command, now: Instant) -> Outcome:
+    """Do `command` to `store`; what came of it. An event is nobody's object, so nothing comes."""
+    try:
+        _request(store, command, now)
+    except ApiError as refusal:
+        reason = _REASONS.get(refusal.reason, FailureReason.INTERNAL_ERROR)
+        return CommandFailed(command, reason, refusal.message)
+    return CommandSucceeded(command)
+
+
+def _request(store: Store, command: Command, now: Instant) -> None:
+    match command:
+        case Bind(pod, node):
+            bind(store, pod.namespace, pod.name, node, now, uid=pod.uid)
+        case PatchStatus(target, fields, conditions):
+            store.patch_status(
+                _kind(store, target.kind),
+                target.namespace,
+                target.name,
+                fields,
+                now,
+                conditions=map(_json, conditions),
+                uid=target.uid,
+            )
+        case PatchObject(target, patch):
+            kind = _kind(store, target.kind)
+            store.patch(kind, target.namespace, target.name, patch, now, uid=target.uid)
+        case CreateObject(manifest):
+            store.create(manifest, now)
+        case DeleteObject(target, grace_period_s, _):
+            store.delete(
+                _kind(store, target.kind),
+                target.namespace,
+                target.name,
+                now,
+                grace_period_s=grace_period_s,
+                uid=target.uid,
+            )
+        case EvictPod(pod, _):
+            evict(store, pod.namespace, pod.name, now, uid=pod.uid)
+        case RecordEvent():
+            pass
+        case _:
+            assert_never(command)
+
+
+def _kind(store: Store, name: str) -> Kind:
+    """The kind a command means: of this world's objects if there are such, else of the table."""
+    known = find_kind(name)
+    if known is not None:
+        return known
+    for kind in store.storage.kinds():
+        if kind.kind == name:
+            return kind
+    raise ApiError("NotFound", 404, "the server could not find the requested resource")
+
+
+def _json(condition: Condition) -> dict[str, str]:
+    return asdict(condition)

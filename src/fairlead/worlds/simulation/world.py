@@ -1,0 +1,174 @@
+"""SimulatedWorld: virtual time over a store in memory.
+
+Three things make something happen: the controller's commands, the script (`at`), and commands
+still under way when requests take time. Each happens by itself; what it changed in the store is
+told next, as the net change of each object, and after that its outcome. So whoever is told that
+a command succeeded has been told what it did.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from fairlead.api.codec import decode
+from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.apiserver.store import Store
+from fairlead.core.command import Bind, Command, PatchObject, PatchStatus, RecordEvent
+from fairlead.core.controller import Controller
+from fairlead.core.instant import DurationNs, Instant
+from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.core.timer_queue import TimerQueue
+from fairlead.worlds.drive import Driver
+from fairlead.worlds.simulation.command_log import command_line
+from fairlead.worlds.simulation.event_list import EventList
+from fairlead.worlds.simulation.identity import SeededIds
+from fairlead.worlds.simulation.performing import perform
+
+Act = Callable[[Store, Instant], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Latency:
+    """How long requests take from being sent to being applied and answered."""
+
+    bind: DurationNs = 0
+    patch: DurationNs = 0
+
+    def of(self, command: Command) -> DurationNs:
+        """How long `command` takes."""
+        match command:
+            case Bind():
+                return self.bind
+            case PatchStatus() | PatchObject():
+                return self.patch
+            case _:
+                return 0
+
+
+class SimulatedWorld:
+    """A store, a clock and a script, with a controller living in it.
+
+    `last_change` is when an object changed last. `events` holds what controllers recorded.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        *,
+        start: Instant,
+        seed: int = 0,
+        latency: Latency | None = None,
+        events_max: int | None = None,
+        command_log: Callable[[str], None] | None = None,
+    ) -> None:
+        """An empty world at `start`.
+
+        `seed` settles the ids of new objects, `events_max` bounds `events` (None: all), and
+        `command_log` is given the line of each command as it is given.
+        """
+        self.store = Store(SeededIds(seed))
+        self.events = EventList(events_max)
+        self.last_change = start
+        self._driver = Driver(controller, self, now=start)
+        self._latency = latency or Latency()
+        self._command_log = command_log
+        self._agenda: TimerQueue[Callable[[Instant], None]] = TimerQueue()
+        self._due: deque[Callable[[Instant], None]] = deque()
+        self._changes: list[Change] = []
+        self._untold: list[Stimulus] = []
+        self.store.subscribe(self._changes.append)
+
+    @property
+    def now(self) -> Instant:
+        """What time it is."""
+        return self._driver.now
+
+    def load(self, manifests: Iterable[Mapping[str, Any]]) -> None:
+        """Start with these objects, told as one stimulus. Raises ApiError that names the object."""
+        loaded = self.store.load(manifests, self.now)
+        self._untold.append(ObjectsLoaded(list(map(decode, loaded))))
+
+    def at(self, due: Instant, act: Act) -> None:
+        """Let `act` happen at `due`; acts of one instant happen in the order they were given.
+
+        What `act` raises ends the run.
+        """
+        self._agenda.add(due, partial(act, self.store))
+
+    def run(
+        self,
+        until: Instant,
+        *,
+        stop_when: Callable[[], bool] | None = None,
+        on_progress: Callable[[Instant], None] | None = None,
+    ) -> None:
+        """Let everything due at or before `until` happen; see `Driver.run`."""
+        self._driver.run(until, stop_when=stop_when, on_progress=on_progress)
+
+    # --- World -----------------------------------------------------------------------------
+
+    def perform(self, command: Command, now: Instant) -> Stimulus | None:
+        """Apply `command`, now or after its latency; `poll` tells its outcome."""
+        if self._command_log is not None:
+            self._command_log(command_line(command, now))
+        if isinstance(command, RecordEvent):
+            self.events.record(command, now)
+        elif latency := self._latency.of(command):
+            self._agenda.add(now + latency, partial(self._apply, command))
+        else:
+            self._apply(command, now)
+        return None
+
+    def poll(self, now: Instant) -> list[Stimulus]:
+        """What was not told yet; else what the next due act causes; else nothing."""
+        while not self._untold and self._is_due(now):
+            self._due.popleft()(now)
+            self._tell_changes(now)
+        untold, self._untold = self._untold, []
+        return untold
+
+    def next_event(self) -> Instant | None:
+        """When the script goes on or a command arrives."""
+        return self._agenda.next_due()
+
+    def _is_due(self, now: Instant) -> bool:
+        if not self._due:
+            self._due.extend(self._agenda.pop_due(now))
+        return bool(self._due)
+
+    def _apply(self, command: Command, now: Instant) -> None:
+        outcome = perform(self.store, command, now)
+        self._tell_changes(now)
+        self._untold.append(outcome)
+
+    def _tell_changes(self, now: Instant) -> None:
+        """Turn what just changed into stimuli."""
+        if self._changes:
+            self.last_change = now
+            self._untold.extend(map(_told, _net(self._changes)))
+            self._changes.clear()
+
+
+def _net(changes: list[Change]) -> list[Change]:
+    """The last change of each object, in order; none of an object that came and went."""
+    if len(changes) == 1:
+        return changes[:]
+    last: dict[tuple[str, str], Change] = {}
+    fresh: set[tuple[str, str]] = set()
+    for change in changes:
+        identity = (change.kind.resource, change.object["metadata"]["uid"])
+        last.pop(identity, None)
+        if change.type is ChangeType.ADDED:
+            fresh.add(identity)
+        if change.type is not ChangeType.DELETED or identity not in fresh:
+            last[identity] = change
+    return list(last.values())
+
+
+def _told(change: Change) -> Stimulus:
+    view = decode(change.object)
+    return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)
