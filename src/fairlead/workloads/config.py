@@ -1,0 +1,25 @@
+"""Settings of the workload controllers; the defaults are upstream's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.core.instant import DurationNs, seconds
+
+# upstream: client-go/util/workqueue/default_rate_limiters.go:DefaultTypedControllerRateLimiter
+RETRY_INITIAL_DEFAULT: Final = seconds(0.005)
+RETRY_MAX_DEFAULT: Final = seconds(1_000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadsConfig:
+    """How long an owner whose pods are refused waits before it tries again: doubling waits."""
+
+    retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
+    retry_max: DurationNs = RETRY_MAX_DEFAULT
+
+    def retry_after(self, failures: int) -> DurationNs:
+        """The wait after the `failures`-th refusal in a row (1, 2, ...)."""
+        doublings = min(failures - 1, self.retry_max.bit_length())
+        return min(self.retry_initial << doublings, self.retry_max)

@@ -1,0 +1,82 @@
+"""Owners: the objects that stand for pods, and the rule that each of them stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeGuard
+
+from fairlead.api.objects import (
+    ApiObject,
+    DaemonSet,
+    Job,
+    Node,
+    OwnerReference,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.core.command import Command, ObjectRef
+from fairlead.workloads.daemon_set import DaemonPods
+from fairlead.workloads.job import JobPods
+from fairlead.workloads.pod_set import PodSet
+from fairlead.workloads.pod_sets import failed_create
+from fairlead.workloads.pod_template import read_template
+from fairlead.workloads.replicas import Replicas
+from fairlead.workloads.rule import Rule
+from fairlead.workloads.stand_in import Buried, HandsOff
+from fairlead.workloads.stateful_set import StatefulPods
+
+Owner = ReplicaSet | ReplicationController | StatefulSet | DaemonSet | Job
+
+API_VERSIONS: Final[Mapping[type[Any], str]] = {
+    ReplicaSet: "apps/v1",
+    ReplicationController: "v1",
+    StatefulSet: "apps/v1",
+    DaemonSet: "apps/v1",
+    Job: "batch/v1",
+}
+
+
+def is_owner(one: ApiObject) -> TypeGuard[Owner]:
+    """Whether `one` stands for pods."""
+    return type(one) in API_VERSIONS
+
+
+def reference_to(owner: Owner) -> OwnerReference:
+    """How the pods of `owner` refer to it."""
+    return OwnerReference(
+        api_version=API_VERSIONS[type(owner)],
+        kind=type(owner).__name__,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=True,
+    )
+
+
+def complaints(owner: Owner) -> list[Command]:
+    """The event that tells why `owner` makes no pods, if its template describes none."""
+    if read_template(owner.spec.template) is not None:
+        return []
+    meta = owner.metadata
+    ref = ObjectRef(type(owner).__name__, meta.namespace, meta.name, meta.uid)
+    return [failed_create(ref, "spec.template describes no pod")]
+
+
+def rule_of(owner: Owner, pods: PodSet, before: Rule, nodes: Mapping[str, Node]) -> Rule:
+    """What `owner` wants of its `pods` now; `before` is what it wanted until now.
+
+    An owner whose template describes no pod wants nothing that anybody could do.
+    """
+    if owner.metadata.deletion_timestamp:
+        return Buried()
+    if read_template(owner.spec.template) is None:
+        return HandsOff()
+    match owner:
+        case ReplicaSet() | ReplicationController():
+            return Replicas(owner.spec.replicas, owner.spec.template)
+        case StatefulSet():
+            return StatefulPods(owner.metadata.name, owner.spec.replicas, owner.spec.template)
+        case DaemonSet():
+            return DaemonPods.of(owner.spec.template, nodes) or HandsOff()
+        case Job():
+            return before.changed(owner) if isinstance(before, JobPods) else JobPods.of(owner, pods)

@@ -1,0 +1,204 @@
+"""PodSet: the pods of one owner, by what they count as, and what is under way about them.
+
+        ┌──────────▶ SUCCEEDED ──┐
+    ACTIVE ────────▶ FAILED ─────┼──▶ gone
+        └──────────▶ LEAVING ────┘
+
+Only ACTIVE pods count as replicas; upstream's IsPodActive draws the same line
+(pkg/controller/controller_utils.go). A creation under way is a *birth*, a deletion by us under
+way a *death*: births count as replicas and deaths do not, so nothing is asked for twice
+(upstream calls these expectations). A pod that stops being ACTIVE without our doing is *lost*.
+
+Some owners give each pod a slot of its own (a StatefulSet its name, a DaemonSet its node);
+elsewhere the slot is "".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from fairlead.api.objects import OwnerReference, Pod
+from fairlead.api.pod import is_terminating
+from fairlead.core.instant import Instant
+from fairlead.workloads.annotation import original_name
+
+Json = dict[str, Any]
+
+
+class PodState(StrEnum):
+    """What a pod counts as for its owner."""
+
+    ACTIVE = "active"
+    LEAVING = "leaving"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+def pod_state(pod: Pod) -> PodState:
+    """What `pod` counts as; having finished outweighs being deleted."""
+    match pod.status.phase:
+        case "Succeeded":
+            return PodState.SUCCEEDED
+        case "Failed":
+            return PodState.FAILED
+        case _:
+            return PodState.LEAVING if is_terminating(pod) else PodState.ACTIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A pod that went without our doing; `serial` orders the losses of an owner."""
+
+    serial: int
+    original: str
+    pod: Pod
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """A pod whose creation is under way; `loss` is the one it stands in for."""
+
+    slot: str
+    loss: Loss | None
+
+
+@dataclass(slots=True, kw_only=True)
+class PodSet:
+    """What is known of one owner's pods; all keys are pod names in `namespace`.
+
+    `proven` says that the last creation was taken; until one is, only one is tried at a time.
+    `retry_at` is set while the owner waits after a refusal.
+    """
+
+    key: str
+    namespace: str
+    owner: OwnerReference
+    pods: dict[str, Pod] = field(default_factory=dict)
+    active: dict[str, Pod] = field(default_factory=dict)
+    by_slot: dict[str, dict[str, None]] = field(default_factory=dict)
+    births: dict[str, Birth] = field(default_factory=dict)
+    expected: dict[str, str] = field(default_factory=dict)  # slot -> name of its birth
+    deaths: dict[str, str] = field(default_factory=dict)
+    losses: dict[str, deque[Loss]] = field(default_factory=dict)  # by slot
+    lost: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    serial: int = 0
+    proven: bool = False
+    failures: int = 0
+    retry_at: Instant | None = None
+
+    # --- pods come, change and go --------------------------------------------------------------
+
+    def put(self, pod: Pod, slot: str) -> PodState | None:
+        """Take the newest version of `pod`; what the same pod counted as before, None if new."""
+        name = pod.metadata.name
+        before = self._state(pod)
+        after = pod_state(pod)
+        self.end_birth(name)
+        self.pods[name] = pod
+        self.by_slot.setdefault(slot, {})[name] = None
+        if self.deaths.get(name) == pod.metadata.uid and after is PodState.ACTIVE:
+            return before
+        self.deaths.pop(name, None)
+        if after is PodState.ACTIVE:
+            self.active[name] = pod
+        else:
+            self.active.pop(name, None)
+        self._count(before, after)
+        return before
+
+    def remove(self, pod: Pod, slot: str) -> PodState | None:
+        """Forget `pod`; what it counted as before, None if it was not known."""
+        before = self._state(pod)
+        if before is None:
+            return None
+        name = pod.metadata.name
+        del self.pods[name]
+        self.active.pop(name, None)
+        self.deaths.pop(name, None)
+        in_slot = self.by_slot.get(slot, {})
+        in_slot.pop(name, None)
+        if not in_slot:
+            self.by_slot.pop(slot, None)
+        return before
+
+    def reslot(self, slot_of: Callable[[Pod], str]) -> None:
+        """Let `slot_of` say from now on which slot each pod takes."""
+        self.by_slot = {}
+        for name, pod in self.pods.items():
+            self.by_slot.setdefault(slot_of(pod), {})[name] = None
+
+    def holds(self, name: str) -> bool:
+        """Whether a pod of that name exists or is being created."""
+        return name in self.pods or name in self.births
+
+    def in_slot(self, slot: str) -> list[Pod]:
+        """The existing pods of `slot`."""
+        return [self.pods[name] for name in self.by_slot.get(slot, ())]
+
+    # --- what is under way ---------------------------------------------------------------------
+
+    def begin_birth(self, name: str, birth: Birth) -> None:
+        """The creation of a pod is under way."""
+        self.births[name] = birth
+        if birth.slot:
+            self.expected[birth.slot] = name
+
+    def end_birth(self, name: str) -> Birth | None:
+        """The creation came to its end, good or bad."""
+        birth = self.births.pop(name, None)
+        if birth is not None and self.expected.get(birth.slot) == name:
+            del self.expected[birth.slot]
+        return birth
+
+    def begin_death(self, pod: Pod) -> None:
+        """The deletion of `pod` by its owner is under way."""
+        self.deaths[pod.metadata.name] = pod.metadata.uid
+        self.active.pop(pod.metadata.name, None)
+
+    def end_death(self, name: str) -> None:
+        """The deletion was refused: the pod counts again if it ever did."""
+        if self.deaths.pop(name, None) is not None and name in self.pods:
+            pod = self.pods[name]
+            if pod_state(pod) is PodState.ACTIVE:
+                self.active[name] = pod
+
+    def _state(self, pod: Pod) -> PodState | None:
+        known = self.pods.get(pod.metadata.name)
+        return pod_state(known) if known and known.metadata.uid == pod.metadata.uid else None
+
+    def _count(self, before: PodState | None, after: PodState) -> None:
+        if before is not after:
+            self.succeeded += after is PodState.SUCCEEDED
+            self.failed += after is PodState.FAILED
+
+    # --- losses and who stands in for them -----------------------------------------------------
+
+    def lose(self, pod: Pod, slot: str) -> None:
+        """`pod` wants a successor; in a slot of its own only the last one does."""
+        self.lost += 1
+        loss = Loss(self.lost, original_name(pod), pod)
+        if slot:
+            self.losses[slot] = deque([loss])
+        else:
+            self.losses.setdefault(slot, deque()).append(loss)
+
+    def next_loss(self, slot: str) -> Loss | None:
+        """The earliest loss of `slot` that has no successor; it has one from now on."""
+        waiting = self.losses.get(slot)
+        if not waiting:
+            return None
+        loss = waiting.popleft()
+        if not waiting:
+            del self.losses[slot]
+        return loss
+
+    def restore_loss(self, slot: str, loss: Loss) -> None:
+        """The successor of `loss` was not born after all."""
+        waiting = (*self.losses.get(slot, ()), loss)
+        self.losses[slot] = deque(sorted(waiting, key=lambda one: one.serial))

@@ -1,0 +1,276 @@
+"""PodSets: the pods of all owners, each owner's rule, and the commands that follow from them.
+
+Every change of a pod touches its owner's set alone, and only a change of what it counts as
+(`PodState`) asks the rule again. An owner whose pods are refused tries one again after doubling
+waits, and all the others once that one was taken (upstream's slow start).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import OwnerReference, Pod
+from fairlead.api.pod import controller_of, is_static
+from fairlead.core.command import Command, CreateObject, DeleteObject, ObjectRef, RecordEvent
+from fairlead.core.instant import Instant
+from fairlead.core.stimulus import FailureReason
+from fairlead.core.timer_queue import TimerQueue
+from fairlead.workloads.config import WorkloadsConfig
+from fairlead.workloads.generated_name import generated_name
+from fairlead.workloads.pod_set import Birth, PodSet, PodState, pod_state
+from fairlead.workloads.pod_template import pod_manifest
+from fairlead.workloads.rule import Plan, Rule, Wish
+from fairlead.workloads.stand_in import StandIn, rule_for_unknown
+
+# The names under which upstream's controllers report (controller_names.go).
+CONTROLLER_NAMES: Final = {
+    "DaemonSet": "daemonset-controller",
+    "Deployment": "deployment-controller",
+    "Job": "job-controller",
+    "ReplicaSet": "replicaset-controller",
+    "ReplicationController": "replicationcontroller-controller",
+    "StatefulSet": "statefulset-controller",
+}
+
+
+def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
+    """What identifies an owner: its uid, or kind/namespace/name where none is known."""
+    return uid or f"{kind}/{namespace}/{name}"
+
+
+def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
+    """The event that tells why `owner` has fewer objects than it wants."""
+    # upstream: pkg/controller/controller_utils.go:createPods
+    return RecordEvent(
+        regarding=owner,
+        type="Warning",
+        reason="FailedCreate",
+        action="Create",
+        note=f"Error creating: {message}",
+        reporting_controller=CONTROLLER_NAMES.get(owner.kind, "workload-controller"),
+    )
+
+
+@dataclass(slots=True)
+class PodSets:
+    """All pods that have a controller; owners nobody introduced are stood in for."""
+
+    config: WorkloadsConfig
+    sets: dict[str, PodSet] = field(default_factory=dict)
+    rules: dict[str, Rule] = field(default_factory=dict)
+    keys_by_path: dict[str, str] = field(default_factory=dict)  # for references without a uid
+    _homes: dict[str, str] = field(default_factory=dict)  # pod key -> key of its set
+    _births: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
+    _retries: TimerQueue[str] = field(default_factory=TimerQueue)
+
+    # --- owners --------------------------------------------------------------------------------
+
+    def introduce(self, owner: OwnerReference, namespace: str) -> PodSet:
+        """The set of `owner`, which is made when it is first heard of."""
+        key = self._key_of(owner, namespace)
+        if key not in self.sets:
+            self.sets[key] = PodSet(key=key, namespace=namespace, owner=owner)
+            self.rules[key] = rule_for_unknown(owner.kind)
+        return self.sets[key]
+
+    def _key_of(self, owner: OwnerReference, namespace: str) -> str:
+        if owner.uid:
+            return owner.uid
+        path = owner_key(owner.kind, namespace, owner.name, "")
+        return self.keys_by_path.get(path, path)
+
+    def set_rule(self, key: str, rule: Rule) -> bool:
+        """Let `rule` speak for the owner from now on; whether that is news."""
+        if self.rules[key] == rule:
+            return False
+        self.rules[key] = rule
+        self.sets[key].reslot(rule.slot_of)
+        return True
+
+    def count_leaving_as_lost(self, key: str) -> None:
+        """Pods that are already terminating in a snapshot are what its owner is missing.
+
+        An unknown owner has long replaced them, and its pods tell.
+        """
+        pods, rule = self.sets[key], self.rules[key]
+        if is_stand_in(rule):
+            return
+        for pod in pods.pods.values():
+            if pod_state(pod) is PodState.LEAVING and rule.is_loss(pod, PodState.LEAVING):
+                pods.lose(pod, rule.slot_of(pod))
+
+    # --- pods ----------------------------------------------------------------------------------
+
+    def take_in(self, pod: Pod) -> PodState | None:
+        """Note `pod` without deciding anything; what it counted as before."""
+        pods = self._home_of(pod)
+        return pods.put(pod, self.rules[pods.key].slot_of(pod)) if pods is not None else None
+
+    def see(self, pod: Pod, now: Instant) -> list[Command]:
+        """Note the newest version of `pod`, and let its owner react."""
+        commands = self._move_out(pod, now)
+        pods = self._home_of(pod)
+        if pods is None:
+            return commands
+        slot, after = self.rules[pods.key].slot_of(pod), pod_state(pod)
+        is_ours = pods.deaths.get(pod.metadata.name) == pod.metadata.uid
+        before = pods.put(pod, slot)
+        if before is after:
+            return commands
+        if before is PodState.ACTIVE and not is_ours:
+            self._lose(pods, pod, after)
+        return commands + self.reconcile(pods.key, slot, now)
+
+    def forget(self, pod: Pod, now: Instant) -> list[Command]:
+        """`pod` is gone; let its owner react."""
+        key = self._homes.get(pod.key)
+        if key is None:
+            return []
+        pods, slot = self.sets[key], self.rules[key].slot_of(pod)
+        is_ours = pod.metadata.name in pods.deaths
+        before = pods.remove(pod, slot)
+        if before is None:
+            return []
+        del self._homes[pod.key]
+        if before is PodState.ACTIVE and not is_ours:
+            self._lose(pods, pod, None)
+        return self.reconcile(key, slot, now)
+
+    def _move_out(self, pod: Pod, now: Instant) -> list[Command]:
+        """For its former owner, a pod that changed hands is as good as gone."""
+        home = self._homes.get(pod.key)
+        owner = controller_of(pod.metadata)
+        if home is None or (
+            owner is not None and home == self._key_of(owner, pod.metadata.namespace)
+        ):
+            return []
+        return self.forget(pod, now)
+
+    def _home_of(self, pod: Pod) -> PodSet | None:
+        """The set `pod` belongs to; None for pods nobody makes again."""
+        owner = controller_of(pod.metadata)
+        if owner is None or is_static(pod):
+            return None
+        pods = self.introduce(owner, pod.metadata.namespace)
+        self._homes[pod.key] = pods.key
+        return pods
+
+    def _lose(self, pods: PodSet, pod: Pod, after: PodState | None) -> None:
+        rule = self.rules[pods.key]
+        if rule.is_loss(pod, after):
+            pods.lose(pod, rule.slot_of(pod))
+
+    # --- deciding ------------------------------------------------------------------------------
+
+    def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
+        """What the owner wants done about `slot`, or about all of its pods when it is None."""
+        pods = self.sets[key]
+        plan = self.rules[key].plan(pods, slot, now)
+        commands = self._deletions(pods, plan)
+        commands += self._creations(pods, plan)
+        if not plan.create and not pods.births:
+            pods.losses.pop("", None)  # nothing is missing: those lost before have no successor
+        return commands
+
+    def _deletions(self, pods: PodSet, plan: Plan) -> list[Command]:
+        for pod in plan.delete:
+            pods.begin_death(pod)
+        return [DeleteObject(pod_ref(pod), why=plan.why) for pod in plan.delete]
+
+    def _creations(self, pods: PodSet, plan: Plan) -> list[Command]:
+        if pods.retry_at is not None:
+            return []
+        allowed = len(plan.create) if pods.proven else max(0, 1 - len(pods.births))
+        return [self._create(pods, wish) for wish in plan.create[:allowed]]
+
+    def _create(self, pods: PodSet, wish: Wish) -> Command:
+        loss = pods.next_loss(wish.slot)
+        name = wish.name or _free_name(pods)
+        pods.begin_birth(name, Birth(wish.slot, loss))
+        self._births[pods.namespace, name] = pods.key
+        manifest = pod_manifest(
+            wish.template,
+            name=name,
+            namespace=pods.namespace,
+            owner=pods.owner,
+            replaces=loss.original if loss is not None else "",
+        )
+        return CreateObject(manifest)
+
+    # --- outcomes ------------------------------------------------------------------------------
+
+    def created(self, target: ObjectRef, now: Instant) -> list[Command]:
+        """A pod was taken; after the first one the others follow."""
+        key = self._births.pop((target.namespace, target.name), None)
+        if key is None or self.sets[key].proven:
+            return []
+        self.sets[key].proven, self.sets[key].failures = True, 0
+        return self.reconcile(key, None, now)
+
+    def not_created(
+        self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
+    ) -> list[Command]:
+        """A pod was refused: under another name if it is only that, else later."""
+        key = self._births.pop((target.namespace, target.name), None)
+        birth = None if key is None else self.sets[key].end_birth(target.name)
+        if key is None or birth is None:
+            return []
+        pods = self.sets[key]
+        if birth.loss is not None:
+            pods.restore_loss(birth.slot, birth.loss)
+        # A StandIn's wish is its loss, whatever the slot; the names of slots are not negotiable.
+        if reason is FailureReason.ALREADY_EXISTS and not birth.slot:
+            return self.reconcile(key, None, now)
+        self._wait(pods, now)
+        owner = ObjectRef(pods.owner.kind, pods.namespace, pods.owner.name, pods.owner.uid)
+        return [failed_create(owner, message)]
+
+    def not_deleted(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
+        """A pod of ours could not be deleted: later, unless it is gone anyway."""
+        key = self._homes.get(target.key)
+        if key is None or reason is FailureReason.NOT_FOUND:
+            return
+        pods = self.sets[key]
+        if pods.deaths.get(target.name) == target.uid:
+            pods.end_death(target.name)
+            self._wait(pods, now)
+
+    def next_retry(self) -> Instant | None:
+        """When the first waiting owner tries again."""
+        return self._retries.next_due()
+
+    def retry(self, now: Instant) -> list[Command]:
+        """Let the owners whose wait is over try again."""
+        commands = []
+        for key in self._retries.pop_due(now):
+            self.sets[key].retry_at = None
+            commands += self.reconcile(key, None, now)
+        return commands
+
+    def _wait(self, pods: PodSet, now: Instant) -> None:
+        pods.proven = False
+        if pods.retry_at is None:
+            pods.failures += 1
+            pods.retry_at = now + self.config.retry_after(pods.failures)
+            self._retries.add(pods.retry_at, pods.key)
+
+
+def pod_ref(pod: Pod) -> ObjectRef:
+    """The identity of `pod`."""
+    meta = pod.metadata
+    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+
+
+def _free_name(pods: PodSet) -> str:
+    """The next generated name that no pod of the owner has."""
+    while True:  # bounded: each turn takes another serial, and finitely many names are taken
+        pods.serial += 1
+        name = generated_name(pods.owner.name, pods.key, pods.serial)
+        if not pods.holds(name):
+            return name
+
+
+def is_stand_in(rule: Rule) -> bool:
+    """Whether nobody has introduced the owner."""
+    return isinstance(rule, StandIn)

@@ -1,0 +1,54 @@
+"""Rule: what one owner wants of its pods; one module per kind of owner.
+
+A rule only decides. It reads a `PodSet` and answers with a `Plan`; `fairlead.workloads.controller`
+names, creates and deletes. A fuller controller (rolling updates, ordered start, backoff) is
+another rule in the same place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fairlead.api.objects import Pod
+from fairlead.core.instant import Instant
+from fairlead.workloads.pod_set import PodSet, PodState
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A pod that should exist; it gets a generated name when `name` is ""."""
+
+    template: Json
+    slot: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to create, in order, and what to delete, with the reason."""
+
+    create: tuple[Wish, ...] = ()
+    delete: tuple[Pod, ...] = ()
+    why: str = ""
+
+
+NOTHING: Plan = Plan()
+
+
+class Rule(Protocol):
+    """What an owner wants."""
+
+    def slot_of(self, pod: Pod) -> str:
+        """The slot `pod` takes, "" when this kind of owner has none."""
+        ...
+
+    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
+        """Whether `pod`, active before and now `after` (None: gone), wants a successor."""
+        ...
+
+    def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
+        """What to do about `slot`, or about all of `pods` when it is None."""
+        ...
