@@ -22,7 +22,7 @@ def job(build, *, status=None, **spec):
 
 
 @pytest.mark.parametrize(
-    ("case", "spec", "status", "before"),
+    ("case", "spec", "status", "phases", "wanted"),
     [
         ("one by default", {}, {}, [], 1),
         ("parallelism", {"parallelism": 3}, {}, [], 3),
