@@ -34,7 +34,9 @@ class DecodeError(ValueError):
 
     def __init__(self, *, kind: str, name: str, field: str, problem: str) -> None:
         """`field` is a path such as `spec.priority`, "" for the object as a whole."""
-        super().__init__(f"{kind} {name}: {field}: {problem}" if field else f"{kind} {name}: {problem}")
+        super().__init__(
+            f"{kind} {name}: {field}: {problem}" if field else f"{kind} {name}: {problem}"
+        )
         self.kind = kind
         self.name = name
         self.field = field

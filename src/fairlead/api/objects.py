@@ -22,7 +22,7 @@ class _View(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defa
     """Common settings of all views."""
 
 
-class OwnerReference(_View):
+class OwnerReference(_View, frozen=True):
     """metadata.ownerReferences[]."""
 
     api_version: str = ""
@@ -32,7 +32,7 @@ class OwnerReference(_View):
     controller: bool = False
 
 
-class ObjectMeta(_View):
+class ObjectMeta(_View, frozen=True):
     """metadata."""
 
     name: str = ""
@@ -52,7 +52,7 @@ class ObjectMeta(_View):
 # --- selectors -----------------------------------------------------------------------------
 
 
-class LabelSelectorRequirement(_View):
+class LabelSelectorRequirement(_View, frozen=True):
     """One entry of matchExpressions; operator is In, NotIn, Exists or DoesNotExist."""
 
     key: str
@@ -60,14 +60,14 @@ class LabelSelectorRequirement(_View):
     values: tuple[str, ...] = ()
 
 
-class LabelSelector(_View):
+class LabelSelector(_View, frozen=True):
     """metav1.LabelSelector; an absent selector (None) and an empty one mean different things."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()
 
 
-class NodeSelectorRequirement(_View):
+class NodeSelectorRequirement(_View, frozen=True):
     """One requirement on a node; operator may also be Gt or Lt."""
 
     key: str
@@ -75,34 +75,34 @@ class NodeSelectorRequirement(_View):
     values: tuple[str, ...] = ()
 
 
-class NodeSelectorTerm(_View):
+class NodeSelectorTerm(_View, frozen=True):
     """Requirements that must all hold; a term without any matches nothing."""
 
     match_expressions: tuple[NodeSelectorRequirement, ...] = ()
     match_fields: tuple[NodeSelectorRequirement, ...] = ()
 
 
-class NodeSelector(_View):
+class NodeSelector(_View, frozen=True):
     """Terms of which one must hold."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-class PreferredSchedulingTerm(_View):
+class PreferredSchedulingTerm(_View, frozen=True):
     """A weighted preference (1..100) for nodes."""
 
     weight: int
     preference: NodeSelectorTerm
 
 
-class NodeAffinity(_View):
+class NodeAffinity(_View, frozen=True):
     """spec.affinity.nodeAffinity."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
     preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
 
 
-class PodAffinityTerm(_View):
+class PodAffinityTerm(_View, frozen=True):
     """A term of pod (anti-)affinity; (mis)matchLabelKeys are already merged into the selector."""
 
     topology_key: str = ""
@@ -113,21 +113,21 @@ class PodAffinityTerm(_View):
     mismatch_label_keys: tuple[str, ...] = ()
 
 
-class WeightedPodAffinityTerm(_View):
+class WeightedPodAffinityTerm(_View, frozen=True):
     """A weighted (1..100) preferred term."""
 
     weight: int
     pod_affinity_term: PodAffinityTerm
 
 
-class PodAffinity(_View):
+class PodAffinity(_View, frozen=True):
     """spec.affinity.podAffinity, and podAntiAffinity, which has the same form."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
     preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
 
 
-class Affinity(_View):
+class Affinity(_View, frozen=True):
     """spec.affinity."""
 
     node_affinity: NodeAffinity | None = None
@@ -135,7 +135,7 @@ class Affinity(_View):
     pod_anti_affinity: PodAffinity | None = None
 
 
-class TopologySpreadConstraint(_View):
+class TopologySpreadConstraint(_View, frozen=True):
     """One entry of spec.topologySpreadConstraints."""
 
     max_skew: int
@@ -151,7 +151,7 @@ class TopologySpreadConstraint(_View):
 # --- pods ----------------------------------------------------------------------------------
 
 
-class Taint(_View):
+class Taint(_View, frozen=True):
     """spec.taints[] of a node."""
 
     key: str
@@ -160,7 +160,7 @@ class Taint(_View):
     time_added: str = ""
 
 
-class Toleration(_View):
+class Toleration(_View, frozen=True):
     """spec.tolerations[] of a pod; empty effect means all effects, empty operator means Equal."""
 
     key: str = ""
@@ -170,7 +170,7 @@ class Toleration(_View):
     toleration_seconds: int | None = None
 
 
-class ResourceRequirements(_View):
+class ResourceRequirements(_View, frozen=True):
     """requests and limits; also the form of status.containerStatuses[].resources."""
 
     requests: ResourceList = {}
@@ -178,7 +178,7 @@ class ResourceRequirements(_View):
     claims: tuple[Json, ...] = ()
 
 
-class ContainerPort(_View):
+class ContainerPort(_View, frozen=True):
     """ports[] of a container; only host ports matter to scheduling."""
 
     container_port: int = 0
@@ -187,7 +187,7 @@ class ContainerPort(_View):
     protocol: str = "TCP"
 
 
-class Container(_View):
+class Container(_View, frozen=True):
     """A container or init container; restart_policy "Always" makes an init one a sidecar."""
 
     name: str = ""
@@ -197,19 +197,19 @@ class Container(_View):
     restart_policy: str = ""
 
 
-class ImageVolumeSource(_View):
+class ImageVolumeSource(_View, frozen=True):
     """volumes[].image."""
 
     reference: str = ""
 
 
-class PersistentVolumeClaimSource(_View):
+class PersistentVolumeClaimSource(_View, frozen=True):
     """volumes[].persistentVolumeClaim."""
 
     claim_name: str = ""
 
 
-class Volume(_View):
+class Volume(_View, frozen=True):
     """The volume sources that scheduling looks at; others only matter by their absence here."""
 
     name: str = ""
@@ -224,13 +224,13 @@ class Volume(_View):
     rbd: Json | None = None
 
 
-class PodSchedulingGate(_View):
+class PodSchedulingGate(_View, frozen=True):
     """schedulingGates[]."""
 
     name: str
 
 
-class PodSpec(_View):
+class PodSpec(_View, frozen=True):
     """spec of a pod."""
 
     node_name: str = ""
@@ -255,7 +255,7 @@ class PodSpec(_View):
     restart_policy: str = "Always"
 
 
-class PodCondition(_View):
+class PodCondition(_View, frozen=True):
     """status.conditions[] of a pod, and of a node."""
 
     type: str
@@ -265,7 +265,7 @@ class PodCondition(_View):
     last_transition_time: str = ""
 
 
-class ContainerStatus(_View):
+class ContainerStatus(_View, frozen=True):
     """status.containerStatuses[]: what in-place resizing says is really allocated."""
 
     name: str = ""
@@ -273,7 +273,7 @@ class ContainerStatus(_View):
     allocated_resources: ResourceList = {}
 
 
-class PodStatus(_View):
+class PodStatus(_View, frozen=True):
     """status of a pod."""
 
     phase: str = ""
@@ -286,7 +286,7 @@ class PodStatus(_View):
     allocated_resources: ResourceList = {}
 
 
-class _Object(_View):
+class _Object(_View, frozen=True):
     """What every API object has."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -298,7 +298,7 @@ class _Object(_View):
         return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name
 
 
-class Pod(_Object):
+class Pod(_Object, frozen=True):
     """v1 Pod."""
 
     spec: PodSpec = PodSpec()
@@ -308,21 +308,21 @@ class Pod(_Object):
 # --- nodes ---------------------------------------------------------------------------------
 
 
-class NodeSpec(_View):
+class NodeSpec(_View, frozen=True):
     """spec of a node."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] = ()
 
 
-class ContainerImage(_View):
+class ContainerImage(_View, frozen=True):
     """status.images[] of a node; one image has several names."""
 
     names: tuple[str, ...] = ()
     size_bytes: int = 0
 
 
-class NodeStatus(_View):
+class NodeStatus(_View, frozen=True):
     """status of a node."""
 
     capacity: ResourceList = {}
@@ -331,7 +331,7 @@ class NodeStatus(_View):
     conditions: tuple[PodCondition, ...] = ()
 
 
-class Node(_Object):
+class Node(_Object, frozen=True):
     """v1 Node."""
 
     spec: NodeSpec = NodeSpec()
@@ -341,11 +341,11 @@ class Node(_Object):
 # --- policy --------------------------------------------------------------------------------
 
 
-class Namespace(_Object):
+class Namespace(_Object, frozen=True):
     """v1 Namespace."""
 
 
-class PriorityClass(_Object):
+class PriorityClass(_Object, frozen=True):
     """scheduling.k8s.io/v1 PriorityClass."""
 
     value: int = 0
@@ -354,7 +354,7 @@ class PriorityClass(_Object):
     description: str = ""
 
 
-class PodDisruptionBudgetSpec(_View):
+class PodDisruptionBudgetSpec(_View, frozen=True):
     """spec of a PodDisruptionBudget."""
 
     selector: LabelSelector | None = None
@@ -362,7 +362,7 @@ class PodDisruptionBudgetSpec(_View):
     max_unavailable: IntOrString | None = None
 
 
-class PodDisruptionBudgetStatus(_View):
+class PodDisruptionBudgetStatus(_View, frozen=True):
     """status of a PodDisruptionBudget."""
 
     disruptions_allowed: int = 0
@@ -372,7 +372,7 @@ class PodDisruptionBudgetStatus(_View):
     disrupted_pods: dict[str, str] = {}
 
 
-class PodDisruptionBudget(_Object):
+class PodDisruptionBudget(_Object, frozen=True):
     """policy/v1 PodDisruptionBudget."""
 
     spec: PodDisruptionBudgetSpec = PodDisruptionBudgetSpec()
@@ -382,19 +382,19 @@ class PodDisruptionBudget(_Object):
 # --- workloads -----------------------------------------------------------------------------
 
 
-class ServiceSpec(_View):
+class ServiceSpec(_View, frozen=True):
     """spec of a Service."""
 
     selector: dict[str, str] = {}
 
 
-class Service(_Object):
+class Service(_Object, frozen=True):
     """v1 Service."""
 
     spec: ServiceSpec = ServiceSpec()
 
 
-class ReplicationControllerSpec(_View):
+class ReplicationControllerSpec(_View, frozen=True):
     """spec of a ReplicationController: its selector is a plain label map."""
 
     replicas: int = 1
@@ -402,13 +402,13 @@ class ReplicationControllerSpec(_View):
     template: Json = {}
 
 
-class ReplicationController(_Object):
+class ReplicationController(_Object, frozen=True):
     """v1 ReplicationController."""
 
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
 
 
-class WorkloadSpec(_View):
+class WorkloadSpec(_View, frozen=True):
     """spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; the template stays JSON."""
 
     replicas: int = 1
@@ -416,31 +416,31 @@ class WorkloadSpec(_View):
     template: Json = {}
 
 
-class ReplicaSet(_Object):
+class ReplicaSet(_Object, frozen=True):
     """apps/v1 ReplicaSet."""
 
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class Deployment(_Object):
+class Deployment(_Object, frozen=True):
     """apps/v1 Deployment."""
 
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class StatefulSet(_Object):
+class StatefulSet(_Object, frozen=True):
     """apps/v1 StatefulSet."""
 
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class DaemonSet(_Object):
+class DaemonSet(_Object, frozen=True):
     """apps/v1 DaemonSet."""
 
     spec: WorkloadSpec = WorkloadSpec()
 
 
-class JobSpec(_View):
+class JobSpec(_View, frozen=True):
     """spec of a Job."""
 
     parallelism: int = 1
@@ -449,7 +449,7 @@ class JobSpec(_View):
     template: Json = {}
 
 
-class JobStatus(_View):
+class JobStatus(_View, frozen=True):
     """status of a Job."""
 
     active: int = 0
@@ -458,14 +458,14 @@ class JobStatus(_View):
     conditions: tuple[PodCondition, ...] = ()
 
 
-class Job(_Object):
+class Job(_Object, frozen=True):
     """batch/v1 Job."""
 
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
 
 
-class Unstructured(_Object):
+class Unstructured(_Object, frozen=True):
     """Any other kind: carried along, looked at by nobody."""
 
     api_version: str = ""
