@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from fairlead.core.command import Command
 from fairlead.core.instant import DurationNs, Instant
 from fairlead.kubelet.config import KubeletConfig
+from fairlead.scheduling.config import SchedulerConfig
 from fairlead.whatif import command_making
 from fairlead.whatif.manifest import Manifest
-from fairlead.whatif.scheduler_config import SchedulerConfig
 
 
 @dataclass(frozen=True, slots=True)

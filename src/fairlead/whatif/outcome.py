@@ -110,6 +110,15 @@ class Allocation:
     requested: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A scripted event that found nothing to act on, and why."""
+
+    what: str
+    at: Instant
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Counts of one priority from an instant on; displacements are counted from the start."""
@@ -130,10 +139,10 @@ class Outcome:
     ended_at: Instant
     settled: bool
     pods: Mapping[str, PodEnd]
-    placed_by_run: frozenset[str]
     preempted: tuple[Preempted, ...]
     evicted: tuple[Evicted, ...]
     pdb_breaches: tuple[PdbBreach, ...]
+    skipped: tuple[Skipped, ...]
     nodes: tuple[NodeEnd, ...]
     allocations: tuple[Allocation, ...]
     priority_names: Mapping[int, str]

@@ -1,17 +1,17 @@
 """Recorder: listens to a run and keeps what its outcome is made of.
 
-Two sources: the decisions that controllers report (who was placed, preempted, evicted, and why),
-and the pods and budgets of the store as they change. It never asks back and decides nothing.
+Two sources: what the controllers report (who was placed, preempted, evicted, and why), and what
+they are told (the pods and budgets as they change). It never asks back and decides nothing.
 
     a pod's way in the counts:   pending (no node) -> running (has one) -> over or gone
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from fairlead.api.objects import Pod, PodDisruptionBudget
+from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget, PriorityClass
 from fairlead.api.pod import is_terminal, is_terminating, pod_priority
 from fairlead.api.pod_requests import pod_requests
 from fairlead.api.selector import selector_matches
@@ -19,13 +19,13 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.command import ObjectRef
 from fairlead.core.instant import Instant
 from fairlead.core.reporter import PodEvicted, PodPlaced, PodPreempting, PodUnschedulable, Record
+from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.whatif.outcome import Evicted, PdbBreach, PodEnd, Preempted, Sample
 from fairlead.workloads.annotation import original_name
 
 _PENDING = "pending"
 _RUNNING = "running"
 _OVER = ""
-_MEASURES = ("pending", "running", "preempted", "evicted")
 
 
 @dataclass(slots=True)
@@ -51,15 +51,15 @@ class Counts:
 
 @dataclass(slots=True)
 class Recorder:
-    """A Reporter that is also told of pods and budgets; `now` gives the present instant."""
+    """A Reporter that also hears what happens; `now` is when it last heard something."""
 
-    now: Callable[[], Instant]
+    now: Instant
     preempted: list[Preempted] = field(default_factory=list)
     evicted: list[Evicted] = field(default_factory=list)
     breaches: list[PdbBreach] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     choices: int = 0
-    last_change: Instant = 0
+    priority_names: dict[int, str] = field(default_factory=dict)
     _tracks: dict[str, _Track] = field(default_factory=dict)  # by namespace/name
     _counts: dict[int, Counts] = field(default_factory=dict)
     _budgets: dict[str, PodDisruptionBudget] = field(default_factory=dict)
@@ -122,10 +122,37 @@ class Recorder:
         self._counts_of(pod.priority).evicted += 1
         self._sample(pod.priority)
 
-    # --- what there is ---------------------------------------------------------------------
+    # --- what happened ---------------------------------------------------------------------
 
-    def on_pod(self, pod: Pod) -> None:
-        """`pod` is new or changed."""
+    def hear(self, stimulus: Stimulus, now: Instant) -> None:
+        """Take note of what the controllers are about to be told."""
+        self.now = now
+        match stimulus:
+            case ObjectsLoaded(objects):
+                for loaded in objects:
+                    self._see(loaded)
+            case ObjectChanged(changed):
+                self._see(changed)
+            case ObjectDeleted(gone):
+                self._forget(gone)
+
+    def _see(self, changed: ApiObject) -> None:
+        match changed:
+            case Pod():
+                self._see_pod(changed)
+            case PodDisruptionBudget():
+                self._budgets[changed.key] = changed
+            case PriorityClass():
+                self.priority_names.setdefault(changed.value, changed.metadata.name)
+
+    def _forget(self, gone: ApiObject) -> None:
+        match gone:
+            case Pod():
+                self._forget_pod(gone)
+            case PodDisruptionBudget():
+                self._budgets.pop(gone.key, None)
+
+    def _see_pod(self, pod: Pod) -> None:
         known = self._tracks.get(pod.key)
         if known is not None and known.pod.metadata.uid == pod.metadata.uid:
             track = known
@@ -135,22 +162,15 @@ class Recorder:
             track = self._tracks[pod.key] = _Track(pod, pending_since=self._created(pod))
         self._enter(track, _state_of(pod))
         if track.started_at is None and pod.status.phase == "Running":
-            track.started_at = self.now()
+            track.started_at = self.now
 
-    def on_pod_gone(self, pod: Pod) -> None:
-        """`pod` is not there any more."""
+    def _forget_pod(self, pod: Pod) -> None:
         track = self._tracks.get(pod.key)
         if track is not None and track.pod.metadata.uid == pod.metadata.uid:
             self._leave(track)
             del self._tracks[pod.key]
 
-    def on_budget(self, pdb: PodDisruptionBudget) -> None:
-        """`pdb` is new or changed."""
-        self._budgets[pdb.key] = pdb
-
-    def on_budget_gone(self, pdb: PodDisruptionBudget) -> None:
-        """`pdb` is not there any more."""
-        self._budgets.pop(pdb.key, None)
+    # --- the end ---------------------------------------------------------------------------
 
     def ends(self) -> dict[str, PodEnd]:
         """The pods there are, by their original's key, in order of keys.
@@ -163,11 +183,15 @@ class Recorder:
             by_key[_original_key(track.pod)] = track
         return {key: _end_of(by_key[key]) for key in sorted(by_key)}
 
+    def everyone(self) -> list[PodEnd]:
+        """All pods there are, leaving and replaced ones included, in order of names."""
+        return [_end_of(self._tracks[key]) for key in sorted(self._tracks)]
+
     # --- bookkeeping -----------------------------------------------------------------------
 
     def _created(self, pod: Pod) -> Instant:
         text = pod.metadata.creation_timestamp
-        return min(parse_timestamp(text), self.now()) if text else self.now()
+        return min(parse_timestamp(text), self.now) if text else self.now
 
     def _enter(self, track: _Track, state: str) -> None:
         if track.state != state:
@@ -193,7 +217,7 @@ class Recorder:
 
     def _sample(self, priority: int) -> None:
         """Note the counts as of now; within one instant the last note counts."""
-        counts, at = self._counts_of(priority), self.now()
+        counts, at = self._counts_of(priority), self.now
         sample = Sample(
             at, priority, counts.pending, counts.running, counts.preempted, counts.evicted
         )

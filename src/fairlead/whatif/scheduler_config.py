@@ -15,18 +15,26 @@ upstream: pkg/scheduler/apis/config/v1/default_plugins.go:mergePlugins
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
+from fairlead.core.instant import seconds
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.nominator import Nominator
-from fairlead.framework.profile import DEFAULT_PLUGINS, DEFAULT_SCHEDULER, Profile
+from fairlead.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.scheduling.backoff import BackoffConfig
 from fairlead.scheduling.compose import Beliefs, ProfileError, serve
+from fairlead.scheduling.config import SchedulerConfig
 from fairlead.state.cluster import Cluster
 from fairlead.whatif.documents import Document, read_one
+from fairlead.whatif.duration import LONGEST_NS
 from fairlead.whatif.input_error import InputError, known_names
+from fairlead.whatif.scheduler_config_form import (
+    ConfigurationForm,
+    PluginForm,
+    PluginSetForm,
+    PluginsForm,
+    ProfileForm,
+)
 from fairlead.whatif.strict import decode_strictly
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
@@ -57,85 +65,6 @@ _DEFAULT_ARGS: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
 _WITH_ARGS: Final = ("NodeResourcesFit",)
 
 
-class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """Common settings of the forms below."""
-
-
-class PluginForm(_Form, frozen=True, kw_only=True):
-    """One entry of `enabled` or `disabled`."""
-
-    name: str
-    weight: int = 0
-
-
-class PluginSetForm(_Form, frozen=True, kw_only=True):
-    """What is switched on and off at one extension point."""
-
-    enabled: tuple[PluginForm, ...] = ()
-    disabled: tuple[PluginForm, ...] = ()
-
-
-class PluginsForm(_Form, frozen=True, kw_only=True):
-    """profiles[].plugins: upstream's extension points."""
-
-    pre_enqueue: PluginSetForm = PluginSetForm()
-    queue_sort: PluginSetForm = PluginSetForm()
-    pre_filter: PluginSetForm = PluginSetForm()
-    filter: PluginSetForm = PluginSetForm()
-    post_filter: PluginSetForm = PluginSetForm()
-    pre_score: PluginSetForm = PluginSetForm()
-    score: PluginSetForm = PluginSetForm()
-    reserve: PluginSetForm = PluginSetForm()
-    permit: PluginSetForm = PluginSetForm()
-    pre_bind: PluginSetForm = PluginSetForm()
-    bind: PluginSetForm = PluginSetForm()
-    post_bind: PluginSetForm = PluginSetForm()
-    multi_point: PluginSetForm = PluginSetForm()
-
-
-class PluginConfigForm(_Form, frozen=True, kw_only=True):
-    """One entry of pluginConfig."""
-
-    name: str
-    args: dict[str, Any] = {}
-
-
-class ProfileForm(_Form, frozen=True, kw_only=True):
-    """One profile."""
-
-    scheduler_name: str = DEFAULT_SCHEDULER
-    percentage_of_nodes_to_score: int | None = None
-    plugins: PluginsForm = PluginsForm()
-    plugin_config: tuple[PluginConfigForm, ...] = ()
-
-
-class ConfigurationForm(_Form, frozen=True, kw_only=True):
-    """The file; the fields typed Any change no decision."""
-
-    api_version: str = ""
-    kind: str = ""
-    parallelism: int | None = None
-    leader_election: Any = None
-    client_connection: Any = None
-    health_probe_bind_address: Any = msgspec.field(name="healthzBindAddress", default=None)
-    metrics_bind_address: Any = None
-    enable_profiling: Any = None
-    enable_contention_profiling: Any = None
-    delay_cache_until_active: Any = None
-    percentage_of_nodes_to_score: int | None = None
-    pod_initial_backoff_seconds: int | None = None
-    pod_max_backoff_seconds: int | None = None
-    profiles: tuple[ProfileForm, ...] = ()
-    extenders: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerConfig:
-    """What the engine is configured with."""
-
-    profiles: tuple[Profile, ...] = (Profile(),)
-
-
 def read_scheduler_config(path: str | None) -> SchedulerConfig:
     """The configuration in the file `path`, the default one for None. Raises InputError."""
     if path is None:
@@ -150,7 +79,21 @@ def read_scheduler_config(path: str | None) -> SchedulerConfig:
     forms = form.profiles or (ProfileForm(),)
     profiles = tuple(_profile(path, number, each) for number, each in enumerate(forms))
     _refuse_repeated_names(path, profiles)
-    return SchedulerConfig(profiles)
+    return SchedulerConfig(profiles, _backoff(path, form))
+
+
+def _backoff(path: str, form: ConfigurationForm) -> BackoffConfig:
+    """Raises InputError as upstream's validation refuses (apis/config/validation/validation.go)."""
+    default = BackoffConfig()
+    initial_s, maximum_s = form.pod_initial_backoff_seconds, form.pod_max_backoff_seconds
+    initial = default.initial if initial_s is None else seconds(initial_s)
+    maximum = default.maximum if maximum_s is None else seconds(maximum_s)
+    if not 0 < initial <= LONGEST_NS:
+        raise InputError(path, "must be greater than 0", field="podInitialBackoffSeconds")
+    if not initial <= maximum <= LONGEST_NS:
+        problem = "must not be less than podInitialBackoffSeconds"
+        raise InputError(path, problem, field="podMaxBackoffSeconds")
+    return BackoffConfig(initial, maximum)
 
 
 def _refuse_other_kinds(document: Document) -> None:
@@ -164,10 +107,6 @@ def _unsupported(form: ConfigurationForm) -> Iterator[tuple[str, str]]:
     """Field and problem of each thing that the engine does not offer."""
     if form.extenders:
         yield "extenders", "are not called yet"
-    if form.pod_initial_backoff_seconds not in (None, 1):
-        yield "podInitialBackoffSeconds", "only the default, 1, is supported yet"
-    if form.pod_max_backoff_seconds not in (None, 10):
-        yield "podMaxBackoffSeconds", "only the default, 10, is supported yet"
     sampled = {"percentageOfNodesToScore": form.percentage_of_nodes_to_score}
     for number, profile in enumerate(form.profiles):
         field = f"profiles[{number}].percentageOfNodesToScore"

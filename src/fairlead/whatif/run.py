@@ -1,0 +1,201 @@
+"""Run: an experiment in a simulated world, from its objects to its outcome.
+
+    load      the objects, as one stimulus
+    look      what is due at the start happens: the scheduler deals with what was pending
+    act       steps at the start happen now, the others when their time comes
+    settle    until nothing but periodic retries happened for a while, or for the set duration
+
+Both runs of a what-if are the same up to `act`, so a pod that was only waiting for the scheduler
+is placed alike in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.store import Store
+from fairlead.core.command import Command, CreateObject, Json
+from fairlead.core.instant import Instant, seconds, to_seconds
+from fairlead.core.stimulus import CommandFailed, FailureReason, Stimulus
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.engine.engine import Engine
+from fairlead.whatif.experiment import Experiment, Step
+from fairlead.whatif.input_error import InputError
+from fairlead.whatif.manifest import Manifest
+from fairlead.whatif.outcome import Outcome, Skipped
+from fairlead.whatif.progress import Progress
+from fairlead.whatif.recorder import Recorder
+from fairlead.whatif.stock import allocations, nodes_at_end, requested_in
+from fairlead.worlds.simulation.performing import perform
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+# Pods that wait are tried again every five minutes at the latest (the scheduler's leftover
+# flush); when that changes nothing, nothing will.
+QUIET: Final = seconds(6 * 60)
+
+CommandLog = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What came of a run, and the objects there were at its end."""
+
+    outcome: Outcome
+    objects: list[Json]
+
+
+@dataclass(frozen=True, slots=True)
+class _Listening:
+    """The engine, with a recorder that hears everything first."""
+
+    engine: Engine
+    recorder: Recorder
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        self.recorder.hear(stimulus, now)
+        return self.engine.handle(stimulus, now)
+
+    def next_deadline(self) -> Instant | None:
+        return self.engine.next_deadline()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        self.recorder.now = now
+        return self.engine.handle_deadline(now)
+
+
+def run(
+    experiment: Experiment,
+    phase: str,
+    progress: Progress,
+    command_log: CommandLog | None = None,
+) -> Finished:
+    """Run `experiment`; `progress` is told of it as `phase`.
+
+    Raises InputError for objects and steps that an API server would refuse.
+    """
+    return _Run(experiment, command_log).finish(phase, progress)
+
+
+class _Run:
+    """One run; `finish` is its only entrance."""
+
+    def __init__(self, experiment: Experiment, command_log: CommandLog | None) -> None:
+        self._experiment = experiment
+        self._start = experiment.start
+        self._recorder = Recorder(experiment.start)
+        config = EngineConfig(
+            seed=experiment.seed, kubelet=experiment.kubelet, scheduler=experiment.scheduler
+        )
+        engine = build_engine(config, self._recorder)
+        self._world = SimulatedWorld(
+            _Listening(engine, self._recorder),
+            start=self._start,
+            seed=experiment.seed,
+            events_max=0,
+            command_log=command_log,
+        )
+        self._done = 0
+        self._skipped: list[Skipped] = []
+
+    def finish(self, phase: str, progress: Progress) -> Finished:
+        """Load, look, act, settle; see the module's docstring."""
+        progress.begin(phase, len(self._experiment.steps))
+        self._load()
+        requested_before = requested_in(self._world.store)
+
+        def on_progress(now: Instant) -> None:
+            progress.reach(self._done, to_seconds(now - self._start))
+
+        self._world.run(self._start, on_progress=on_progress)
+        for step in self._experiment.steps:
+            self._world.at(self._start + step.after, partial(self._act, step))
+        settled = self._settle(on_progress)
+        return Finished(self._outcome(settled, requested_before), self._objects())
+
+    def _load(self) -> None:
+        manifests = self._experiment.initial
+        try:
+            self._world.load(manifest.value for manifest in manifests)
+        except ApiError as refused:
+            culprit = _culprit(manifests, refused)
+            if culprit is None:
+                raise InputError(self._experiment.source, refused.message) from None
+            raise _as_input_error(culprit.source, culprit.title, refused) from None
+
+    def _act(self, step: Step, store: Store, now: Instant) -> None:
+        """Perform `step`. Raises InputError where the store refuses it."""
+        self._done += 1
+        for command in step.commands:
+            if isinstance(command, CreateObject):
+                try:
+                    store.create(command.manifest, now)
+                except ApiError as refused:
+                    raise _as_input_error(step.source, step.what, refused) from None
+                continue
+            outcome = perform(store, command, now)
+            if isinstance(outcome, CommandFailed):
+                if outcome.reason is not FailureReason.NOT_FOUND:
+                    raise InputError(step.source, outcome.message, object_name=step.what)
+                self._skipped.append(Skipped(what=step.what, at=now, why=outcome.message))
+
+    def _settle(self, on_progress: Callable[[Instant], None]) -> bool:
+        """Let time pass; whether nothing was going on any more at the end."""
+        world, experiment = self._world, self._experiment
+        if experiment.duration is not None:
+            world.run(self._start + experiment.duration, on_progress=on_progress)
+            return self._is_quiet()
+        last_step = max((step.after for step in experiment.steps), default=0)
+        end = self._start + last_step + experiment.horizon
+        world.run(end, stop_when=self._is_quiet, on_progress=on_progress)
+        return self._is_quiet()
+
+    def _is_quiet(self) -> bool:
+        world = self._world
+        return (
+            self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
+        )
+
+    def _outcome(self, settled: bool, requested_before: dict[str, int]) -> Outcome:
+        recorder, world = self._recorder, self._world
+        open_ended = self._experiment.duration is None and settled
+        nodes = nodes_at_end(world.store, recorder.everyone())
+        return Outcome(
+            started_at=self._start,
+            ended_at=world.last_change if open_ended else world.now,
+            settled=settled,
+            pods=recorder.ends(),
+            preempted=tuple(recorder.preempted),
+            evicted=tuple(recorder.evicted),
+            pdb_breaches=tuple(recorder.breaches),
+            skipped=tuple(self._skipped),
+            nodes=nodes,
+            allocations=allocations(nodes, requested_before),
+            priority_names=dict(recorder.priority_names),
+            samples=tuple(recorder.samples),
+            choices_among_equals=recorder.choices,
+        )
+
+    def _objects(self) -> list[Json]:
+        store = self._world.store
+        return [obj for kind in store.storage.kinds() for obj in store.list(kind)]
+
+
+def _culprit(manifests: tuple[Manifest, ...], refused: ApiError) -> Manifest | None:
+    """The manifest that a refusal is about."""
+    if refused.kind is None:
+        return None
+    identity = (refused.kind.resource, refused.namespace, refused.name)
+    return next((each for each in manifests if each.identity == identity), None)
+
+
+def _as_input_error(source: str, title: str, refused: ApiError) -> InputError:
+    """The refusal in our form: which file, which object, which field."""
+    if not refused.causes:
+        return InputError(source, refused.message, object_name=title)
+    cause = refused.causes[0]
+    return InputError(source, cause.message, object_name=title, field=cause.field)
