@@ -58,6 +58,7 @@ EMPTY_CLASS_NAME: Final = re.compile(r"(Manager|Helper|Util|Utils|Processor|Wrap
 MACHINE_PATH: Final = re.compile(r"/(work|root|home)/")
 SIBLING_PATH: Final = re.compile(r"(?<![\w./-])([.][.]/)?shared[/]")
 REGISTRIES: Final = re.compile(r"\b(pypi|pythonhosted|npmjs|anaconda)[.](org|com)\b")
+LINK: Final = re.compile(r"\]\(([^)#\s]+)")
 DATA_SUFFIXES: Final = frozenset({".gz", ".png", ".jsonl"})
 
 LONG_FUNCTION: Final = 70
@@ -201,6 +202,16 @@ def test_files_speak_to_strangers() -> None:
         f"{place}: {line.strip()[:100]}"
         for place, line in tracked_lines()
         if MACHINE_PATH.search(line) or SIBLING_PATH.search(line) or REGISTRIES.search(line)
+    ] == []
+
+
+def test_documents_link_to_what_exists() -> None:
+    """A link within the project leads somewhere."""
+    assert [
+        f"{page.relative_to(ROOT)} -> {target}"
+        for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")]
+        for target in LINK.findall(page.read_text())
+        if "://" not in target and not (page.parent / target).exists()
     ] == []
 
 
