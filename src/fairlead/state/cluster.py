@@ -196,10 +196,7 @@ class Cluster:
         if info is None:
             self._homeless[node][pod.key] = pod
             return
-        same = _same_for_others(info.pods[pod.key], pod)
-        info.pods[pod.key] = pod
-        if not same:
-            self.table.pod_log.append(info.row)
+        self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.key], pod))
 
     def budgets(self) -> list[PodDisruptionBudget]:
         """All PodDisruptionBudgets, in order of namespace and name."""

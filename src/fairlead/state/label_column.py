@@ -24,7 +24,7 @@ class LabelColumn:
     def __init__(self, key: str, capacity: int) -> None:
         """A column of `capacity` rows, all ABSENT."""
         self.key = key
-        self.ids: npt.NDArray[np.int32] = np.full(capacity, ABSENT, np.int32)
+        self.ids: npt.NDArray[np.int64] = np.full(capacity, ABSENT, np.int64)
         self.values: list[str] = []
         self._index: dict[str, int] = {}
 
@@ -43,6 +43,6 @@ class LabelColumn:
 
     def grow(self, capacity: int) -> None:
         """Make room for `capacity` rows."""
-        ids = np.full(capacity, ABSENT, np.int32)
+        ids = np.full(capacity, ABSENT, np.int64)
         ids[: len(self.ids)] = self.ids
         self.ids = ids

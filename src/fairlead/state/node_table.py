@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairlead.api.objects import Node
+from fairlead.state.census import Census
 from fairlead.state.change_log import ChangeLog
 from fairlead.state.image_table import ImageTable
 from fairlead.state.label_column import LabelColumn
@@ -40,6 +41,7 @@ class NodeTable:
         self.images = ImageTable()
         self.node_log = ChangeLog()
         self.pod_log = ChangeLog()
+        self.census = Census()
         self.count = 0
         self.size = 0
         self._free: list[int] = []
@@ -100,8 +102,11 @@ class NodeTable:
         if info is None:
             info = self._new_row(name)
             before: dict[str, int] = {}
+            self.census.nodes.advance()
         else:
             before = info.image_sizes
+            if not _same_domains(info.node, node):
+                self.census.nodes.advance()
         info.set_node(node, self.resources)
         if info.image_sizes != before:
             self.images.remove(before)
@@ -116,6 +121,9 @@ class NodeTable:
         row = self._index.pop(name)
         info = self.at(row)
         self.images.remove(info.image_sizes)
+        for pod in info.pods.values():
+            self.census.remove(row, pod)
+        self.census.nodes.advance()
         self._rows[row] = None
         self._free.append(row)
         self.count -= 1
@@ -157,6 +165,7 @@ class NodeTable:
     def add_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
         """Count `pod` in on the node; undone by `remove_pod`. Only a fork does not `log`."""
         info.add_pod(pod)
+        self.census.add(info.row, pod)
         self._write_pods(info, pod)
         if log:
             self.pod_log.append(info.row)
@@ -164,7 +173,15 @@ class NodeTable:
     def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
         """Count `pod` out; the inverse of `add_pod`."""
         info.remove_pod(pod)
+        self.census.remove(info.row, pod)
         self._write_pods(info, pod)
+        if log:
+            self.pod_log.append(info.row)
+
+    def replace_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool) -> None:
+        """Take over a new version of a pod on the node that occupies the same as before."""
+        self.census.replace(info.row, info.pods[pod.key], pod)
+        info.pods[pod.key] = pod
         if log:
             self.pod_log.append(info.row)
 
@@ -207,3 +224,9 @@ class NodeTable:
             assert self.pod_count[info.row] == len(info.pods), info
             assert self.nonzero_cpu[info.row] == info.nonzero_cpu == fresh.nonzero_cpu, info
             assert self.nonzero_memory[info.row] == info.nonzero_memory == fresh.nonzero_memory
+        self.census.validate(self.nodes())
+
+
+def _same_domains(old: Node, new: Node) -> bool:
+    """Whether pods on the node still count in the same topology domains."""
+    return old.metadata.labels == new.metadata.labels and old.spec.taints == new.spec.taints

@@ -9,6 +9,7 @@ from fairlead.api.pod import is_terminating, pod_priority
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.command import ObjectRef
 from fairlead.core.instant import Instant
+from fairlead.state.lookalikes import Lookalikes
 from fairlead.state.shape import Shape
 
 # A pod without startTime counts as started now, which is later than any recorded start
@@ -22,6 +23,7 @@ class PodInfo:
     __slots__ = (
         "key",
         "labels",
+        "lookalikes",
         "namespace",
         "pod",
         "priority",
@@ -40,6 +42,7 @@ class PodInfo:
         self.key = f"{meta.namespace}/{meta.name}"
         self.uid = meta.uid
         self.labels = meta.labels
+        self.lookalikes: Lookalikes | None = None  # interned by `Census` when it first matters
         self.priority = pod_priority(pod)
         self.terminating = is_terminating(pod)
         start = pod.status.start_time

@@ -1,0 +1,161 @@
+"""DomainCounts: how many pods of some sort are in each topology domain, kept as pods come and go.
+
+A domain is a value of a node label; its number is the id that the label's column gives the value
+(`fairlead.state.label_column`). Sums are moved by each pod that is added or removed, so asking
+costs nothing; only when nodes come, go or change their labels or taints are they added up anew,
+at the next question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.state.label_column import ABSENT
+from fairlead.state.whereabouts import Whereabouts
+
+Ids = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
+
+
+class NodeEpoch:
+    """`value` grows whenever a row gets or loses its node, or its labels or taints change."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        """The first epoch."""
+        self.value = 0
+
+    def advance(self) -> None:
+        """Begin another epoch: whatever was derived from nodes is out of date."""
+        self.value += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """`ids[row]` is the row's domain, ABSENT where its pods do not count; ids are below `size`."""
+
+    ids: Ids
+    size: int
+
+
+class DomainCounts:
+    """Weighted sums by domain over the pods at some `Whereabouts`.
+
+    `sums` has an entry per domain and a last one that stays 0, which is what ABSENT (-1) reads.
+    `pods` is how many pods count, whatever their weights add up to. Both are current after
+    `refresh`.
+    """
+
+    __slots__ = ("_domains", "_epoch", "_ids", "_read", "_sources", "pods", "sums")
+
+    def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
+        """`domains` is asked once per epoch."""
+        self._epoch = epoch
+        self._domains = domains
+        self._read = -1
+        self._sources: dict[Whereabouts, int] = {}
+        self._ids: Ids = np.zeros(0, np.int64)
+        self.sums: Ints = np.zeros(1, np.int64)
+        self.pods = 0
+
+    def attach(self, source: Whereabouts, weight: int) -> None:
+        """Count the pods at `source`, each as `weight` (more), from now on."""
+        before = self._sources.get(source)
+        if before is not None:
+            source.ignore(self)
+            weight += before
+        source.counters.append((self, weight))
+        self._sources[source] = weight
+        if source.rows:
+            self._read = -1
+
+    def release(self, source: Whereabouts) -> None:
+        """Let go of a source that has no pods and will never have any."""
+        del self._sources[source]
+
+    def detach(self) -> None:
+        """Hear of no pods any more; the end of these counts."""
+        for source in self._sources:
+            source.ignore(self)
+        self._sources.clear()
+        self._read = -1
+
+    def count(self, row: int, weight: int, pods: int) -> None:
+        """A source's pods on `row` changed."""
+        if self._read == self._epoch.value:
+            domain = self._ids[row]
+            if domain >= 0:
+                self.sums[domain] += weight
+                self.pods += pods
+
+    def refresh(self) -> DomainCounts:
+        """Bring `sums` and `pods` up to date; returns itself."""
+        if self._read != self._epoch.value:
+            self._add_up()
+            self._read = self._epoch.value
+        return self
+
+    def _add_up(self) -> None:
+        domains = self._domains()
+        self._ids = domains.ids
+        sources = self._sources
+        rows = [row for source in sources for row in source.rows]
+        pods = [n for source in sources for n in source.rows.values()]
+        weights = [w * n for source, w in sources.items() for n in source.rows.values()]
+        at = domains.ids[np.array(rows, np.int64)]
+        counted = at != ABSENT
+        # Floats hold these sums exactly: they stay far below 2^53.
+        totals = np.bincount(at[counted], np.array(weights, np.float64)[counted], domains.size + 1)
+        self.sums = totals.astype(np.int64)
+        self.pods = int(np.array(pods, np.int64)[counted].sum())
+
+    def validate(self) -> None:
+        """Add up anew; raises AssertionError where what was kept disagrees."""
+        if self._read == self._epoch.value:
+            sums, pods = self.sums, self.pods
+            self._add_up()
+            assert np.array_equal(sums, self.sums), (sums, self.sums)
+            assert pods == self.pods, (pods, self.pods)
+
+
+class SupposedCounts:
+    """Counts by domain as they were when copied, and what a hypothesis changes in them."""
+
+    __slots__ = ("_sums", "changes")
+
+    def __init__(self, sums: Ints) -> None:
+        """`sums` must not change any more: give a copy of live ones."""
+        self._sums = sums
+        self.changes: dict[int, int] = {}
+
+    def clone(self) -> SupposedCounts:
+        """Independent from now on; costs what the hypothesis has changed so far."""
+        copy = SupposedCounts(self._sums)
+        copy.changes = dict(self.changes)
+        return copy
+
+    def change(self, domain: int, by: int) -> None:
+        """Suppose `by` more in `domain`; undone by the opposite."""
+        left = self.changes.get(domain, 0) + by
+        if left:
+            self.changes[domain] = left
+        else:
+            self.changes.pop(domain, None)
+
+    def of(self, domain: int) -> int:
+        """The count of one domain."""
+        return int(self._sums[domain]) + self.changes.get(domain, 0)
+
+    def sums(self) -> Ints:
+        """All of them, with the last entry for ABSENT; to be read only."""
+        if not self.changes:
+            return self._sums
+        changed = self._sums.copy()
+        for domain, by in self.changes.items():
+            changed[domain] += by
+        return changed
