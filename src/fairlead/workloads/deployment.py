@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fairlead.api.objects import Deployment, Pod, ReplicaSet
+from fairlead.api.objects import Deployment, OwnerReference, Pod, ReplicaSet
 from fairlead.api.selector import selector_matches
 from fairlead.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.core.instant import Instant
@@ -171,25 +171,26 @@ class Rollout:
 
 
 def implied_by(deployment: Deployment, pods: PodSet) -> bool:
-    """Whether the ReplicaSet that owns `pods` must be one of `deployment`'s."""
+    """Whether the ReplicaSet that owns `pods`, though unknown, must be one of `deployment`'s."""
     pod = next(iter(pods.pods.values()), None)
-    if pod is None or pods.owner.kind != REPLICA_SET or not _is_named_for(deployment, pods, pod):
-        return False
-    return selector_matches(deployment.spec.selector, pod.metadata.labels)
+    return pod is not None and stands_behind(deployment, pods.owner, pod)
+
+
+def stands_behind(deployment: Deployment, owner: OwnerReference, pod: Pod) -> bool:
+    """Whether `owner`, which controls `pod`, is named and selected as `deployment`'s would be."""
+    digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL)
+    return (
+        owner.kind == REPLICA_SET
+        and digest is not None
+        and deployment.metadata.namespace == pod.metadata.namespace
+        and owner.name == f"{deployment.metadata.name}-{digest}"
+        and selector_matches(deployment.spec.selector, pod.metadata.labels)
+    )
 
 
 def is_ending(one: ReplicaSet | Deployment) -> bool:
     """Whether the deletion of `one` has begun."""
     return one.metadata.deletion_timestamp != ""
-
-
-def _is_named_for(deployment: Deployment, pods: PodSet, pod: Pod) -> bool:
-    digest = pod.metadata.labels.get(TEMPLATE_HASH_LABEL)
-    return (
-        digest is not None
-        and deployment.metadata.namespace == pods.namespace
-        and pods.owner.name == f"{deployment.metadata.name}-{digest}"
-    )
 
 
 def _newest(implied: dict[str, PodSet]) -> str:

@@ -106,6 +106,12 @@ class World:
             if "fairlead.dev/replaces" in pod["metadata"].get("annotations", {})
         }
 
+    def evict(self, name, namespace="ns"):
+        """Ask for an eviction; whether it was granted."""
+        granted = self._attempt(EvictPod(ObjectRef("Pod", namespace, name))) is None
+        self.settle()
+        return granted
+
     def sent(self, kind):
         return [command for command in self.log if isinstance(command, kind)]
 
@@ -219,11 +225,7 @@ class World:
         found, reason = self._find(target)
         if found is None:
             return reason
-        status = dict(found.get("status", {}))
-        for name, value in fields.items():
-            status.pop(name, None)
-            if value is not None:
-                status[name] = value
+        status = merged(found.get("status", {}), dict(fields))
         by_type = {one["type"]: one for one in status.get("conditions", [])}
         for one in conditions:
             before = by_type.get(one.type, {})
