@@ -45,9 +45,12 @@ def test_being_scheduled_at_last_is_a_transition(store, pod, now, later):
             "other",
             (
                 "Conflict",
-                'Operation cannot be fulfilled on pods "a": StorageError: invalid object, Code: 4, '
-                "Key: /registry/pods/default/a, ResourceVersion: 0, AdditionalErrorMsg: "
-                "Precondition failed: UID in precondition: other, UID in object meta: uid-1",
+                (
+                    'Operation cannot be fulfilled on pods "a": StorageError: invalid object, '
+                    "Code: 4, "
+                    "Key: /registry/pods/default/a, ResourceVersion: 0, AdditionalErrorMsg: "
+                    "Precondition failed: UID in precondition: other, UID in object meta: uid-1"
+                ),
             ),
         ),
         (
@@ -55,8 +58,11 @@ def test_being_scheduled_at_last_is_a_transition(store, pod, now, later):
             "",
             (
                 "Conflict",
-                'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to '
-                'node "n0"',
+                (
+                    'Operation cannot be fulfilled on pods/binding "a": pod a is already '
+                    "assigned to "
+                    'node "n0"'
+                ),
             ),
         ),
         (
@@ -64,8 +70,11 @@ def test_being_scheduled_at_last_is_a_transition(store, pod, now, later):
             "",
             (
                 "Conflict",
-                'Operation cannot be fulfilled on pods/binding "a": pod a is being deleted, cannot '
-                "be assigned to a host",
+                (
+                    'Operation cannot be fulfilled on pods/binding "a": pod a is being '
+                    "deleted, cannot "
+                    "be assigned to a host"
+                ),
             ),
         ),
         (
@@ -73,8 +82,10 @@ def test_being_scheduled_at_last_is_a_transition(store, pod, now, later):
             "",
             (
                 "Conflict",
-                'Operation cannot be fulfilled on pods/binding "a": pod a has non-empty '
-                ".spec.schedulingGates",
+                (
+                    'Operation cannot be fulfilled on pods/binding "a": pod a has non-empty '
+                    ".spec.schedulingGates"
+                ),
             ),
         ),
     ],

@@ -101,7 +101,9 @@ def test_a_budget_without_disruptions_refuses(store, now, running, refusal):
     assert (refused.reason, refused.code, refused.message) == ("TooManyRequests", 429, VIOLATES)
     assert refused.retry_after_s == 0
     assert refused.causes == (
-        Cause("DisruptionBudget", "The disruption budget b needs 2 healthy pods and has 2 currently"),
+        Cause(
+            "DisruptionBudget", "The disruption budget b needs 2 healthy pods and has 2 currently"
+        ),
     )
 
 
@@ -124,8 +126,11 @@ def test_two_budgets_are_one_too_many(store, now, running, refusal):
     refused = refusal()
     assert (refused.code, refused.message) == (
         500,
-        "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
-        "support.",
+        (
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource "
+            "does not "
+            "support."
+        ),
     )
 
 
@@ -138,8 +143,10 @@ def test_two_budgets_are_one_too_many(store, now, running, refusal):
         ),
         (
             {"status": {"disruptedPods": {str(n): "2026-01-01T00:00:00Z" for n in range(2001)}}},
-            'poddisruptionbudget.policy "b" is forbidden: DisruptedPods map too big - too many '
-            "evictions not confirmed by PDB controller",
+            (
+                'poddisruptionbudget.policy "b" is forbidden: DisruptedPods map too big - too many '
+                "evictions not confirmed by PDB controller"
+            ),
         ),
     ],
     ids=["negative", "too many unconfirmed"],
@@ -179,7 +186,7 @@ def test_a_terminating_pod_needs_no_budget(store, now, running):
         ("AlwaysAllow", 0, 2, "free"),
     ],
 )
-def test_a_pod_that_is_not_ready(store, now, running, policy, healthy, desired, outcome):
+def test_a_pod_that_is_not_ready(store, now, running, *, policy, healthy, desired, outcome):
     """Free where enough others are healthy, or the budget says always; else as any pod."""
     running(ready=False)
     spec = {"unhealthyPodEvictionPolicy": policy} if policy else {}

@@ -53,7 +53,7 @@ def delete(store, now):
         "a pod without a node goes at once, whatever is asked for",
     ],
 )
-def test_a_first_deletion(store, pod, now, delete, pod_settings, options, expected):
+def test_a_first_deletion(store, pod, now, delete, *, pod_settings, options, expected):
     store.put_as_is(pod(**pod_settings), now)
     left = delete(**options)
     assert (left and going(left)) == expected
@@ -131,14 +131,21 @@ def test_a_finalizer_outlives_a_pods_grace(store, pod, now, delete):
     [
         (
             {"uid": "other"},
-            'Operation cannot be fulfilled on Pod "a": the UID in the precondition (other) does '
-            "not match the UID in record (uid-1). The object might have been deleted and then "
-            "recreated",
+            (
+                'Operation cannot be fulfilled on Pod "a": the UID in the precondition '
+                "(other) does "
+                "not match the UID in record (uid-1). The object might have been deleted and then "
+                "recreated"
+            ),
         ),
         (
             {"resource_version": "9"},
-            'Operation cannot be fulfilled on Pod "a": the ResourceVersion in the precondition (9) '
-            "does not match the ResourceVersion in record (1). The object might have been modified",
+            (
+                'Operation cannot be fulfilled on Pod "a": the ResourceVersion in the '
+                "precondition (9) "
+                "does not match the ResourceVersion in record (1). The object might have been "
+                "modified"
+            ),
         ),
     ],
 )

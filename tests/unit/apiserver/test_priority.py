@@ -48,8 +48,16 @@ def resolved(spec):
             {"priorityClassName": "system-cluster-critical"},
             ("system-cluster-critical", 2_000_000_000, "PreemptLowerPriority"),
         ),
-        ([{}], {"priorityClassName": "high", "priority": 1000}, ("high", 1000, "PreemptLowerPriority")),
-        ([], {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"}, (None, 0, "PreemptLowerPriority")),
+        (
+            [{}],
+            {"priorityClassName": "high", "priority": 1000},
+            ("high", 1000, "PreemptLowerPriority"),
+        ),
+        (
+            [],
+            {"priority": 0, "preemptionPolicy": "PreemptLowerPriority"},
+            (None, 0, "PreemptLowerPriority"),
+        ),
     ],
     ids=[
         "without classes: 0",
@@ -63,8 +71,8 @@ def resolved(spec):
         "the right priority may be given",
         "the right default may be given",
     ],
-)  # fmt: skip
-def test_a_new_pods_priority(store, pod, priority_class, now, classes, spec, expected):
+)
+def test_a_new_pods_priority(store, pod, priority_class, now, *, classes, spec, expected):
     for settings in classes:
         store.create(priority_class(**settings), now)
     assert resolved(store.create(pod(**spec), now)["spec"]) == expected
@@ -76,19 +84,25 @@ def test_a_new_pods_priority(store, pod, priority_class, now, classes, spec, exp
         ({"priorityClassName": "nope"}, "no PriorityClass with name nope was found"),
         (
             {"priorityClassName": "high", "priority": 3},
-            "the integer value of priority (3) must not be provided in pod spec; priority "
-            "admission controller computed 1000 from the given PriorityClass name",
+            (
+                "the integer value of priority (3) must not be provided in pod spec; priority "
+                "admission controller computed 1000 from the given PriorityClass name"
+            ),
         ),
         (
             {"priority": 7},
-            "the integer value of priority (7) must not be provided in pod spec; priority "
-            "admission controller computed 0 from the given PriorityClass name",
+            (
+                "the integer value of priority (7) must not be provided in pod spec; priority "
+                "admission controller computed 0 from the given PriorityClass name"
+            ),
         ),
         (
             {"priorityClassName": "high", "preemptionPolicy": "Never"},
-            "the string value of PreemptionPolicy (Never) must not be provided in pod spec; "
-            "priority admission controller computed PreemptLowerPriority from the given "
-            "PriorityClass name",
+            (
+                "the string value of PreemptionPolicy (Never) must not be provided in pod spec; "
+                "priority admission controller computed PreemptLowerPriority from the given "
+                "PriorityClass name"
+            ),
         ),
     ],
     ids=["an absent class", "another priority", "a priority without a class", "another policy"],
@@ -151,42 +165,56 @@ def test_a_hand_written_pod_of_a_snapshot_needs_its_class(store, pod, now):
             "system-foo",
             5,
             {},
-            "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for "
-            "system use only. error: system-foo is not a known system priority class",
+            (
+                "metadata.name: Forbidden: priority class names with 'system-' prefix are "
+                "reserved for "
+                "system use only. error: system-foo is not a known system priority class"
+            ),
         ),
         (
             "system-node-critical",
             5,
             {},
-            "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for "
-            "system use only. error: value of system-node-critical PriorityClass must be "
-            "2000001000",
+            (
+                "metadata.name: Forbidden: priority class names with 'system-' prefix are "
+                "reserved for "
+                "system use only. error: value of system-node-critical PriorityClass must be "
+                "2000001000"
+            ),
         ),
         (
             "system-cluster-critical",
             2_000_000_000,
             {"globalDefault": True},
-            "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for "
-            "system use only. error: globalDefault of system-cluster-critical PriorityClass must "
-            "be false",
+            (
+                "metadata.name: Forbidden: priority class names with 'system-' prefix are "
+                "reserved for "
+                "system use only. error: globalDefault of system-cluster-critical "
+                "PriorityClass must "
+                "be false"
+            ),
         ),
         (
             "high",
             5,
             {"preemptionPolicy": "Sometimes"},
-            'preemptionPolicy: Unsupported value: "Sometimes": supported values: '
-            '"PreemptLowerPriority", "Never"',
+            (
+                'preemptionPolicy: Unsupported value: "Sometimes": supported values: '
+                '"PreemptLowerPriority", "Never"'
+            ),
         ),
         (
             "high",
             -(2**31) - 1,
             {},
-            "value: Invalid value: -2147483649: must be between -2147483648 and 2147483647, "
-            "inclusive",
+            (
+                "value: Invalid value: -2147483649: must be between -2147483648 and 2147483647, "
+                "inclusive"
+            ),
         ),
     ],
 )
-def test_a_class_is_invalid(store, priority_class, now, name, value, more, words):
+def test_a_class_is_invalid(store, priority_class, now, *, name, value, more, words):
     assert words_of(store.create, priority_class(name, value, **more), now) == (
         422,
         f'PriorityClass.scheduling.k8s.io "{name}" is invalid: {words}',
@@ -202,8 +230,13 @@ def test_a_class_is_named_by_a_dns_subdomain(store, priority_class, now, name):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("a.b-c", 1_000_000_000), ("low", -(2**31)), ("system", 0), ("system-node-critical", 2_000_001_000)],
-)  # fmt: skip
+    [
+        ("a.b-c", 1_000_000_000),
+        ("low", -(2**31)),
+        ("system", 0),
+        ("system-node-critical", 2_000_001_000),
+    ],
+)
 def test_a_class_is_valid(store, priority_class, now, name, value):
     assert store.create(priority_class(name, value), now)["value"] == value
 
@@ -259,8 +292,11 @@ def test_two_defaults_in_a_snapshot_are_refused(store, priority_class, now):
     classes = [priority_class(name, 1, globalDefault=True) for name in ("b", "a")]
     assert words_of(store.load, classes, now) == (
         403,
-        'priorityclasses.scheduling.k8s.io "b" is forbidden: PriorityClass a is already marked as '
-        "default. Only one default can exist",
+        (
+            'priorityclasses.scheduling.k8s.io "b" is forbidden: PriorityClass a is already '
+            "marked as "
+            "default. Only one default can exist"
+        ),
     )
 
 
@@ -270,6 +306,9 @@ def test_the_systems_classes_stay(store, now):
     assert names == ["system-cluster-critical", "system-node-critical"]
     assert words_of(store.delete, PRIORITY_CLASS, "", "system-node-critical", now) == (
         403,
-        'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: this is a system '
-        "priority class and cannot be deleted",
+        (
+            'priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: this is a '
+            "system "
+            "priority class and cannot be deleted"
+        ),
     )

@@ -168,8 +168,11 @@ def test_a_stale_update_conflicts(store, now):
     assert refusal_of(store.update, old, now) == (
         "Conflict",
         409,
-        'Operation cannot be fulfilled on deployments.apps "web": the object has been modified; '
-        "please apply your changes to the latest version and try again",
+        (
+            'Operation cannot be fulfilled on deployments.apps "web": the object has been '
+            "modified; "
+            "please apply your changes to the latest version and try again"
+        ),
     )
     assert store.update(deployment(replicas=3), now)["spec"]["replicas"] == 3  # unconditional
 
@@ -267,18 +270,27 @@ def test_status_merges_and_nulls_remove(store, pod, now, later):
     [
         (
             {"phase": "Dancing"},
-            'status.phase: Unsupported value: "Dancing": supported values: "Pending", "Running", '
-            '"Succeeded", "Failed", "Unknown"',
+            (
+                'status.phase: Unsupported value: "Dancing": supported values: "Pending", '
+                '"Running", '
+                '"Succeeded", "Failed", "Unknown"'
+            ),
         ),
         (
             {"nominatedNodeName": "n"},
-            "status.nominatedNodeName: Forbidden: may not be set on pods that are already bound "
-            "to a node",
+            (
+                "status.nominatedNodeName: Forbidden: may not be set on pods that are already "
+                "bound "
+                "to a node"
+            ),
         ),
         (
             {"startTime": "yesterday"},
-            "status.startTime: Invalid value: \"yesterday\": 'yesterday' is no RFC 3339 timestamp "
-            "such as 2026-01-01T00:00:00Z",
+            (
+                "status.startTime: Invalid value: \"yesterday\": 'yesterday' is no RFC 3339 "
+                "timestamp "
+                "such as 2026-01-01T00:00:00Z"
+            ),
         ),
     ],
 )

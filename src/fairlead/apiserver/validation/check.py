@@ -26,7 +26,7 @@ from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
 from fairlead.apiserver.validation.metadata import check_metadata
 from fairlead.apiserver.validation.node import check_node
 from fairlead.apiserver.validation.pod import check_complete_pod_spec, check_pod
-from fairlead.apiserver.validation.pod_status import check_pod_status
+from fairlead.apiserver.validation.pod_status import CHECKED_FIELDS, check_pod_status
 from fairlead.apiserver.validation.pod_update import check_pod_update
 from fairlead.apiserver.validation.policy import (
     check_disruption_budget,
@@ -77,6 +77,8 @@ def validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
     """Refuse `obj` with the status that merging `fields` made of it. Raises as `validated_new`."""
     if kind is POD:
         _refuse(kind, obj, tuple(check_pod_status(obj["spec"], fields)))
+        if not fields.keys() <= CHECKED_FIELDS:
+            _decoded(kind, obj)
     elif fields:
         _refuse(kind, obj, tuple(_stored(kind, obj, _decoded(kind, obj))))
 

@@ -1,4 +1,7 @@
-"""What a pod's status may become; written thousands of times a second, so only what is new is read.
+"""What a pod's status may become.
+
+It is written thousands of times a second, so only what is new is read; `CHECKED_FIELDS` are those
+that need no look at their form besides.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodStatusUpdate
 """
@@ -14,6 +17,7 @@ from fairlead.apiserver.validation.metadata import check_timestamp, dns_subdomai
 Json = dict[str, Any]
 
 PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+CHECKED_FIELDS: Final = frozenset({"phase", "nominatedNodeName", "startTime"})
 ALREADY_BOUND: Final = "may not be set on pods that are already bound to a node"
 
 

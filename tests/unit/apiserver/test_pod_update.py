@@ -1,0 +1,134 @@
+"""What may change in a pod that exists."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD
+
+FIXED = (
+    "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,"
+    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions"
+    " to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it "
+    "was previously negative)"
+)
+TOLERATION = {"key": "a", "operator": "Exists"}
+GATED = {"schedulingGates": [{"name": "g"}, {"name": "h"}], "nodeSelector": {"a": "b"}}
+
+
+@pytest.fixture
+def patched(store, pod, now):
+    """What pod default/a, made with `spec`, becomes by `patch`, or the refusal's text."""
+
+    def act(patch, **spec):
+        store.create(pod(**spec), now)
+        try:
+            return store.patch(POD, "default", "a", {"spec": patch}, now)
+        except ApiError as refusal:
+            return refusal.message.removeprefix('Pod "a" is invalid: ')
+
+    return act
+
+
+@pytest.mark.parametrize(
+    ("spec", "patch"),
+    [
+        ({}, {"containers": [{"name": "c", "image": "other"}]}),
+        ({}, {"activeDeadlineSeconds": 9}),
+        ({"activeDeadlineSeconds": 9}, {"activeDeadlineSeconds": 3}),
+        ({}, {"tolerations": [TOLERATION]}),
+        (
+            {"tolerations": [{**TOLERATION, "effect": "NoExecute", "tolerationSeconds": 3}]},
+            {"tolerations": [{**TOLERATION, "effect": "NoExecute", "tolerationSeconds": 9}]},
+        ),
+        (GATED, {"schedulingGates": [{"name": "h"}]}),
+        (GATED, {"schedulingGates": None}),
+        (GATED, {"nodeSelector": {"c": "d"}}),
+        (GATED, {"affinity": {"nodeAffinity": {}}}),
+    ],
+    ids=[
+        "an image",
+        "a deadline",
+        "a nearer deadline",
+        "another toleration",
+        "how long it tolerates",
+        "a gate comes off",
+        "all gates come off",
+        "where a gated pod may go",
+        "what attracts a gated pod",
+    ],
+)
+def test_may_change(patched, spec, patch):
+    assert patched(patch, **spec)["metadata"]["generation"] == 2
+
+
+@pytest.mark.parametrize(
+    ("spec", "patch", "words"),
+    [
+        ({}, {"nodeName": "n"}, FIXED),
+        ({}, {"priority": 5}, FIXED),
+        ({}, {"nodeSelector": {"a": "b"}}, FIXED),
+        ({}, {"containers": [{"name": "d", "image": "i"}]}, FIXED),
+        (
+            {},
+            {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]},
+            FIXED,
+        ),
+        ({}, {"terminationGracePeriodSeconds": 1}, FIXED),
+        (
+            {},
+            {"containers": [{"name": "c", "image": "i"}, {"name": "d", "image": "i"}]},
+            "spec.containers: Forbidden: pod updates may not add or remove containers",
+        ),
+        (
+            {"activeDeadlineSeconds": 3},
+            {"activeDeadlineSeconds": 9},
+            (
+                "spec.activeDeadlineSeconds: Invalid value: 9: must be less than or equal to "
+                "previous "
+                "value"
+            ),
+        ),
+        (
+            {"tolerations": [TOLERATION]},
+            {"tolerations": None},
+            (
+                "spec.tolerations: Forbidden: existing toleration can not be modified except its "
+                "tolerationSeconds"
+            ),
+        ),
+        (
+            {},
+            {"schedulingGates": [{"name": "a"}]},
+            (
+                "spec.schedulingGates[0].name: Forbidden: only deletion is allowed, but found new "
+                "scheduling gate 'a'"
+            ),
+        ),
+        (
+            GATED,
+            {"nodeSelector": {"a": "other"}},
+            (
+                'spec.nodeSelector: Invalid value: {"a":"other"}: only additions to '
+                "spec.nodeSelector "
+                "are allowed (no mutations or deletions)"
+            ),
+        ),
+    ],
+    ids=[
+        "its node",
+        "its priority",
+        "its node selector",
+        "a container's name",
+        "a container's requests",
+        "its grace period",
+        "its containers' number",
+        "a farther deadline",
+        "a toleration less",
+        "a new gate",
+        "a gated pod's node selector, but for more",
+    ],
+)
+def test_may_not_change(patched, spec, patch, words):
+    assert patched(patch, **spec) == words
