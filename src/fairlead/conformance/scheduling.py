@@ -89,15 +89,17 @@ def as_expected(found: Evaluation) -> Json:
             name: "ok" if status is None else _status(status)
             for name, status in found.verdicts.items()
         },
-        "skippedFilter": found.skipped_filters,
     }
     if found.pre_filter is not None:
-        result["preFilter"] = _status(found.pre_filter)
-    elif found.restricted_to is not None:
-        result["preFilter"] = {"nodes": found.restricted_to}
+        # The recorder has neither skips nor rejectors for a pod that PreFilter refused.
+        result |= {"preFilter": _status(found.pre_filter), "unschedulablePlugins": None}
+    else:
+        result["skippedFilter"] = found.skipped_filters
+        if found.restricted_to is not None:
+            result["preFilter"] = {"nodes": found.restricted_to}
     if found.fit_error:
         result["fitError"] = found.fit_error
-        result["unschedulablePlugins"] = list(found.unschedulable_plugins)
+        result.setdefault("unschedulablePlugins", list(found.unschedulable_plugins))
         result["preemption"] = _preemption(cast(PreemptionEvaluation, found.preemption))
     elif found.score_error:
         result["scoreError"] = found.score_error

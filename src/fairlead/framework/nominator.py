@@ -5,20 +5,21 @@ upstream: pkg/scheduler/backend/queue/nominator.go
 
 from __future__ import annotations
 
+from fairlead.state.change_log import ChangeLog
 from fairlead.state.pod_info import PodInfo
 
 
 class Nominator:
     """Pods by the node they are nominated to, in order of their last nomination.
 
-    `version` grows with every change, so that cached answers can tell.
+    `log` names the nodes about which something changed, so that cached answers can tell.
     """
 
     def __init__(self) -> None:
         """Nobody is nominated."""
         self._node_of: dict[str, str] = {}
         self._by_node: dict[str, dict[str, PodInfo]] = {}
-        self.version = 0
+        self.log: ChangeLog[str] = ChangeLog()
 
     def __bool__(self) -> bool:
         """Whether any pod is nominated."""
@@ -29,7 +30,7 @@ class Nominator:
         self.withdraw(pod.uid)
         self._node_of[pod.uid] = node
         self._by_node.setdefault(node, {})[pod.uid] = pod
-        self.version += 1
+        self.log.append(node)
 
     def withdraw(self, uid: str) -> None:
         """Forget the nomination of the pod with `uid`, if there is one."""
@@ -40,7 +41,7 @@ class Nominator:
         del pods[uid]
         if not pods:
             del self._by_node[node]
-        self.version += 1
+        self.log.append(node)
 
     def node_of(self, uid: str) -> str:
         """The node promised to the pod with `uid`, "" if none."""

@@ -10,7 +10,7 @@ name since the plan last looked: one by one when few changed, over columns when 
     total[i]             static_score plus the weighted scores of ROW plugins; NOT_FEASIBLE where
                          codes[i] is not 0
     raw_scores[name][i]  raw scores of NODE plugins that are normalised over the feasible nodes;
-                         `live` names those that are not 0 everywhere and so make a difference
+                         `live` holds those that are not 0 everywhere and so make a difference
 
 Plugins of Locality CLUSTER are not cached; the cycle asks them
 (`fairlead.scheduling.feasibility`, `fairlead.scheduling.prioritization`).
@@ -18,103 +18,37 @@ Plugins of Locality CLUSTER are not cached; the cycle asks them
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.core.status import SKIP, SUCCESS, Status, error
+from fairlead.core.status import SUCCESS, Code, Status
 from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.diagnosis import restricted_by
-from fairlead.framework.interface import (
-    ColumnFilterPlugin,
-    ColumnScorePlugin,
-    FilterPlugin,
-    Locality,
-    Normalization,
-    PreFilterPlugin,
-    PreFilterResult,
-    PreScorePlugin,
-    Rows,
-    ScoreNormalizer,
-    Scores,
-    Verdicts,
-)
-from fairlead.framework.runtime import (
-    AnyFilter,
-    AnyScore,
-    Framework,
-    crashed,
-    filter_one,
-    locality_of,
-    score_one,
-)
+from fairlead.framework.interface import Locality, PreFilterResult, Rows, Scores, Verdicts
+from fairlead.framework.plugin_split import PluginSplit
+from fairlead.framework.points import FilterPoint, ScorePoint, crashed
+from fairlead.framework.runtime import Framework
 from fairlead.state.pod_info import PodInfo
+
+Codes = npt.NDArray[np.int32]
 
 DEAD: Final = -1
 NOT_FEASIBLE: Final = -1
 
 # From this many changed rows on, redoing them over columns is cheaper than one by one (measured:
-# a pass over columns costs about as much as eight rows).
+# a pass over columns costs about as much as a dozen rows).
 _COLUMNS_FROM: Final = 12
 
 
-def normalization_of(plugin: object) -> Normalization | None:
-    """How the plugin's raw scores become 0..100; None if it has a rule of its own."""
-    if isinstance(plugin, ScoreNormalizer):
-        return None
-    found = getattr(plugin, "normalization", Normalization.NONE)
-    assert isinstance(found, Normalization)
-    return found
-
-
-class PluginSplit:
-    """A profile's Filter and Score plugins, split by what may be cached; one per framework.
-
-    The cached filters are the longest leading run of NODE and ROW plugins, so that "the first
-    failing plugin" stays the first in configured order.
-    """
-
-    def __init__(self, framework: Framework) -> None:
-        """Split the plugins of `framework`."""
-        filters = framework.filters
-        self.static_filters = _leading(filters, (Locality.NODE,))
-        cached = _leading(filters, (Locality.NODE, Locality.ROW))
-        self.row_filters = cached[len(self.static_filters) :]
-        self.cluster_filters = filters[len(cached) :]
-        self.static_scorers: list[AnyScore] = []
-        self.row_scorers: list[AnyScore] = []
-        self.normalized_scorers: list[AnyScore] = []
-        self.cluster_scorers: list[AnyScore] = []
-        for plugin in framework.scorers:
-            self._sort_scorer(plugin)
-        scorers = (*self.static_scorers, *self.row_scorers, *self.normalized_scorers)
-        self.local_names = frozenset(plugin.name for plugin in (*cached, *scorers))
-        self.cluster_pre_filters = [
-            plugin for plugin in framework.pre_filters if plugin.name not in self.local_names
-        ]
-
-    def _sort_scorer(self, plugin: AnyScore) -> None:
-        match locality_of(plugin), normalization_of(plugin):
-            case Locality.NODE, Normalization.NONE:
-                self.static_scorers.append(plugin)
-            case Locality.NODE, Normalization.SCALED | Normalization.REVERSED:
-                self.normalized_scorers.append(plugin)
-            case Locality.ROW, Normalization.NONE:
-                self.row_scorers.append(plugin)
-            case _:
-                self.cluster_scorers.append(plugin)
-
-
-def _leading(filters: list[AnyFilter], kinds: tuple[Locality, ...]) -> list[AnyFilter]:
-    count = 0
-    while count < len(filters) and locality_of(filters[count]) in kinds:
-        count += 1
-    return filters[:count]
-
-
 class ShapePlan:
-    """See the module's docstring. `state` holds what the cached plugins' PreFilter left."""
+    """See the module's docstring. `state` holds what the cached plugins' PreFilter left.
+
+    `rejected` are PreFilter's refusals by plugin, `node_names` the only nodes worth looking at
+    (None for all), as the plugins in `restricting` say. `score_error` fails a cycle that needs
+    scores.
+    """
 
     def __init__(self, framework: Framework, split: PluginSplit, pod: PodInfo) -> None:
         """Plan for all pods of `pod.shape`; call `refresh` before reading."""
@@ -125,84 +59,79 @@ class ShapePlan:
         self.rejected: dict[str, Status] = {}
         self.node_names: tuple[str, ...] | None = None
         self.restricting: list[str] = []
-        self._pre_filter(pod)
         self.score_error: Status | None = None
+        self._pre_filter(pod)
         self._pre_score(pod)
-        skipped = self.state.skipped_filters
-        self.static_filters = [p for p in split.static_filters if p.name not in skipped]
-        self.row_filters = [p for p in split.row_filters if p.name not in skipped]
-        unscored = self.state.skipped_scores
-        self.normalized_scorers = [p for p in split.normalized_scorers if p.name not in unscored]
-        self.static_scorers = [p for p in split.static_scorers if p.name not in unscored]
-        self.row_scorers = [p for p in split.row_scorers if p.name not in unscored]
-        self._weighted_row_scorers = [(p, framework.weights[p.name]) for p in self.row_scorers]
+        self._drop_skipped()
         self.statuses: list[Status] = [SUCCESS]
         self._code_of: dict[Status, int] = {}
+        self.has_errors = False
         self._capacity = -1
         self._epochs: list[object] = []
-        self.version = 0
 
     def _pre_filter(self, pod: PodInfo) -> None:
         """Ask the cached plugins' PreFilter once; their answers hold for the shape."""
         for plugin in self._framework.pre_filters:
-            if plugin.name in self._split.local_names:
-                self._take(plugin, pod)
-
-    def _take(self, plugin: PreFilterPlugin, pod: PodInfo) -> None:
-        answer = self._framework.run_pre_filter(self.state, pod, plugin)
-        if isinstance(answer, Status):
-            self.rejected[plugin.name] = answer
-        elif isinstance(answer, PreFilterResult) and answer.node_names is not None:
-            self.restricting.append(plugin.name)
-            before = answer.node_names if self.node_names is None else self.node_names
-            self.node_names = tuple(n for n in before if n in answer.node_names)
+            if plugin.name not in self._split.local_names:
+                continue
+            answer = self._framework.run_pre_filter(self.state, pod, plugin)
+            if isinstance(answer, Status):
+                self.rejected[plugin.name] = answer
+            elif isinstance(answer, PreFilterResult) and answer.node_names is not None:
+                self.restricting.append(plugin.name)
+                before = answer.node_names if self.node_names is None else self.node_names
+                self.node_names = tuple(n for n in before if n in answer.node_names)
 
     def _pre_score(self, pod: PodInfo) -> None:
         """Ask the cached plugins' PreScore once; an error only counts when scores are needed."""
+        nothing = np.zeros(0, np.int64)
+        for point in self._split.local_scorers:
+            error = self._framework.run_pre_score(self.state, pod, point.name, nothing)
+            self.score_error = self.score_error or error
+
+    def _drop_skipped(self) -> None:
+        skipped, unscored = self.state.skipped_filters, self.state.skipped_scores
         split = self._split
-        for plugin in (*split.static_scorers, *split.row_scorers, *split.normalized_scorers):
-            if isinstance(plugin, PreScorePlugin):
-                answer = plugin.pre_score(self.state, pod, np.zeros(0, np.int64))
-                if answer is SKIP:
-                    self.state.skipped_scores[plugin.name] = None
-                elif answer is not None and self.score_error is None:
-                    text = f'running PreScore plugin "{plugin.name}": {answer.message}'
-                    self.score_error = error(text).by(plugin.name)
+        self.static_filters = [p for p in split.static_filters if p.name not in skipped]
+        self.row_filters = [p for p in split.row_filters if p.name not in skipped]
+        self.static_scorers = [p for p in split.static_scorers if p.name not in unscored]
+        self.row_scorers = [p for p in split.row_scorers if p.name not in unscored]
+        self.normalized_scorers = [p for p in split.normalized_scorers if p.name not in unscored]
 
     # --- keeping current -------------------------------------------------------------------
 
     def refresh(self, pod: PodInfo) -> None:
         """Redo what changed since the last call. `pod` is any pod of the shape."""
         table = self.table
-        nodes = table.node_log.since(self._node_position) if self._capacity >= 0 else None
-        pods = table.pod_log.since(self._pod_position) if nodes is not None else None
-        stale = nodes is None or pods is None or self._capacity != table.capacity
-        if stale or (nodes and self.node_names is not None):
+        if self._capacity != table.capacity:
             self._build(pod)
             return
-        assert nodes is not None
-        assert pods is not None
+        nodes = table.node_log.since(self._node_position)
+        pods = table.pod_log.since(self._pod_position)
+        if nodes is None or pods is None or (nodes and self.node_names is not None):
+            self._build(pod)
+            return
         if nodes or pods:
             self._redo(pod, nodes, pods)
-        self._refresh_epochs(pod)
+        if nodes:
+            self._refresh_epochs(pod)
 
     def _mark_current(self) -> None:
         self._node_position = self.table.node_log.position
         self._pod_position = self.table.pod_log.position
 
     def _build(self, pod: PodInfo) -> None:
-        table = self.table
         self.rows = self._candidate_rows()
         count = len(self.rows)
-        self.codes: npt.NDArray[np.int32] = np.full(count, DEAD, np.int32)
-        self.static_codes: npt.NDArray[np.int32] = np.full(count, DEAD, np.int32)
+        self.codes: Codes = np.full(count, DEAD, np.int32)
+        self.static_codes: Codes = np.full(count, DEAD, np.int32)
         self.static_score: Scores = np.zeros(count, np.int64)
         self.total: Scores = np.full(count, NOT_FEASIBLE, np.int64)
         self.raw_scores: dict[str, Scores] = {
-            plugin.name: np.zeros(count, np.int64) for plugin in self.normalized_scorers
+            point.name: np.zeros(count, np.int64) for point in self.normalized_scorers
         }
-        self.live: list[AnyScore] = []
-        self._capacity = table.capacity
+        self.live: list[ScorePoint] = []
+        self._capacity = self.table.capacity
         self._epochs = self._current_epochs()
         self._redo_columns(pod, np.arange(count), static=True)
         self._mark_current()
@@ -227,15 +156,22 @@ class ShapePlan:
         self._mark_current()
 
     def _positions(self, rows: dict[int, None]) -> dict[int, None]:
-        at = {int(row): position for position, row in enumerate(self.rows)}
+        at = {row: position for position, row in enumerate(self.rows.tolist())}
         return {at[row]: None for row in rows if row in at}
 
+    def position(self, row: int) -> int | None:
+        """Where `row` stands in `rows`, None where it is not among them."""
+        if self.node_names is None:
+            return row
+        at = int(np.searchsorted(self.rows, row))
+        return at if at < len(self.rows) and self.rows[at] == row else None
+
     def _current_epochs(self) -> list[object]:
-        epochs = (getattr(plugin, "epoch", None) for plugin in self.static_scorers)
+        epochs = (getattr(point.plugin, "epoch", None) for point in self.static_scorers)
         return [epoch() if epoch is not None else None for epoch in epochs]
 
     def _refresh_epochs(self, pod: PodInfo) -> None:
-        """Redo static scores that depend on the cluster as a whole (ImageLocality)."""
+        """Redo static scores that depend on the nodes as a whole (ImageLocality)."""
         epochs = self._current_epochs()
         if epochs != self._epochs:
             self._epochs = epochs
@@ -248,44 +184,53 @@ class ShapePlan:
     def _redo_one(self, pod: PodInfo, position: int) -> None:
         if self.static_codes[position]:
             return
-        table, state = self.table, self.state
-        node = table.at(int(self.rows[position]))
-        self.version += 1
-        for plugin in self.row_filters:
-            status = filter_one(plugin, state, pod, node, table)
-            if status is not None:
-                self.codes[position] = self._code(status)
-                self.total[position] = NOT_FEASIBLE
-                return
+        status = self._filter_row(pod, position)
+        if status is not None:
+            self.codes[position] = self.code(status)
+            self.total[position] = NOT_FEASIBLE
+            return
         total = int(self.static_score[position])
-        for scorer, weight in self._weighted_row_scorers:
-            total += weight * score_one(scorer, state, pod, node, table)
+        state, node = self.state, self.table.at(int(self.rows[position]))
+        for point in self.row_scorers:
+            total += point.weight * point.one(state, pod, node)
         self.codes[position] = 0
         self.total[position] = total
 
-    def _code(self, status: Status) -> int:
+    def _filter_row(self, pod: PodInfo, position: int) -> Status | None:
+        state, node = self.state, self.table.at(int(self.rows[position]))
+        for point in self.row_filters:
+            try:
+                status = point.one(state, pod, node)
+            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                return crashed(point.plugin, cause)
+            if status is not None and status.code is not Code.SUCCESS:
+                return status if status.plugin else status.by(point.name)
+        return None
+
+    def code(self, status: Status) -> int:
+        """The code of `status` in this plan, given if new."""
         code = self._code_of.get(status)
         if code is None:
             code = self._code_of[status] = len(self.statuses)
             self.statuses.append(status)
+            self.has_errors = self.has_errors or status.code is Code.ERROR
         return code
 
     # --- over columns ----------------------------------------------------------------------
 
     def _redo_columns(self, pod: PodInfo, positions: Rows, *, static: bool) -> None:
-        self.version += 1
         if static:
             self._filter_static(pod, positions)
             self._score_static(pod, positions)
-        codes = self.static_codes[positions].copy()
+        codes = self.static_codes[positions]
         self._run_filters(self.row_filters, pod, positions, codes)
         self.codes[positions] = codes
         self.total[positions] = NOT_FEASIBLE
         feasible = positions[codes == 0]
         if len(feasible):
             total = self.static_score[feasible]
-            for plugin, weight in self._weighted_row_scorers:
-                total = total + weight * score_many(plugin, self.state, pod, self, feasible)
+            for point in self.row_scorers:
+                total = total + point.weight * self.scores(point, pod, feasible)
             self.total[feasible] = total
 
     def _filter_static(self, pod: PodInfo, positions: Rows) -> None:
@@ -297,74 +242,42 @@ class ShapePlan:
     def _score_static(self, pod: PodInfo, positions: Rows) -> None:
         live = positions[self.static_codes[positions] == 0]
         score: Scores = np.zeros(len(live), np.int64)
-        for plugin in self.static_scorers:
-            weight = self._framework.weights[plugin.name]
-            score = score + weight * score_many(plugin, self.state, pod, self, live)
+        for point in self.static_scorers:
+            score = score + point.weight * self.scores(point, pod, live)
         self.static_score[live] = score
         if self.score_error is None:
-            for plugin in self.normalized_scorers:
-                raw = score_many(plugin, self.state, pod, self, live)
-                self.raw_scores[plugin.name][live] = raw
+            for point in self.normalized_scorers:
+                self.raw_scores[point.name][live] = self.scores(point, pod, live)
         self.live = [p for p in self.normalized_scorers if self.raw_scores[p.name].any()]
 
+    def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
+        """One plugin's raw scores of the nodes at `positions`."""
+        return point.many(self.state, pod, self.table, self.rows[positions])
+
     def _run_filters(
-        self, filters: list[AnyFilter], pod: PodInfo, positions: Rows, codes: npt.NDArray[np.int32]
+        self, filters: Sequence[FilterPoint], pod: PodInfo, positions: Rows, codes: Codes
     ) -> None:
         """Give each still feasible position the code of the first plugin that rejects it."""
-        for plugin in filters:
+        for point in filters:
             open_at = np.flatnonzero(codes == 0)
             if not len(open_at):
                 return
-            rows = self.rows[positions[open_at]]
-            verdicts = filter_many(self._framework, plugin, self.state, pod, rows)
-            codes[open_at] = self.intern(plugin.name, verdicts)
+            codes[open_at] = self.ask(point, self.state, pod, self.rows[positions[open_at]])
 
-    def intern(self, plugin: str, verdicts: Verdicts) -> npt.NDArray[np.int32]:
-        """A plugin's own codes as codes of this plan, with the statuses attributed."""
+    def ask(self, point: FilterPoint, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
+        """One plugin's verdicts on `rows`, as codes of this plan."""
+        try:
+            verdicts = point.many(state, pod, self.table, rows)
+        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+            return np.full(len(rows), self.code(crashed(point.plugin, cause)), np.int32)
+        return self._intern(point.name, verdicts)
+
+    def _intern(self, plugin: str, verdicts: Verdicts) -> Codes:
         rejected = verdicts.codes != 0
         if not rejected.any():
             return verdicts.codes
         mapping = np.zeros(len(verdicts.statuses), np.int32)
         for code in np.unique(verdicts.codes[rejected]):
             status = verdicts.statuses[code]
-            mapping[code] = self._code(status if status.plugin else status.by(plugin))
+            mapping[code] = self.code(status if status.plugin else status.by(plugin))
         return mapping[verdicts.codes]
-
-    def excluded(self) -> Status | None:
-        """The verdict on the nodes that are not in `rows`."""
-        return restricted_by(self.restricting) if self.node_names is not None else None
-
-
-def filter_many(
-    framework: Framework, plugin: AnyFilter, state: CycleState, pod: PodInfo, rows: Rows
-) -> Verdicts:
-    """One plugin's verdicts on `rows`, over columns where it can, else node by node."""
-    table = framework.cluster.table
-    if isinstance(plugin, ColumnFilterPlugin):
-        try:
-            return plugin.filter_columns(state, pod, table, rows)
-        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
-            return Verdicts(np.ones(len(rows), np.int32), (SUCCESS, crashed(plugin, cause)))
-    assert isinstance(plugin, FilterPlugin)
-    statuses: list[Status] = [SUCCESS]
-    index: dict[Status, int] = {}
-    codes = np.zeros(len(rows), np.int32)
-    for i, row in enumerate(rows.tolist()):
-        status = filter_one(plugin, state, pod, table.at(row), table)
-        if status is not None:
-            if status not in index:
-                index[status] = len(statuses)
-                statuses.append(status)
-            codes[i] = index[status]
-    return Verdicts(codes, statuses)
-
-
-def score_many(
-    plugin: AnyScore, state: CycleState, pod: PodInfo, plan: ShapePlan, positions: Rows
-) -> Scores:
-    """One plugin's raw scores of the nodes at `positions` of `plan`."""
-    rows = plan.rows[positions]
-    table = plan.table
-    if isinstance(plugin, ColumnScorePlugin):
-        return plugin.score_columns(state, pod, table, rows)
-    return np.array([plugin.score(state, pod, table.at(row)) for row in rows.tolist()], np.int64)

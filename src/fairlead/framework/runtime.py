@@ -1,8 +1,8 @@
 """Framework: the plugins of one profile, and how they are asked one by one.
 
 Whole-table questions are answered by `fairlead.framework.plan`; this file asks about single nodes
-(dry runs, nominated nodes, nodes with nominated pods) and holds what both need. An exception in a
-plugin becomes an ERROR status naming the plugin, never a crash.
+(dry runs, nodes promised to others) and holds what both need. An exception in a plugin becomes an
+ERROR status naming the plugin, never a crash.
 """
 
 from __future__ import annotations
@@ -11,16 +11,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
-import numpy as np
-
-from fairlead.core.status import SKIP, Code, Status, error
+from fairlead.core.status import SKIP, Code, Status
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import (
     BindPlugin,
     ColumnFilterPlugin,
     ColumnScorePlugin,
     FilterPlugin,
-    Locality,
     PermitPlugin,
     Plugin,
     PostBindPlugin,
@@ -36,16 +33,14 @@ from fairlead.framework.interface import (
     ScorePlugin,
 )
 from fairlead.framework.nominator import Nominator
+from fairlead.framework.points import crashed, filter_point, score_point
 from fairlead.framework.profile import Profile
 from fairlead.state.cluster import Cluster
 from fairlead.state.fork import fork
 from fairlead.state.node_info import NodeInfo
-from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
 
 Answer = TypeVar("Answer")
-AnyFilter = FilterPlugin | ColumnFilterPlugin
-AnyScore = ScorePlugin | ColumnScorePlugin
 
 
 class Handle(Protocol):
@@ -62,13 +57,6 @@ class Handle(Protocol):
         ...
 
 
-def locality_of(plugin: object) -> Locality:
-    """What the plugin's answers depend on; CLUSTER unless it says otherwise."""
-    found = getattr(plugin, "locality", Locality.CLUSTER)
-    assert isinstance(found, Locality)
-    return found
-
-
 class Framework:
     """The plugins of `profile`, by extension point, in configured order."""
 
@@ -79,26 +67,45 @@ class Framework:
         self.profile = profile
         self.cluster = handle.cluster
         self.nominator = handle.nominator
+        table = handle.cluster.table
         named = [plugin for plugin, _ in plugins]
-        self.weights = {plugin.name: weight for plugin, weight in plugins}
         self.pre_enqueue = [p for p in named if isinstance(p, PreEnqueuePlugin)]
         self.queue_sort = next(p for p in named if isinstance(p, QueueSortPlugin))
         self.pre_filters = [p for p in named if isinstance(p, PreFilterPlugin)]
-        self.filters: list[AnyFilter] = [
-            p for p in named if isinstance(p, FilterPlugin | ColumnFilterPlugin)
+        self._extensions: list[tuple[str, PreFilterExtensions]] = [
+            (p.name, p) for p in self.pre_filters if isinstance(p, PreFilterExtensions)
+        ]
+        self.filters = [
+            filter_point(p, table)
+            for p in named
+            if isinstance(p, FilterPlugin | ColumnFilterPlugin)
         ]
         self.post_filters = [p for p in named if isinstance(p, PostFilterPlugin)]
-        self.scorers: list[AnyScore] = [
-            p
-            for p in named
-            if isinstance(p, ScorePlugin | ColumnScorePlugin) and self.weights[p.name]
+        self.scorers = [
+            score_point(p, weight, table)
+            for p, weight in plugins
+            if weight and isinstance(p, ScorePlugin | ColumnScorePlugin)
         ]
-        self.pre_scorers = [p for p in self.scorers if isinstance(p, PreScorePlugin)]
+        self.pre_scorers = {p.name: p for p in named if isinstance(p, PreScorePlugin)}
         self.reserve = [p for p in named if isinstance(p, ReservePlugin)]
         self.permit = [p for p in named if isinstance(p, PermitPlugin)]
         self.pre_bind = [p for p in named if isinstance(p, PreBindPlugin)]
         self.bind = [p for p in named if isinstance(p, BindPlugin)]
         self.post_bind = [p for p in named if isinstance(p, PostBindPlugin)]
+        self._by_name: dict[str, Plugin] = {plugin.name: plugin for plugin in named}
+
+    def add_post_filter(self, plugin: PostFilterPlugin) -> None:
+        """Add a PostFilter that could only be built once the framework stood."""
+        self.post_filters.append(plugin)
+        self._by_name[plugin.name] = plugin
+
+    def weights(self) -> dict[str, int]:
+        """The weight of every Score plugin, by name."""
+        return {point.name: point.weight for point in self.scorers}
+
+    def find(self, name: str) -> Plugin | None:
+        """The plugin called `name`, None if the profile has none."""
+        return self._by_name.get(name)
 
     # --- whole pod -------------------------------------------------------------------------
 
@@ -114,13 +121,35 @@ class Framework:
         self, state: CycleState, pod: PodInfo, plugin: PreFilterPlugin
     ) -> PreFilterResult | Status | None:
         """One plugin's PreFilter; SKIP is noted in `state`, a rejection is attributed."""
-        answer = attempt(plugin, partial(plugin.pre_filter, state, pod))
+        try:
+            answer = plugin.pre_filter(state, pod)
+        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+            return crashed(plugin, cause)
         if answer is SKIP:
             state.skipped_filters[plugin.name] = None
             return None
         if isinstance(answer, Status):
             return answer.by(plugin.name)
         return answer
+
+    def run_pre_score(
+        self, state: CycleState, pod: PodInfo, name: str, rows: object
+    ) -> Status | None:
+        """One Score plugin's PreScore; SKIP is noted in `state`, anything but success is an error.
+
+        Returns the error that fails the cycle (framework.go: RunPreScorePlugins).
+        """
+        plugin = self.pre_scorers.get(name)
+        if plugin is None:
+            return None
+        answer = attempt(plugin, partial(plugin.pre_score, state, pod, rows))  # type: ignore[arg-type]
+        if answer is SKIP:
+            state.skipped_scores[name] = None
+            return None
+        if answer is None or answer.is_success:
+            return None
+        text = f'running PreScore plugin "{name}": {answer.message}'
+        return Status(Code.ERROR, (text,), name)
 
     # --- one node --------------------------------------------------------------------------
 
@@ -130,12 +159,15 @@ class Framework:
         upstream: framework/runtime/framework.go: RunFilterPlugins
         """
         skipped = state.skipped_filters
-        table = self.cluster.table
-        for plugin in self.filters:
-            if plugin.name not in skipped:
-                status = filter_one(plugin, state, pod, node, table)
-                if status is not None:
-                    return status
+        for point in self.filters:
+            if point.name in skipped:
+                continue
+            try:
+                status = point.one(state, pod, node)
+            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                return crashed(point.plugin, cause)
+            if status is not None and status.code is not Code.SUCCESS:
+                return status if status.plugin else status.by(point.name)
         return None
 
     def run_filters_with_nominated(
@@ -163,50 +195,17 @@ class Framework:
         self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
     ) -> None:
         """Tell the PreFilter findings in `state` that `added` is on `node`."""
-        for plugin in self.pre_filters:
-            if isinstance(plugin, PreFilterExtensions) and plugin.name not in state.skipped_filters:
+        for name, plugin in self._extensions:
+            if name not in state.skipped_filters:
                 plugin.add_pod(state, pod, added, node)
 
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
     ) -> None:
         """Tell the PreFilter findings in `state` that `removed` left `node`."""
-        for plugin in self.pre_filters:
-            if isinstance(plugin, PreFilterExtensions) and plugin.name not in state.skipped_filters:
+        for name, plugin in self._extensions:
+            if name not in state.skipped_filters:
                 plugin.remove_pod(state, pod, removed, node)
-
-
-def filter_one(
-    plugin: AnyFilter, state: CycleState, pod: PodInfo, node: NodeInfo, table: NodeTable
-) -> Status | None:
-    """One plugin's verdict on one node, attributed; None where the pod fits."""
-    try:
-        if isinstance(plugin, FilterPlugin):
-            status = plugin.filter(state, pod, node)
-        else:
-            verdicts = plugin.filter_columns(state, pod, table, np.array([node.row]))
-            code = int(verdicts.codes[0])
-            status = verdicts.statuses[code] if code else None
-    except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
-        return crashed(plugin, cause)
-    if status is None or status.code is Code.SUCCESS:
-        return None
-    return status if status.plugin else status.by(plugin.name)
-
-
-def score_one(
-    plugin: AnyScore, state: CycleState, pod: PodInfo, node: NodeInfo, table: NodeTable
-) -> int:
-    """One plugin's raw score of one node."""
-    if isinstance(plugin, ScorePlugin):
-        return plugin.score(state, pod, node)
-    return int(plugin.score_columns(state, pod, table, np.array([node.row]))[0])
-
-
-def crashed(plugin: Plugin, cause: Exception) -> Status:
-    """The ERROR status of a plugin that raised, naming it."""
-    reason = f"plugin {plugin.name!r} failed: {type(cause).__name__}: {cause}"
-    return error(reason).by(plugin.name)
 
 
 def attempt(plugin: Plugin, ask: Callable[[], Answer]) -> Answer | Status:

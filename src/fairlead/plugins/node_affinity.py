@@ -16,8 +16,9 @@ from fairlead.api.node_selector import (
     required_node_affinity_matches,
     term_matches,
 )
-from fairlead.api.objects import PodSpec, PreferredSchedulingTerm
+from fairlead.api.objects import Node, PodSpec, PreferredSchedulingTerm
 from fairlead.core.status import SKIP, Status, error, unresolvable
+from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import (
     Locality,
@@ -43,6 +44,7 @@ class NodeAffinity:
 
     name = "NodeAffinity"
     locality = Locality.NODE
+    events = frozenset({EventKind.NODE_ADD, EventKind.NODE_LABEL})
     normalization = Normalization.SCALED
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> PreFilterResult | Status | None:
@@ -74,6 +76,14 @@ class NodeAffinity:
             fits &= _required_mask(spec, table, rows)
         return Verdicts((~fits).astype(np.int32), (MISMATCH, MISMATCH))
 
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """A node appeared that matches, or one began to match."""
+        old, new = event.old, event.new
+        spec = pod.shape.spec
+        if not isinstance(new, Node) or not _matches(spec, new):
+            return False
+        return not (isinstance(old, Node) and _matches(spec, old))
+
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
         """Skipped without preferences."""
         preferred = _preferred(pod.shape.spec)
@@ -98,6 +108,10 @@ class NodeAffinity:
         for term in _preferred(pod.shape.spec):
             scores += term.weight * term_mask(term.preference, table, rows)
         return scores
+
+
+def _matches(spec: PodSpec, node: Node) -> bool:
+    return required_node_affinity_matches(spec, node.metadata.labels, node.metadata.name)
 
 
 def _has_required(spec: PodSpec) -> bool:

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from fairlead.core.status import Status, unresolvable
+from fairlead.framework.cluster_event import EventKind
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality, Rows, Verdicts
 from fairlead.state.node_info import NodeInfo
@@ -21,6 +22,7 @@ class NodeName:
 
     name = "NodeName"
     locality = Locality.NODE
+    events = frozenset({EventKind.NODE_ADD})
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Only relevant to callers that ask about bound pods."""

@@ -6,6 +6,7 @@ from typing import Final
 
 from fairlead.api.host_port import ports_conflict
 from fairlead.core.status import SKIP, Status, unschedulable
+from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality
 from fairlead.state.node_info import NodeInfo
@@ -21,6 +22,7 @@ class NodePorts:
 
     name = "NodePorts"
     locality = Locality.ROW
+    events = frozenset({EventKind.NODE_ADD, EventKind.ASSIGNED_POD_DELETE})
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """Skipped for pods without host ports."""
@@ -32,3 +34,11 @@ class NodePorts:
         if used and any(ports_conflict(a, b) for a in pod.shape.host_ports for b in used):
             return CONFLICT
         return None
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """A node appeared, or a pod left that used a port in the way."""
+        gone = event.old
+        if not isinstance(gone, PodInfo):
+            return True
+        wanted, used = pod.shape.host_ports, gone.shape.host_ports
+        return any(ports_conflict(a, b) for a in wanted for b in used)

@@ -11,7 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from fairlead.api.objects import Node
+from fairlead.api.quantity import whole_value
 from fairlead.core.status import Code, Status, unschedulable
+from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality, Rows, Scores, Verdicts
 from fairlead.framework.runtime import Handle
@@ -19,7 +22,7 @@ from fairlead.plugins.resource_scoring import FitArgs, scoring_strategy
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
-from fairlead.state.resource_columns import FIRST_SCALAR
+from fairlead.state.resource_columns import FIRST_SCALAR, PODS, allocatable_amount
 
 NAME: Final = "NodeResourcesFit"
 TOO_MANY_PODS: Final = "Too many pods"
@@ -31,6 +34,15 @@ class NodeResourcesFit:
 
     name = NAME
     locality = Locality.ROW
+    events = frozenset(
+        {
+            EventKind.ASSIGNED_POD_DELETE,
+            EventKind.ASSIGNED_POD_SCALE_DOWN,
+            EventKind.POD_SCALE_DOWN,
+            EventKind.NODE_ADD,
+            EventKind.NODE_ALLOCATABLE,
+        }
+    )
 
     def __init__(self, handle: Handle, args: FitArgs | None = None) -> None:
         """`args` are the plugin's NodeResourcesFitArgs."""
@@ -76,6 +88,39 @@ class NodeResourcesFit:
             distinct, codes = np.concatenate(([0], distinct)), codes + 1
         statuses = [self._decode(int(mask), wanted) for mask in distinct]
         return Verdicts(codes.astype(np.int32), statuses)
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Any departure counts, whatever its size or node; a node must be able to hold the pod."""
+        old, new = event.old, event.new
+        if isinstance(new, Node):
+            return self._could_hold(pod, new) and (
+                not isinstance(old, Node) or self._gained(pod, old, new)
+            )
+        if event.kind is EventKind.ASSIGNED_POD_SCALE_DOWN:
+            assert isinstance(old, PodInfo)
+            assert isinstance(new, PodInfo)
+            after = dict(new.shape.load)
+            before = dict(old.shape.load)
+            return any(after.get(c, 0) < before.get(c, 0) for c, _ in pod.shape.wanted)
+        return True
+
+    def _could_hold(self, pod: PodInfo, node: Node) -> bool:
+        """Whether the pod would fit if the node were empty (fit.go: isFit)."""
+        offered = node.status.allocatable
+        names = self._resources.names
+        return whole_value(offered.get(PODS, 0)) >= 1 and all(
+            amount <= allocatable_amount(names[column], offered)
+            for column, amount in pod.shape.wanted
+        )
+
+    def _gained(self, pod: PodInfo, old: Node, new: Node) -> bool:
+        """Whether the node offers more of anything wanted than before."""
+        wanted = [self._resources.names[column] for column, _ in pod.shape.wanted]
+        return any(
+            allocatable_amount(name, new.status.allocatable)
+            > allocatable_amount(name, old.status.allocatable)
+            for name in (*wanted, PODS)
+        )
 
     def _decode(self, mask: int, wanted: list[tuple[int, int]]) -> Status:
         short = tuple(column for i, (column, _) in enumerate(wanted) if mask & (4 << i))

@@ -6,9 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.api.objects import Taint
+from fairlead.api.objects import Node, Taint
 from fairlead.api.taint import tolerates
 from fairlead.core.status import Status, unresolvable
+from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality, Rows, Verdicts
 from fairlead.state.node_info import NodeInfo
@@ -25,6 +26,7 @@ class NodeUnschedulable:
 
     name = "NodeUnschedulable"
     locality = Locality.NODE
+    events = frozenset({EventKind.NODE_ADD, EventKind.NODE_TAINT, EventKind.POD_TOLERATION})
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Independent of the taint that the node lifecycle controller adds."""
@@ -42,3 +44,11 @@ class NodeUnschedulable:
         if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
             codes[:] = 0
         return Verdicts(codes, (UNSCHEDULABLE, UNSCHEDULABLE))
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """A schedulable node appeared or was uncordoned, or the pod now tolerates cordons."""
+        old, new = event.old, event.new
+        if isinstance(new, Node):
+            cordoned_before = not isinstance(old, Node) or old.spec.unschedulable
+            return cordoned_before and not new.spec.unschedulable
+        return any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations)

@@ -17,6 +17,8 @@ from fairlead.framework.runtime import Handle
 from fairlead.plugins.default_binder import DefaultBinder
 from fairlead.plugins.dynamic_resources import DynamicResources
 from fairlead.plugins.image_locality import ImageLocality
+from fairlead.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from fairlead.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.plugins.node_affinity import NodeAffinity
 from fairlead.plugins.node_name import NodeName
 from fairlead.plugins.node_ports import NodePorts
@@ -33,7 +35,6 @@ from fairlead.plugins.unsupported import (
     uses_claimed_volumes,
     uses_exclusive_disks,
     uses_limited_volumes,
-    uses_pod_affinity,
     uses_topology_spread,
 )
 
@@ -47,6 +48,10 @@ def _simple(plugin: Callable[[], Plugin]) -> Factory:
 
 def _node_resources_fit(handle: Handle, args: Args) -> Plugin:
     return NodeResourcesFit(handle, msgspec.convert(dict(args), FitArgs))
+
+
+def _inter_pod_affinity(handle: Handle, args: Args) -> Plugin:
+    return InterPodAffinity(handle, msgspec.convert(dict(args), InterPodAffinityArgs))
 
 
 IN_TREE: Final[Mapping[str, Factory]] = {
@@ -63,7 +68,7 @@ IN_TREE: Final[Mapping[str, Factory]] = {
     "VolumeBinding": lambda _h, _a: Unsupported("VolumeBinding", uses_claimed_volumes),
     "VolumeZone": lambda _h, _a: Unsupported("VolumeZone", never),
     "PodTopologySpread": lambda _h, _a: Unsupported("PodTopologySpread", uses_topology_spread),
-    "InterPodAffinity": lambda _h, _a: Unsupported("InterPodAffinity", uses_pod_affinity),
+    "InterPodAffinity": _inter_pod_affinity,
     "DynamicResources": _simple(DynamicResources),
     "NodeDeclaredFeatures": lambda _h, _a: Unsupported("NodeDeclaredFeatures", never),
     "NodeResourcesBalancedAllocation": _simple(NodeResourcesBalancedAllocation),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.core.status import Status, unresolvable
+from fairlead.framework.cluster_event import EventKind
 from fairlead.state.pod_info import PodInfo
 
 
@@ -10,6 +11,7 @@ class SchedulingGates:
     """PreEnqueue."""
 
     name = "SchedulingGates"
+    events = frozenset({EventKind.POD_GATES_GONE})
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Rejected while any gate is left."""

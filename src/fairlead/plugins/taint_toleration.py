@@ -10,9 +10,10 @@ from typing import Final
 
 import numpy as np
 
-from fairlead.api.objects import Taint
+from fairlead.api.objects import Node, Taint
 from fairlead.api.taint import count_intolerable_prefer_no_schedule, find_untolerated
 from fairlead.core.status import Status, unresolvable
+from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality, Normalization, Rows, Scores, Verdicts
 from fairlead.state.node_info import NodeInfo
@@ -28,6 +29,7 @@ class TaintToleration:
 
     name = "TaintToleration"
     locality = Locality.NODE
+    events = frozenset({EventKind.NODE_ADD, EventKind.NODE_TAINT, EventKind.POD_TOLERATION})
     normalization = Normalization.REVERSED
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -58,6 +60,18 @@ class TaintToleration:
                 known[taints] = self.filter(state, pod, node) is not None
             codes[i] = known[taints]
         return Verdicts(codes, (UNTOLERATED, UNTOLERATED))
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """A tolerable node appeared or became so, or the pod got another toleration."""
+        old, new = event.old, event.new
+        if not isinstance(new, Node):
+            return True
+        tolerations = pod.shape.spec.tolerations
+        if find_untolerated(new.spec.taints, tolerations, _REJECTING) is not None:
+            return False
+        if not isinstance(old, Node):
+            return True
+        return find_untolerated(old.spec.taints, tolerations, _REJECTING) is not None
 
     def score_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows

@@ -58,7 +58,7 @@ def serve(
     preemption = None
     if any(name == DefaultPreemption.name for name, _ in profile.plugins):
         preemption = DefaultPreemption(DryRuns(plans), tie_break)
-        framework.post_filters.append(preemption)
+        framework.add_post_filter(preemption)
     return Served(framework, plans, preemption)
 
 

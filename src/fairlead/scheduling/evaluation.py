@@ -106,7 +106,7 @@ def _fill_scores(served: Served, pod: PodInfo, found: Feasibility, result: Evalu
     for plugin, scores in ranked.by_plugin.items():
         result.scores[plugin] = dict(zip(names, scores.tolist(), strict=True))
     result.skipped_scores = sorted(found.state.skipped_scores)
-    result.weights = {p.name: served.framework.weights[p.name] for p in served.framework.scorers}
+    result.weights = served.framework.weights()
     result.totals = dict(zip(names, ranked.totals.tolist(), strict=True))
     result.best = sorted(table.at(int(plan.rows[at])).name for at in ranked.best)
     if not result.via:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.framework.plan import PluginSplit, ShapePlan
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.plan import ShapePlan
+from fairlead.framework.plugin_split import PluginSplit
 from fairlead.framework.runtime import Framework
 from fairlead.state.pod_info import PodInfo
 
@@ -13,12 +15,16 @@ _PLANS_MIN: Final = 64
 
 
 class PlanCache:
-    """Least recently used plans go first once the columns of all plans outgrow their bound."""
+    """Least recently used plans go first once the columns of all plans outgrow their bound.
+
+    `promised` belongs to `fairlead.scheduling.promised_room`: verdicts by (shape id, priority).
+    """
 
     def __init__(self, framework: Framework) -> None:
         """For the pods of `framework`'s profile."""
         self.framework = framework
         self.split = PluginSplit(framework)
+        self.promised: dict[tuple[int, int], object] = {}
         self._plans: dict[int, ShapePlan] = {}
 
     def plan_for(self, pod: PodInfo) -> ShapePlan:
@@ -38,3 +44,9 @@ class PlanCache:
         bound = max(_NODES_TIMES_PLANS_MAX // nodes, _PLANS_MIN)
         while len(self._plans) >= bound:
             del self._plans[next(iter(self._plans))]
+
+
+def looks_beyond_the_node(plans: PlanCache, state: CycleState) -> bool:
+    """Whether any Filter that has a say in this cycle depends on more than the node."""
+    skipped = state.skipped_filters
+    return any(point.name not in skipped for point in plans.split.cluster_filters)

@@ -9,15 +9,14 @@ at the next question.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.state.domains import Domains, Ids
 from fairlead.state.label_column import ABSENT
 from fairlead.state.whereabouts import Whereabouts
 
-Ids = npt.NDArray[np.int64]
 Ints = npt.NDArray[np.int64]
 
 
@@ -33,14 +32,6 @@ class NodeEpoch:
     def advance(self) -> None:
         """Begin another epoch: whatever was derived from nodes is out of date."""
         self.value += 1
-
-
-@dataclass(frozen=True, slots=True)
-class Domains:
-    """`ids[row]` is the row's domain, ABSENT where its pods do not count; ids are below `size`."""
-
-    ids: Ids
-    size: int
 
 
 class DomainCounts:
@@ -114,6 +105,10 @@ class DomainCounts:
         self.sums = totals.astype(np.int64)
         self.pods = int(np.array(pods, np.int64)[counted].sum())
 
+    def supposed(self) -> SupposedCounts:
+        """A copy for a hypothesis, which these live counts do not follow."""
+        return SupposedCounts(self.sums.copy(), self.pods)
+
     def validate(self) -> None:
         """Add up anew; raises AssertionError where what was kept disagrees."""
         if self._read == self._epoch.value:
@@ -126,16 +121,17 @@ class DomainCounts:
 class SupposedCounts:
     """Counts by domain as they were when copied, and what a hypothesis changes in them."""
 
-    __slots__ = ("_sums", "changes")
+    __slots__ = ("_pods", "_sums", "changes")
 
-    def __init__(self, sums: Ints) -> None:
+    def __init__(self, sums: Ints, pods: int) -> None:
         """`sums` must not change any more: give a copy of live ones."""
         self._sums = sums
+        self._pods = pods
         self.changes: dict[int, int] = {}
 
     def clone(self) -> SupposedCounts:
         """Independent from now on; costs what the hypothesis has changed so far."""
-        copy = SupposedCounts(self._sums)
+        copy = SupposedCounts(self._sums, self._pods)
         copy.changes = dict(self.changes)
         return copy
 
@@ -148,7 +144,7 @@ class SupposedCounts:
             self.changes.pop(domain, None)
 
     def of(self, domain: int) -> int:
-        """The count of one domain."""
+        """The count of one domain; 0 for ABSENT."""
         return int(self._sums[domain]) + self.changes.get(domain, 0)
 
     def sums(self) -> Ints:
@@ -159,3 +155,7 @@ class SupposedCounts:
         for domain, by in self.changes.items():
             changed[domain] += by
         return changed
+
+    def total(self) -> int:
+        """The count of all domains together, where every pod has weight 1."""
+        return self._pods + sum(self.changes.values())

@@ -12,6 +12,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.state.domains import Domains
+
 ABSENT: Final = -1
 
 
@@ -40,6 +42,10 @@ class LabelColumn:
             found = self._index[value] = len(self.values)
             self.values.append(value)
         return found
+
+    def domains(self) -> Domains:
+        """Each value as a topology domain; true until the next change of a node."""
+        return Domains(self.ids, len(self.values))
 
     def grow(self, capacity: int) -> None:
         """Make room for `capacity` rows."""

@@ -39,8 +39,8 @@ class NodeTable:
         """Start without nodes."""
         self.resources = ResourceColumns()
         self.images = ImageTable()
-        self.node_log = ChangeLog()
-        self.pod_log = ChangeLog()
+        self.node_log : ChangeLog[int] = ChangeLog()
+        self.pod_log : ChangeLog[int] = ChangeLog()
         self.census = Census()
         self.count = 0
         self.size = 0

@@ -11,6 +11,7 @@ from typing import Final
 
 from fairlead.core.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from fairlead.core.tie_break import TieBreak
+from fairlead.framework.cluster_event import EventKind
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.diagnosis import Diagnosis, histogram
 from fairlead.framework.interface import PostFilterResult
@@ -28,16 +29,17 @@ NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 class PreemptionSearch:
     """Everything a preemption attempt found out, for the decision and for explaining it."""
 
-    ineligible: str = ""
     potential: tuple[int, ...] = ()
     dry_run: DryRun | None = None
     pick: Pick | None = None
+    ineligible: str = ""
 
 
 class DefaultPreemption:
     """PostFilter. Needs the cycle's `Feasibility` in its CycleState."""
 
     name = NAME
+    events = frozenset({EventKind.ASSIGNED_POD_DELETE})
 
     def __init__(self, dry_runs: DryRuns, tie_break: TieBreak) -> None:
         """`tie_break` settles what the ordered rules leave open."""
@@ -54,7 +56,7 @@ class DefaultPreemption:
         found = state.read(Feasibility)
         dry_run = self._dry_runs.dry_run_preemption(pod, found, potential)
         pick = pick_one_node(dry_run.columns, dry_run.potential)
-        return PreemptionSearch(potential=tuple(potential), dry_run=dry_run, pick=pick)
+        return PreemptionSearch(tuple(potential.tolist()), dry_run, pick)
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis

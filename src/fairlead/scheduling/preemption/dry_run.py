@@ -7,29 +7,25 @@ changed are asked again, as long as no Filter looks beyond the node.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
-from fairlead.api.objects import PodDisruptionBudget
 from fairlead.core.status import Status
 from fairlead.framework.interface import Rows
-from fairlead.framework.runtime import Framework
 from fairlead.scheduling.feasibility import Feasibility
-from fairlead.scheduling.plan_cache import PlanCache
+from fairlead.scheduling.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.scheduling.preemption.candidate import Candidate
 from fairlead.scheduling.preemption.candidate_columns import CandidateColumns
 from fairlead.scheduling.preemption.victims import select_victims_on_node
+from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
 
-_CACHES_MAX: Final = 32
+_KEPT_MAX: Final = 32
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class DryRun:
-    """`columns` hold the candidates by row, `rejected` why other potential nodes are none."""
+    """The answers of the rows in `potential` (ascending), in `columns`."""
 
     columns: CandidateColumns
     potential: Rows
@@ -40,21 +36,16 @@ class DryRun:
 
     def rejected(self) -> list[tuple[int, Status]]:
         """(row, why) of the potential nodes that are no candidates."""
-        found = []
-        for row in self.potential.tolist():
-            answer = self.columns.answers[row]
-            if isinstance(answer, Status):
-                found.append((row, answer))
-        return found
+        answers = ((row, self.columns.answers[row]) for row in self.potential.tolist())
+        return [(row, answer) for row, answer in answers if isinstance(answer, Status)]
 
 
-class _Cached:
-    """The answers for one shape and priority, and what they were computed from."""
+class _Kept:
+    """The answers for one shape and priority, and up to where the logs have been read."""
 
-    def __init__(self) -> None:
-        self.columns: CandidateColumns | None = None
-        self.node_position = 0
-        self.pod_position = 0
+    def __init__(self, capacity: int) -> None:
+        self.columns = CandidateColumns(capacity)
+        self.nodes = self.pods = self.nominations = 0
         self.budget_version = -1
 
 
@@ -64,70 +55,58 @@ class DryRuns:
     def __init__(self, plans: PlanCache) -> None:
         """Asks the Filter plugins of `plans`' framework."""
         self._plans = plans
-        self._cached: dict[tuple[int, int], _Cached] = {}
+        self._kept: dict[tuple[int, int], _Kept] = {}
 
-    def dry_run_preemption(
-        self, pod: PodInfo, found: Feasibility, potential: Sequence[int]
-    ) -> DryRun:
+    def dry_run_preemption(self, pod: PodInfo, found: Feasibility, potential: Rows) -> DryRun:
         """Ask every row in `potential` (ascending)."""
         framework = self._plans.framework
-        rows = np.array(potential, np.int64)
-        budgets = framework.cluster.budgets()
-        promised = self._promised_rows(framework)
-        if self._looks_beyond_the_node(found):
-            columns = CandidateColumns(framework.cluster.table.capacity)
-            self._ask(pod, found, rows.tolist(), budgets, columns)
-            return DryRun(columns, rows)
-        columns = self._current(pod)
-        self._ask(pod, found, rows[columns.unknown[rows]].tolist(), budgets, columns)
-        again = [row for row in promised if row in set(potential)]
-        self._ask(pod, found, again, budgets, columns)
-        for row in again:
-            columns.unknown[row] = True  # true for now, but not for another pod or moment
-        return DryRun(columns, rows)
-
-    def _promised_rows(self, framework: Framework) -> list[int]:
         table = framework.cluster.table
-        nodes = (table.find(name) for name in framework.nominator.nodes())
-        return sorted(node.row for node in nodes if node is not None)
-
-    def _looks_beyond_the_node(self, found: Feasibility) -> bool:
-        skipped = found.state.skipped_filters
-        return any(p.name not in skipped for p in self._plans.split.cluster_filters)
-
-    def _current(self, pod: PodInfo) -> CandidateColumns:
-        """The cached columns, with what changed marked unknown."""
-        cluster = self._plans.framework.cluster
-        table = cluster.table
-        key = (pod.shape.id, pod.priority)
-        cached = self._cached.pop(key, None) or _Cached()
-        self._cached[key] = cached
-        while len(self._cached) > _CACHES_MAX:
-            del self._cached[next(iter(self._cached))]
-        nodes = table.node_log.since(cached.node_position)
-        pods = table.pod_log.since(cached.pod_position)
-        columns = cached.columns
-        stale = nodes is None or pods is None or cached.budget_version != cluster.related.budget_version
-        if columns is None or stale or len(columns.unknown) != table.capacity:
-            columns = cached.columns = CandidateColumns(table.capacity)
+        if looks_beyond_the_node(self._plans, found.state):
+            columns = CandidateColumns(table.capacity)
         else:
-            columns.unknown[(nodes or []) + (pods or [])] = True
-        cached.node_position = table.node_log.position
-        cached.pod_position = table.pod_log.position
-        cached.budget_version = cluster.related.budget_version
-        return columns
+            columns = self._current(pod, table)
+        own = table.find(framework.nominator.node_of(pod.uid))
+        if own is not None:
+            columns.unknown[own.row] = True  # the pod is not its own rival there
+        self._ask(pod, found, potential[columns.unknown[potential]].tolist(), columns)
+        if own is not None:
+            columns.unknown[own.row] = True
+        return DryRun(columns, potential)
+
+    def _current(self, pod: PodInfo, table: NodeTable) -> CandidateColumns:
+        """The kept columns, with what changed marked unknown."""
+        key = (pod.shape.id, pod.priority)
+        kept = self._kept.pop(key, None)
+        if kept is None or len(kept.columns.unknown) != table.capacity:
+            kept = _Kept(table.capacity)
+        self._kept[key] = kept
+        while len(self._kept) > _KEPT_MAX:
+            del self._kept[next(iter(self._kept))]
+        self._mark_changed(kept, table)
+        return kept.columns
+
+    def _mark_changed(self, kept: _Kept, table: NodeTable) -> None:
+        cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
+        nodes = table.node_log.since(kept.nodes)
+        pods = table.pod_log.since(kept.pods)
+        names = nominator.log.since(kept.nominations)
+        budgets = cluster.related.budget_version
+        if nodes is None or pods is None or names is None or kept.budget_version != budgets:
+            kept.columns.unknown[:] = True
+        else:
+            named = (table.find(name) for name in names)
+            rows = [*nodes, *pods, *(node.row for node in named if node is not None)]
+            kept.columns.unknown[rows] = True
+        kept.nodes, kept.pods = table.node_log.position, table.pod_log.position
+        kept.nominations = nominator.log.position
+        kept.budget_version = budgets
 
     def _ask(
-        self,
-        pod: PodInfo,
-        found: Feasibility,
-        rows: list[int],
-        budgets: Sequence[PodDisruptionBudget],
-        columns: CandidateColumns,
+        self, pod: PodInfo, found: Feasibility, rows: list[int], columns: CandidateColumns
     ) -> None:
         framework = self._plans.framework
-        table = framework.cluster.table
+        budgets = framework.cluster.budgets()
         for row in rows:
-            node = table.at(row)
+            node = framework.cluster.table.at(row)
             answer = select_victims_on_node(framework, found.state, pod, node, budgets)
             columns.put(row, answer)

@@ -1,0 +1,53 @@
+"""Engine: stimulus in, commands out.
+
+    state first: the one writer of beliefs takes the stimulus in;
+    then every controller, in order, says what to do about it.
+
+Deadlines go to the controller whose deadline it is, one unit of work at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.core.command import Command
+from fairlead.core.controller import Controller
+from fairlead.core.instant import Instant
+from fairlead.core.stimulus import Stimulus
+from fairlead.state.cluster import Cluster
+
+
+class Engine:
+    """Sans-IO; `handle` and `handle_deadline` are the only entrances."""
+
+    def __init__(self, cluster: Cluster, controllers: Sequence[Controller]) -> None:
+        """`controllers` in the order in which they are told; earlier ones win equal deadlines."""
+        self.cluster = cluster
+        self._controllers = tuple(controllers)
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """What to do about `stimulus`."""
+        self.cluster.apply(stimulus)
+        commands: list[Command] = []
+        for controller in self._controllers:
+            commands += controller.handle(stimulus, now)
+        return commands
+
+    def next_deadline(self) -> Instant | None:
+        """When `handle_deadline` has work; an instant in the past means at once."""
+        found: Instant | None = None
+        for controller in self._controllers:
+            due = controller.next_deadline()
+            if due is not None and (found is None or due < found):
+                found = due
+        return found
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """One unit of work of the controller that has been due longest."""
+        chosen: Controller | None = None
+        earliest = now + 1
+        for controller in self._controllers:
+            due = controller.next_deadline()
+            if due is not None and due < earliest:
+                chosen, earliest = controller, due
+        return chosen.handle_deadline(now) if chosen is not None else []

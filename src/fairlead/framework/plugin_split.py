@@ -1,0 +1,53 @@
+"""PluginSplit: a profile's Filter and Score plugins by what may be kept between cycles."""
+
+from __future__ import annotations
+
+from fairlead.framework.interface import Locality, Normalization
+from fairlead.framework.points import FilterPoint, ScorePoint
+from fairlead.framework.runtime import Framework
+
+
+class PluginSplit:
+    """One per framework.
+
+    The cached filters are the longest leading run of NODE and ROW plugins, so that "the first
+    failing plugin" stays the first in configured order; `local_names` are the plugins whose
+    PreFilter and PreScore are asked once per shape.
+    """
+
+    def __init__(self, framework: Framework) -> None:
+        """Split the plugins of `framework`."""
+        filters = framework.filters
+        self.static_filters = _leading(filters, (Locality.NODE,))
+        cached = _leading(filters, (Locality.NODE, Locality.ROW))
+        self.row_filters = cached[len(self.static_filters) :]
+        self.cluster_filters = filters[len(cached) :]
+        self.static_scorers: list[ScorePoint] = []
+        self.row_scorers: list[ScorePoint] = []
+        self.normalized_scorers: list[ScorePoint] = []
+        self.cluster_scorers: list[ScorePoint] = []
+        for point in framework.scorers:
+            self._list_for(point).append(point)
+        self.local_scorers = (*self.static_scorers, *self.row_scorers, *self.normalized_scorers)
+        self.local_names = frozenset(p.name for p in (*cached, *self.local_scorers))
+        self.cluster_pre_filters = [
+            plugin for plugin in framework.pre_filters if plugin.name not in self.local_names
+        ]
+
+    def _list_for(self, point: ScorePoint) -> list[ScorePoint]:
+        match point.locality, point.normalization:
+            case Locality.NODE, Normalization.NONE:
+                return self.static_scorers
+            case Locality.NODE, Normalization.SCALED | Normalization.REVERSED:
+                return self.normalized_scorers
+            case Locality.ROW, Normalization.NONE:
+                return self.row_scorers
+            case _:
+                return self.cluster_scorers
+
+
+def _leading(filters: list[FilterPoint], kinds: tuple[Locality, ...]) -> list[FilterPoint]:
+    count = 0
+    while count < len(filters) and filters[count].locality in kinds:
+        count += 1
+    return filters[:count]

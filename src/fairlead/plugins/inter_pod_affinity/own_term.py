@@ -1,0 +1,101 @@
+"""What the incoming pod's own terms count among the placed pods.
+
+Required affinity counts the pods that match all terms at once, per distinct topology key; required
+anti-affinity and preferences count per term (interpodaffinity/filtering.go:
+updateWithAffinityTerms, updateWithAntiAffinityTerms).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
+from fairlead.state.affinity_term import AffinityTerm, TermKind, affinity_terms
+from fairlead.state.census import Census
+from fairlead.state.counts_cache import CountsCache
+from fairlead.state.keyed_counts import KeyedCounts
+from fairlead.state.lookalikes import Lookalikes
+from fairlead.state.node_table import NodeTable
+from fairlead.state.pod_info import PodInfo
+from fairlead.state.pod_selector import PodSelector
+
+
+class OwnTerms:
+    """The terms of the pods of one shape in one namespace, with live counts.
+
+    `affinity` selects what matches all required affinity terms and `attracted` counts it;
+    `anti_affinity` holds selector and topology key of each required anti-affinity term and
+    `repelled` counts them; `preferred` sums weights.
+    """
+
+    __slots__ = (
+        "affinity",
+        "anti_affinity",
+        "attracted",
+        "namespace_version",
+        "preferred",
+        "repelled",
+    )
+
+    def __init__(
+        self, table: NodeTable, terms: Sequence[AffinityTerm], namespaces: NamespaceLabels
+    ) -> None:
+        """Start counting what `terms` mean."""
+        self.namespace_version = namespaces.refresh()
+        required = _of_kind(terms, TermKind.REQUIRED_AFFINITY)
+        apart = _of_kind(terms, TermKind.REQUIRED_ANTI_AFFINITY)
+        wished = _of_kind(terms, TermKind.PREFERRED)
+        self.affinity = _selector(required, namespaces)
+        self.anti_affinity = [(_selector([term], namespaces), term.topology_key) for term in apart]
+        self.attracted = KeyedCounts(table, [term.topology_key for term in required])
+        self.repelled = KeyedCounts(table, [term.topology_key for term in apart])
+        self.preferred = KeyedCounts(table, [term.topology_key for term in wished])
+        for counts in self.attracted.by_key.values():
+            table.census.watch(self.affinity, counts, 1)
+        for selector, key in self.anti_affinity:
+            table.census.watch(selector, self.repelled.by_key[key], 1)
+        for term in wished:
+            counts = self.preferred.by_key[term.topology_key]
+            table.census.watch(_selector([term], namespaces), counts, term.weight)
+
+    @property
+    def is_required(self) -> bool:
+        """Whether there is any term that filters."""
+        return bool(self.attracted.by_key or self.anti_affinity)
+
+    def drop(self, census: Census) -> None:
+        """Count no longer."""
+        for counts in (self.attracted, self.repelled, self.preferred):
+            counts.drop(census)
+
+    def attracts_itself(self, pods: Lookalikes) -> bool:
+        """Whether the incoming pod, being like `pods`, matches all its own affinity terms."""
+        return self.affinity.matches(pods)
+
+
+def _of_kind(terms: Sequence[AffinityTerm], kind: TermKind) -> list[AffinityTerm]:
+    return [term for term in terms if term.kind is kind]
+
+
+def _selector(terms: Sequence[AffinityTerm], namespaces: NamespaceLabels) -> PodSelector:
+    demands = [(namespaces.meant_by(term), term.selector) for term in terms]
+    return PodSelector(demands, counts_terminating=True)
+
+
+class OwnTermsCache:
+    """The `OwnTerms` of recently seen shapes."""
+
+    def __init__(self, table: NodeTable, namespaces: NamespaceLabels) -> None:
+        """For pods to be placed on the nodes of `table`."""
+        self._table = table
+        self._namespaces = namespaces
+        self._cache: CountsCache[tuple[int, str], OwnTerms] = CountsCache(table)
+
+    def of(self, pod: PodInfo) -> OwnTerms:
+        """The terms of `pod`; their counts want to be refreshed."""
+        key = (pod.shape.id, pod.namespace)
+        found = self._cache.get(key)
+        if found is None or found.namespace_version != self._namespaces.refresh():
+            terms = affinity_terms(pod.shape.spec, pod.namespace)
+            found = self._cache.put(key, OwnTerms(self._table, terms, self._namespaces))
+        return found

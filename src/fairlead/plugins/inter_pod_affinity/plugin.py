@@ -1,0 +1,158 @@
+"""InterPodAffinity: what the framework asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from fairlead.core.status import SKIP, Status
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.interface import Locality, Rows, Scores, Verdicts
+from fairlead.framework.runtime import Handle
+from fairlead.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from fairlead.plugins.inter_pod_affinity.existing_term import ExistingTerms
+from fairlead.plugins.inter_pod_affinity.filtering import NAME, STATUSES, AffinityState
+from fairlead.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
+from fairlead.plugins.inter_pod_affinity.own_term import OwnTerms, OwnTermsCache
+from fairlead.plugins.inter_pod_affinity.scoring import PreferenceState, normalize
+from fairlead.state.affinity_term import AffinityTerm, TermKind, has_pod_affinity
+from fairlead.state.keyed_counts import KeyedCounts, suppose
+from fairlead.state.node_info import NodeInfo
+from fairlead.state.node_table import NodeTable
+from fairlead.state.pod_info import PodInfo
+
+_ANTI: Final = TermKind.REQUIRED_ANTI_AFFINITY
+_NO_ARGS: Final = InterPodAffinityArgs()
+
+
+class InterPodAffinity:
+    """PreFilter, Filter, PreScore, Score."""
+
+    name = NAME
+    locality = Locality.CLUSTER
+
+    def __init__(self, handle: Handle, args: InterPodAffinityArgs = _NO_ARGS) -> None:
+        """Counts with the census of the cluster's table."""
+        self._args = args
+        self._table = table = handle.cluster.table
+        self._census = table.census
+        self._namespaces = NamespaceLabels(handle.cluster.related)
+        self._no_terms = OwnTerms(table, (), self._namespaces)
+        self._none = KeyedCounts(table, ())
+        self._own = OwnTermsCache(table, self._namespaces)
+        self._repelling = ExistingTerms(table, self._namespaces, lambda _: 1, (_ANTI,))
+        self._attracting = ExistingTerms(
+            table, self._namespaces, *_scoring(args.hard_pod_affinity_weight)
+        )
+
+    def _own_terms(self, pod: PodInfo) -> OwnTerms:
+        return self._own.of(pod) if has_pod_affinity(pod.shape.spec) else self._no_terms
+
+    # --- filtering -------------------------------------------------------------------------
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Skipped if the pod requires nothing and no placed pod's anti-affinity means it.
+
+        After a skip, nominated pods are not looked at either.
+        """
+        own = self._own_terms(pod)
+        existing = self._none
+        if self._census.repelling:
+            existing = self._repelling.meaning(self._census.lookalikes_of(pod))
+        if not own.is_required and not existing.pods():
+            return SKIP
+        table = self._table
+        state.write(
+            AffinityState(
+                own,
+                suppose(table, own.attracted.refresh()),
+                suppose(table, own.repelled.refresh()),
+                suppose(table, existing),
+                is_first_of_its_kind=own.attracts_itself(self._census.lookalikes_of(pod)),
+            )
+        )
+        return None
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Suppose `added` on `node`; undone by `remove_pod`."""
+        self._move(state.read(AffinityState), pod, added, node.row, 1)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Suppose `removed` gone from `node`."""
+        self._move(state.read(AffinityState), pod, removed, node.row, -1)
+
+    def _move(self, found: AffinityState, pod: PodInfo, moved: PodInfo, row: int, by: int) -> None:
+        pods = self._census.lookalikes_of(moved)
+        if found.own.affinity.matches(pods):
+            for key in found.own.attracted.by_key:
+                found.attracted.change(key, row, by)
+        for selector, key in found.own.anti_affinity:
+            if selector.matches(pods):
+                found.repelled.change(key, row, by)
+        for term in self._terms_repelling(pod, moved):
+            found.existing.change(term.topology_key, row, by)
+
+    def _terms_repelling(self, pod: PodInfo, moved: PodInfo) -> list[AffinityTerm]:
+        """The anti-affinity terms of `moved` that mean `pod`."""
+        terms = [p.term for p in self._census.terms_of(moved) if p.term.kind is _ANTI]
+        if not terms:
+            return terms
+        incoming = self._census.lookalikes_of(pod)
+        labels = self._namespaces.of(pod.namespace)
+        return [term for term in terms if term.matches(incoming, labels)]
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """The first rule that the node breaks."""
+        code = state.read(AffinityState).code(node.row)
+        return STATUSES[code] if code else None
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        return Verdicts(state.read(AffinityState).codes(rows), STATUSES)
+
+    # --- scoring ---------------------------------------------------------------------------
+
+    def scores_alike(self, pod: PodInfo) -> bool:
+        """Without preferences, unless a term of a placed pod attracts or deters the pod."""
+        if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
+            return False
+        if not self._census.attracting or self._args.ignore_preferred_terms_of_existing_pods:
+            return True
+        return not self._attracting.meaning(self._census.lookalikes_of(pod)).pods()
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
+        """Skipped if no term matches anybody."""
+        wished = self._own_terms(pod).preferred.refresh()
+        if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:
+            return SKIP
+        existing = self._none
+        if self._census.attracting:
+            existing = self._attracting.meaning(self._census.lookalikes_of(pod))
+        if not wished.pods() and not existing.pods():
+            return SKIP
+        state.write(PreferenceState(self._table, (wished, existing)))
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """The weights in the node's domains."""
+        return state.read(PreferenceState).score(node.row)
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`."""
+        return state.read(PreferenceState).scores(rows)
+
+    def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        """Stretch to 0..100."""
+        return normalize(scores)
+
+
+def _scoring(hard_weight: int) -> tuple[Callable[[AffinityTerm], int], tuple[TermKind, ...]]:
+    """How placed pods' terms weigh, and which kinds of them count at all."""
+    if not hard_weight:
+        return (lambda term: term.weight), (TermKind.PREFERRED,)
+    kinds = (TermKind.REQUIRED_AFFINITY, TermKind.PREFERRED)
+    return (lambda term: term.weight or hard_weight), kinds
