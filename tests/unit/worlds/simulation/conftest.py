@@ -1,0 +1,48 @@
+"""Manifests, and a controller that only listens."""
+
+from __future__ import annotations
+
+import pytest
+
+
+class Listener:
+    """Keeps what it is told and commands nothing."""
+
+    def __init__(self):
+        self.told = []
+
+    def handle(self, stimulus, now):
+        self.told.append((now, stimulus))
+        return []
+
+    def next_deadline(self):
+        return None
+
+    def handle_deadline(self, now):
+        raise AssertionError("nothing was due")
+
+
+@pytest.fixture
+def listener():
+    return Listener()
+
+
+@pytest.fixture
+def pod():
+    def make(name="a", *, node="", **metadata):
+        spec = {"containers": [{"name": "c", "image": "i"}]}
+        if node:
+            spec["nodeName"] = node
+        meta = {"name": name, "namespace": "ns", **metadata}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+
+    return make
+
+
+@pytest.fixture
+def node():
+    def make(name="n1", **status):
+        meta = {"name": name}
+        return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status}
+
+    return make

@@ -1,0 +1,358 @@
+"""The simulated world: what it tells, in which order, and when."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlead.api.objects import Pod
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.core.command import (
+    Bind,
+    Condition,
+    DeleteObject,
+    EvictPod,
+    ObjectRef,
+    PatchStatus,
+    RecordEvent,
+)
+from fairlead.core.instant import seconds
+from fairlead.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+)
+from fairlead.worlds.simulation.world import Latency, SimulatedWorld
+
+START = seconds(1_000)
+
+
+class Lifecycle:
+    """Takes each pod through its life, one command per stage; `answers` says which stages."""
+
+    def __init__(self, stages=("bind", "start", "delete", "remove")):
+        self.stages = stages
+        self.told = []
+
+    def handle(self, stimulus, now):
+        self.told.append((now - START, stimulus))
+        if isinstance(stimulus, ObjectChanged) and isinstance(stimulus.object, Pod):
+            return [
+                command for stage, command in self.next(stimulus.object) if stage in self.stages
+            ]
+        return []
+
+    def next(self, pod):
+        meta = pod.metadata
+        ref = ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+        if meta.deletion_timestamp:
+            yield "remove", DeleteObject(ref, 0)
+        elif not pod.spec.node_name:
+            yield "bind", Bind(ref, "n1")
+        elif pod.status.phase == "Pending":
+            yield "start", PatchStatus(ref, {"phase": "Running"}, (Condition("Ready", "True"),))
+        else:
+            yield "delete", DeleteObject(ref)
+
+    def next_deadline(self):
+        return None
+
+    def handle_deadline(self, now):
+        raise AssertionError("nothing was due")
+
+
+def names(told):
+    """`(seconds, what was told)` in short."""
+    return [(at / 10**9, short(stimulus)) for at, stimulus in told]
+
+
+def short(stimulus):
+    match stimulus:
+        case ObjectsLoaded(objects):
+            return f"loaded {len(objects)}"
+        case ObjectChanged(obj):
+            return f"changed {obj.metadata.name}"
+        case ObjectDeleted(obj):
+            return f"deleted {obj.metadata.name}"
+        case CommandSucceeded(command):
+            return f"{type(command).__name__} succeeded"
+        case CommandFailed(command, reason):
+            return f"{type(command).__name__} failed: {reason}"
+
+
+@pytest.fixture
+def world(listener):
+    return SimulatedWorld(listener, start=START)
+
+
+def run(world, seconds_=100):
+    world.run(START + seconds(seconds_))
+
+
+# --- the start ------------------------------------------------------------------------------
+
+
+def test_what_is_there_from_the_start_is_told_in_one(world, listener, pod, node):
+    world.load([pod("b"), pod("a"), node("n2"), node("n1")])
+    run(world)
+    [(at, loaded)] = listener.told
+    assert at == START
+    assert [obj.metadata.name for obj in loaded.objects] == [
+        "n1",
+        "n2",
+        "system-cluster-critical",
+        "system-node-critical",
+        "a",
+        "b",
+    ]
+    assert world.last_change == START
+
+
+def test_a_world_may_start_empty(world, listener):
+    run(world)
+    assert listener.told == []
+    assert world.now == START + seconds(100)
+
+
+def test_a_malformed_start_is_refused(world, pod):
+    with pytest.raises(ApiError, match=r'Pod "a" is invalid: metadata\.name: Duplicate value'):
+        world.load([pod(), pod()])
+
+
+# --- the script -----------------------------------------------------------------------------
+
+
+def test_acts_happen_when_due_and_then_in_the_order_given(world, listener, pod):
+    for at, name in ((5, "c"), (2, "a"), (5, "b"), (2, "d")):
+        world.at(START + seconds(at), lambda store, now, name=name: store.create(pod(name), now))
+    run(world)
+    assert [(at - START) // 10**9 for at, _ in listener.told] == [2, 2, 5, 5]
+    assert [short(stimulus) for _, stimulus in listener.told] == [
+        "changed a",
+        "changed d",
+        "changed c",
+        "changed b",
+    ]
+    assert world.last_change == START + seconds(5)
+
+
+def test_an_act_after_the_end_does_not_happen(world, listener, pod):
+    world.at(START + seconds(5), lambda store, now: store.create(pod(), now))
+    run(world, 4)
+    assert listener.told == []
+    run(world, 5)
+    assert len(listener.told) == 1
+
+
+def test_an_act_may_plan_another(world, listener, pod):
+    def first(store, now):
+        world.at(now + seconds(3), lambda store, now: store.create(pod(), now))
+
+    world.at(START, first)
+    run(world)
+    assert [(at - START) / 10**9 for at, _ in listener.told] == [3]
+
+
+def test_each_object_is_told_once_per_act_in_its_last_version(world, listener, pod, node):
+    def act(store, now):
+        store.create(pod("a"), now)
+        store.create(node(), now)
+        store.patch_status(POD, "ns", "a", {"phase": "Running"}, now)
+
+    world.at(START, act)
+    run(world)
+    assert names(listener.told) == [(1000, "changed n1"), (1000, "changed a")]
+    assert listener.told[1][1].object.status.phase == "Running"
+
+
+def test_what_came_and_went_in_one_act_is_not_told(world, listener, pod):
+    def act(store, now):
+        store.create(pod("a"), now)
+        store.delete(POD, "ns", "a", now)
+
+    world.at(START, act)
+    run(world)
+    assert listener.told == []
+
+
+def test_a_new_object_of_an_old_name_is_another_one(world, listener, node):
+    world.load([node()])
+
+    def act(store, now):
+        store.delete(NODE, "", "n1", now)
+        store.create(node(cpu="1"), now)
+
+    world.at(START, act)
+    run(world)
+    assert [short(stimulus) for _, stimulus in listener.told[1:]] == ["deleted n1", "changed n1"]
+    gone, come = (stimulus.object.metadata.uid for _, stimulus in listener.told[1:])
+    assert gone != come
+
+
+def test_what_an_act_raises_ends_the_run(world):
+    world.at(START, lambda store, now: store.get(POD, "ns", "nobody"))
+    with pytest.raises(ApiError, match='pods "nobody" not found'):
+        run(world)
+
+
+# --- commands -------------------------------------------------------------------------------
+
+
+def test_what_a_command_did_is_told_before_its_outcome(pod):
+    controller = Lifecycle()
+    world = SimulatedWorld(controller, start=START)
+    world.at(START, lambda store, now: store.create(pod(), now))
+    run(world)
+    assert [short(stimulus) for _, stimulus in controller.told] == [
+        "changed a",
+        "changed a",
+        "Bind succeeded",
+        "changed a",
+        "PatchStatus succeeded",
+        "changed a",
+        "DeleteObject succeeded",
+        "deleted a",
+        "DeleteObject succeeded",
+    ]
+    assert world.store.list(POD) == []
+
+
+def test_the_last_known_version_of_what_is_gone(pod):
+    controller = Lifecycle()
+    world = SimulatedWorld(controller, start=START)
+    world.at(START, lambda store, now: store.create(pod(), now))
+    run(world)
+    [gone] = [told.object for _, told in controller.told if isinstance(told, ObjectDeleted)]
+    assert (gone.spec.node_name, gone.status.phase) == ("n1", "Running")
+    assert gone.metadata.deletion_timestamp == "1970-01-01T00:16:40Z"
+
+
+def test_a_refusal_is_an_outcome(world, listener, pod):
+    world.perform(Bind(ObjectRef("Pod", "ns", "nobody"), "n1"), START)
+    run(world)
+    [(_, outcome)] = listener.told
+    assert outcome.reason is FailureReason.NOT_FOUND
+    assert outcome.message == 'pods "nobody" not found'
+
+
+def test_an_eviction_is_told_as_one_change(world, listener, pod):
+    world.load([pod(node="n1", uid="u")])
+    world.perform(EvictPod(ObjectRef("Pod", "ns", "a", "u")), START)
+    run(world)
+    assert [short(stimulus) for _, stimulus in listener.told[1:]] == [
+        "changed a",
+        "EvictPod succeeded",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("latency", "expected"),
+    [
+        (
+            Latency(bind=seconds(2)),
+            [(0, "changed a"), (2, "changed a"), (2, "Bind succeeded")],
+        ),
+        (Latency(patch=seconds(9)), [(0, "changed a"), (0, "changed a"), (0, "Bind succeeded")]),
+    ],
+    ids=["a binding takes time", "a patch's time is not a binding's"],
+)
+def test_a_request_takes_effect_after_its_latency(pod, latency, expected):
+    controller = Lifecycle(stages=("bind",))
+    world = SimulatedWorld(controller, start=START, latency=latency)
+    world.at(START, lambda store, now: store.create(pod(), now))
+    run(world)
+    assert names(controller.told) == expected
+
+
+def test_a_late_request_meets_the_world_as_it_is_then(pod):
+    controller = Lifecycle(stages=("bind",))
+    world = SimulatedWorld(controller, start=START, latency=Latency(bind=seconds(2)))
+    world.at(START, lambda store, now: store.create(pod(), now))
+    world.at(START + seconds(1), lambda store, now: store.delete(POD, "ns", "a", now))
+    run(world)
+    assert names(controller.told) == [
+        (0, "changed a"),
+        (1, "deleted a"),
+        (2, "Bind failed: NotFound"),
+    ]
+
+
+def test_events_are_remembered_and_are_no_change(world, listener):
+    world.perform(
+        RecordEvent(ObjectRef("Pod", "ns", "a"), "Normal", "R", "A", "n", "c"), START + seconds(7)
+    )
+    run(world)
+    assert [(recorded.at, recorded.event.note) for recorded in world.events.to_list()] == [
+        (START + seconds(7), "n")
+    ]
+    assert (listener.told, world.last_change) == ([], START)
+
+
+def test_every_command_is_logged_when_it_is_given(pod):
+    lines = []
+    controller = Lifecycle(stages=("bind",))
+    world = SimulatedWorld(
+        controller, start=START, latency=Latency(bind=seconds(2)), command_log=lines.append
+    )
+    world.at(START, lambda store, now: store.create(pod(), now))
+    run(world)
+    [line] = map(json.loads, lines)
+    assert (line["t_ns"], line["command"], line["node"]) == (START, "Bind", "n1")
+
+
+def test_a_run_can_be_watched_and_stopped(world, listener, pod):
+    for at in (1, 2, 3):
+        act = lambda store, now: store.create(pod(f"p{now}"), now)  # noqa: E731
+        world.at(START + seconds(at), act)
+    instants = []
+    world.run(
+        START + seconds(9),
+        stop_when=lambda: len(listener.told) == 2,
+        on_progress=lambda now: instants.append((now - START) // 10**9),
+    )
+    assert (instants[-1], world.now) == (2, START + seconds(2))
+
+
+# --- determinism ----------------------------------------------------------------------------
+
+RUN = """
+from fairlead.core.instant import seconds
+from fairlead.worlds.simulation.world import SimulatedWorld
+from test_world import Lifecycle, START
+
+def pod(name):
+    labels = {letter: "1" for letter in {*"abcdefgh"}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": name, "labels": labels},
+            "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+world = SimulatedWorld(Lifecycle(), start=START, seed=5, command_log=print)
+for number in range(20):
+    world.at(START + number % 3, lambda store, now: store.create(pod("p-"), now))
+world.run(START + seconds(9))
+"""
+
+
+def command_log_under(hash_seed):
+    finished = subprocess.run(
+        [sys.executable, "-c", RUN],
+        cwd=Path(__file__).parent,
+        env={"PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    return finished.stdout
+
+
+def test_equal_seeds_give_equal_command_logs_under_any_hash_seed():
+    first, second = command_log_under("1"), command_log_under("2")
+    assert first.count("\n") == 80
+    assert first == second
