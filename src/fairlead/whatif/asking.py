@@ -1,48 +1,33 @@
-"""The two questions: what happens in a scenario, and what a change to a snapshot would do."""
+"""Asking: what would a change to a snapshot do?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fairlead.core.instant import DurationNs
+from fairlead.whatif.answer import Answer
 from fairlead.whatif.change import Change, steps_of_change
-from fairlead.whatif.difference import Difference, Move, difference
-from fairlead.whatif.experiment import Experiment
-from fairlead.whatif.outcome import Outcome
+from fairlead.whatif.difference import difference
+from fairlead.whatif.experiment import HORIZON_DEFAULT, Experiment
 from fairlead.whatif.progress import NoProgress, Progress
-from fairlead.whatif.run import Finished, run
+from fairlead.whatif.run import CommandLog, run
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """Both runs of a what-if and what differs; `finished` is the one with the change."""
-
-    source: str
-    change: Change
-    seed: int
-    without: Outcome
-    finished: Finished
-    difference: Difference
-
-    @property
-    def changed(self) -> Outcome:
-        """The outcome of the run with the change."""
-        return self.finished.outcome
 
 
 def what_if(
     snapshot: Snapshot,
     change: Change,
     *,
-    seed: int,
-    horizon: DurationNs,
+    seed: int = 0,
+    horizon: DurationNs = HORIZON_DEFAULT,
     progress: Progress | None = None,
+    command_log: CommandLog | None = None,
 ) -> Answer:
     """Run `snapshot` with and without `change`, and compare. Raises InputError.
 
-    The run with the change comes first: what is wrong with the change shows at its start.
+    The run with the change comes first, because what is wrong with the change shows at its
+    start; its commands go to `command_log`.
     """
     progress = progress or NoProgress()
     without = Experiment(
@@ -58,23 +43,13 @@ def what_if(
         steps=tuple(steps_of_change(change, snapshot)),
         scheduler=read_scheduler_config(change.config),
     )
-    finished = run(changed, "with the change", progress)
-    baseline = run(without, "without it", progress).outcome
+    after = run(changed, "with the change", progress, command_log).outcome
+    before = run(without, "without the change", progress).outcome
     return Answer(
         source=snapshot.source,
         change=change,
         seed=seed,
-        without=baseline,
-        finished=finished,
-        difference=difference(baseline, finished.outcome),
+        without=before,
+        changed=after,
+        difference=difference(before, after),
     )
-
-
-def moved_on_the_way(outcome: Outcome) -> list[Move]:
-    """The pods of one run that ended on another node than the one they were displaced from."""
-    moves = {}
-    for one in (*outcome.preempted, *outcome.evicted):
-        end = outcome.pods.get(one.pod.key)
-        if end is not None and end.is_placed:
-            moves.setdefault(one.pod.key, Move(end, one.node, end.node))
-    return [moves[key] for key in sorted(moves) if moves[key].origin != moves[key].target]

@@ -144,3 +144,13 @@ def _recovered_after(changed: Outcome, concerned: Iterable[str]) -> DurationNs |
             return None
         latest = max(latest, changed.after_start(pod.started_at))
     return latest
+
+
+def moved_on_the_way(outcome: Outcome) -> list[Move]:
+    """The pods that one run displaced and placed again, on another node, by name."""
+    moves: dict[str, Move] = {}
+    for one in (*outcome.preempted, *outcome.evicted):
+        end = outcome.pods.get(one.pod.key)
+        if end is not None and end.is_placed and end.key not in moves:
+            moves[end.key] = Move(end, one.node, end.node)
+    return [moves[key] for key in sorted(moves) if moves[key].origin != moves[key].target]

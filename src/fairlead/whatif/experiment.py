@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from fairlead.core.command import Command
-from fairlead.core.instant import DurationNs, Instant
+from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.kubelet.config import KubeletConfig
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.whatif import command_making
 from fairlead.whatif.manifest import Manifest
+
+HORIZON_DEFAULT: Final = seconds(3600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Experiment:
     start: Instant
     steps: tuple[Step, ...] = ()
     duration: DurationNs | None = None
-    horizon: DurationNs = 0
+    horizon: DurationNs = HORIZON_DEFAULT
     seed: int = 0
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)

@@ -61,6 +61,7 @@ class Recorder:
     choices: int = 0
     priority_names: dict[int, str] = field(default_factory=dict)
     _tracks: dict[str, _Track] = field(default_factory=dict)  # by namespace/name
+    _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     _counts: dict[int, Counts] = field(default_factory=dict)
     _budgets: dict[str, PodDisruptionBudget] = field(default_factory=dict)
 
@@ -80,9 +81,12 @@ class Recorder:
                 self._on_evicted(record)
 
     def _on_preempting(self, record: PodPreempting) -> None:
+        """Victims that are on their way out already are not preempted a second time."""
         self.choices += record.equals > 1
         by = self._end(record.pod)
-        for ref in record.victims:
+        victims = [ref for ref in record.victims if ref.uid not in self._leaving]
+        self._leaving.update(ref.uid for ref in victims)
+        for ref in victims:
             victim = self._end(ref)
             self.preempted.append(
                 Preempted(
@@ -98,7 +102,7 @@ class Recorder:
             self._counts_of(victim.priority).preempted += 1
             self._sample(victim.priority)
         if record.pdb_violations:
-            self._note_breaches(record.victims, by.key, record.at)
+            self._note_breaches(victims, by.key, record.at)
 
     def _note_breaches(self, victims: Iterable[ObjectRef], by: str, at: Instant) -> None:
         """Which budgets the victims, taken in order, exceed."""
@@ -117,6 +121,7 @@ class Recorder:
                     self.breaches.append(PdbBreach(pdb=key, pod=pod, by=by, at=at))
 
     def _on_evicted(self, record: PodEvicted) -> None:
+        self._leaving.add(record.pod.uid)
         pod = self._end(record.pod)
         self.evicted.append(Evicted(pod=pod, node=record.node, at=record.at, why=record.why))
         self._counts_of(pod.priority).evicted += 1

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.core.instant import Instant, to_seconds
-from fairlead.whatif.difference import Difference, Move
+from fairlead.whatif.answer import Answer
+from fairlead.whatif.difference import Move, moved_on_the_way
 from fairlead.whatif.outcome import Outcome, Sample
 from fairlead.whatif.report import ReportData
 from fairlead.whatif.report.data import Moved, Node, Resource, Series, Summary, Timeline
@@ -23,31 +24,29 @@ class Heading:
     """What stands above a report."""
 
     title: str
-    subtitle: str
+    source: str
     seed: int
     wall_seconds: float
 
 
-def simulation_report(heading: Heading, outcome: Outcome, moved: Iterable[Move]) -> ReportData:
+def simulation_report(heading: Heading, outcome: Outcome) -> ReportData:
     """The report of a simulation."""
     return {
         **_common(heading, outcome),
         "kind": "simulate",
         "resources": _resources(outcome, None),
-        "moved": _moved(moved),
+        "moved": _moved(moved_on_the_way(outcome)),
     }
 
 
-def whatif_report(
-    heading: Heading, without: Outcome, changed: Outcome, found: Difference
-) -> ReportData:
+def whatif_report(heading: Heading, answer: Answer) -> ReportData:
     """The report of a what-if: the run with the change, beside figures of the one without."""
     return {
-        **_common(heading, changed),
+        **_common(heading, answer.changed),
         "kind": "whatif",
-        "summary_before": _summary(without),
-        "resources": _resources(changed, without),
-        "moved": _moved(found.moved),
+        "summary_before": _summary(answer.without),
+        "resources": _resources(answer.changed, answer.without),
+        "moved": _moved(answer.difference.moved),
     }
 
 
@@ -55,7 +54,7 @@ def _common(heading: Heading, outcome: Outcome) -> ReportData:
     return {
         "kind": "simulate",
         "title": heading.title,
-        "subtitle": heading.subtitle,
+        "subtitle": f"{heading.source}: {len(outcome.nodes):,} nodes, {len(outcome.pods):,} pods",
         "seed": heading.seed,
         "started_at": format_timestamp(outcome.started_at),
         "virtual_seconds": outcome.virtual_seconds,

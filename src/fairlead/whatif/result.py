@@ -14,7 +14,9 @@ import msgspec
 from fairlead.api.timestamp import format_timestamp
 from fairlead.core.command import Json
 from fairlead.core.instant import Instant, to_seconds
-from fairlead.whatif.difference import Difference, Move
+from fairlead.whatif.answer import Answer
+from fairlead.whatif.difference import Move, moved_on_the_way
+from fairlead.whatif.experiment import Experiment
 from fairlead.whatif.outcome import Evicted, Outcome, PdbBreach, PodEnd, Preempted
 
 API_VERSION: Final = "fairlead.dev/v1alpha1"
@@ -22,26 +24,17 @@ WHAT_IF: Final = "WhatIfResult"
 SIMULATION: Final = "SimulationResult"
 
 
-def whatif_result(
-    source: str,
-    changes: list[str],
-    seed: int,
-    without: Outcome,
-    changed: Outcome,
-    found: Difference,
-) -> Json:
+def whatif_result(answer: Answer) -> Json:
     """The result of a what-if: the difference, relative to the run without the change."""
-    start = changed.started_at
-    recovered = found.recovered_after
+    without, changed, found = answer.without, answer.changed, answer.difference
+    start, recovered = changed.started_at, found.recovered_after
     return {
-        **_head(WHAT_IF, source, seed, changed),
-        "changes": changes,
+        **_head(WHAT_IF, answer.source, answer.seed, changed),
+        "changes": answer.change.words,
         "difference": not found.is_empty,
         "recovered_after_s": None if recovered is None else _rounded(to_seconds(recovered)),
-        "choices_among_equals": {
-            "without": without.choices_among_equals,
-            "with": changed.choices_among_equals,
-        },
+        "choices_among_equals": changed.choices_among_equals,
+        "choices_among_equals_without": without.choices_among_equals,
         "placed": _placed(found.placed),
         "moved": [_move(move) for move in found.moved],
         "preempted": [_preempted(one, start) for one in found.preempted],
@@ -49,24 +42,26 @@ def whatif_result(
         "pending": _pending(found.pending, start),
         "removed": _placed(found.removed),
         "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
+        "skipped": _skipped(changed),
         "allocation": _allocation_of_both(without, changed),
     }
 
 
-def simulation_result(source: str, seed: int, outcome: Outcome, moved: Iterable[Move]) -> Json:
+def simulation_result(experiment: Experiment, outcome: Outcome) -> Json:
     """The result of a simulation: what there is at its end, and what happened on the way."""
     start = outcome.started_at
     completed = [pod for pod in outcome.pods.values() if pod.is_completed]
     return {
-        **_head(SIMULATION, source, seed, outcome),
+        **_head(SIMULATION, experiment.source, experiment.seed, outcome),
         "choices_among_equals": outcome.choices_among_equals,
         "placed": _placed(outcome.placed()),
-        "moved": [_move(move) for move in moved],
+        "moved": [_move(move) for move in moved_on_the_way(outcome)],
         "preempted": [_preempted(one, start) for one in outcome.preempted],
         "evicted": [_evicted(one, start) for one in outcome.evicted],
         "pending": _pending(outcome.pending(), start),
         "completed": [{"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in completed],
         "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
+        "skipped": _skipped(outcome),
         "allocation": [
             {
                 "resource": one.resource,
@@ -141,6 +136,13 @@ def _pending(pods: Iterable[PodEnd], start: Instant) -> list[Json]:
 
 def _breach(one: PdbBreach, start: Instant) -> Json:
     return {"pdb": one.pdb, "pod": one.pod, "by": one.by, "at_s": _at_s(one.at, start)}
+
+
+def _skipped(outcome: Outcome) -> list[Json]:
+    start = outcome.started_at
+    return [
+        {"event": one.what, "at_s": _at_s(one.at, start), "why": one.why} for one in outcome.skipped
+    ]
 
 
 def _allocation_of_both(without: Outcome, changed: Outcome) -> list[Json]:

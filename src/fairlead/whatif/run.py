@@ -26,10 +26,10 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.engine import Engine
 from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.input_error import InputError
-from fairlead.whatif.manifest import Manifest
 from fairlead.whatif.outcome import Outcome, Skipped
 from fairlead.whatif.progress import Progress
 from fairlead.whatif.recorder import Recorder
+from fairlead.whatif.refusal import as_input_error, refusal_of
 from fairlead.whatif.stock import allocations, nodes_at_end, requested_in
 from fairlead.worlds.simulation.performing import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
@@ -114,18 +114,15 @@ class _Run:
         self._world.run(self._start, on_progress=on_progress)
         for step in self._experiment.steps:
             self._world.at(self._start + step.after, partial(self._act, step))
-        settled = self._settle(on_progress)
-        return Finished(self._outcome(settled, requested_before), self._objects())
+        self._settle(on_progress)
+        return Finished(self._outcome(requested_before), self._objects())
 
     def _load(self) -> None:
         manifests = self._experiment.initial
         try:
             self._world.load(manifest.value for manifest in manifests)
         except ApiError as refused:
-            culprit = _culprit(manifests, refused)
-            if culprit is None:
-                raise InputError(self._experiment.source, refused.message) from None
-            raise _as_input_error(culprit.source, culprit.title, refused) from None
+            raise as_input_error(self._experiment.source, manifests, refused) from None
 
     def _act(self, step: Step, store: Store, now: Instant) -> None:
         """Perform `step`. Raises InputError where the store refuses it."""
@@ -135,7 +132,7 @@ class _Run:
                 try:
                     store.create(command.manifest, now)
                 except ApiError as refused:
-                    raise _as_input_error(step.source, step.what, refused) from None
+                    raise refusal_of(step.source, step.what, refused) from None
                 continue
             outcome = perform(store, command, now)
             if isinstance(outcome, CommandFailed):
@@ -143,25 +140,22 @@ class _Run:
                     raise InputError(step.source, outcome.message, object_name=step.what)
                 self._skipped.append(Skipped(what=step.what, at=now, why=outcome.message))
 
-    def _settle(self, on_progress: Callable[[Instant], None]) -> bool:
-        """Let time pass; whether nothing was going on any more at the end."""
+    def _settle(self, on_progress: Callable[[Instant], None]) -> None:
+        """Let time pass until the set end, or until nothing is going on any more."""
         world, experiment = self._world, self._experiment
         if experiment.duration is not None:
             world.run(self._start + experiment.duration, on_progress=on_progress)
-            return self._is_quiet()
+            return
         last_step = max((step.after for step in experiment.steps), default=0)
         end = self._start + last_step + experiment.horizon
         world.run(end, stop_when=self._is_quiet, on_progress=on_progress)
-        return self._is_quiet()
 
     def _is_quiet(self) -> bool:
         world = self._world
-        return (
-            self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
-        )
+        return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
 
-    def _outcome(self, settled: bool, requested_before: dict[str, int]) -> Outcome:
-        recorder, world = self._recorder, self._world
+    def _outcome(self, requested_before: dict[str, int]) -> Outcome:
+        recorder, world, settled = self._recorder, self._world, self._is_quiet()
         open_ended = self._experiment.duration is None and settled
         nodes = nodes_at_end(world.store, recorder.everyone())
         return Outcome(
@@ -183,19 +177,3 @@ class _Run:
     def _objects(self) -> list[Json]:
         store = self._world.store
         return [obj for kind in store.storage.kinds() for obj in store.list(kind)]
-
-
-def _culprit(manifests: tuple[Manifest, ...], refused: ApiError) -> Manifest | None:
-    """The manifest that a refusal is about."""
-    if refused.kind is None:
-        return None
-    identity = (refused.kind.resource, refused.namespace, refused.name)
-    return next((each for each in manifests if each.identity == identity), None)
-
-
-def _as_input_error(source: str, title: str, refused: ApiError) -> InputError:
-    """The refusal in our form: which file, which object, which field."""
-    if not refused.causes:
-        return InputError(source, refused.message, object_name=title)
-    cause = refused.causes[0]
-    return InputError(source, cause.message, object_name=title, field=cause.field)

@@ -1,4 +1,4 @@
-"""The form of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1): every field it may have.
+"""The form of a KubeSchedulerConfiguration: every field that its version v1 may have.
 
 Fields of type Any change no decision of the scheduler and are not looked at.
 """

@@ -10,8 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
+import msgspec
+
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NODE
+from fairlead.core.command import Json
 from fairlead.core.instant import Instant
 from fairlead.whatif.documents import STDIN, read
 from fairlead.whatif.input_error import InputError
@@ -56,6 +59,12 @@ def read_snapshot(path: str, stdin: BinaryIO | None = None) -> Snapshot:
         raise InputError(source, "holds no Node; a cluster needs at least one")
     refuse_excess(found)
     return Snapshot(source, tuple(found), newest_instant(found) or DEFAULT_START)
+
+
+def encode_snapshot(objects: list[Json]) -> bytes:
+    """`objects` as kubectl prints them, one List in JSON; `read_snapshot` reads it."""
+    whole = {"apiVersion": "v1", "items": objects, "kind": "List", "metadata": {}}
+    return msgspec.json.encode(whole) + b"\n"
 
 
 def newest_instant(found: Iterable[Manifest]) -> Instant | None:

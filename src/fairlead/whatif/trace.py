@@ -255,7 +255,10 @@ def _requests(table: _Table, line: int, row: Mapping[str, str]) -> Json:
 
 
 def _container(requests: Json) -> Json:
-    return {"name": "main", "image": "openb/task", "resources": {"requests": requests}}
+    resources: Json = {"requests": requests}
+    if gpu := requests.get(GPU_RESOURCE):
+        resources["limits"] = {GPU_RESOURCE: gpu}  # extended resources are never overcommitted
+    return {"name": "main", "image": "openb/task", "resources": resources}
 
 
 def _gpu_model_affinity(models: list[str]) -> Json:

@@ -1,0 +1,69 @@
+"""What `fairlead whatif` does, from its options to its exit code."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+from fairlead.cli import exit_code
+from fairlead.cli.options import OutputOptions
+from fairlead.cli.output_file import require_writable
+from fairlead.cli.outputs import command_log, print_bytes, report_to
+from fairlead.cli.progress import ProgressBar
+from fairlead.cli.summary import print_answer
+from fairlead.cli.whatif import DEFAULT_REPORT, ChangeOptions, RunOptions
+from fairlead.whatif.answer import Answer
+from fairlead.whatif.asking import what_if
+from fairlead.whatif.change import Change
+from fairlead.whatif.fail_on import FailOn, parse_fail_on
+from fairlead.whatif.outcome import PodEnd
+from fairlead.whatif.report_data import Heading, whatif_report
+from fairlead.whatif.result import encode_result, whatif_result
+from fairlead.whatif.snapshot import read_snapshot
+from fairlead.whatif.strict import field_duration
+
+
+def answer_what_if(
+    source: str, change_options: ChangeOptions, running: RunOptions, outputs: OutputOptions
+) -> int:
+    """Ask, print and write what differs; the exit code. Raises InputError."""
+    started = perf_counter()
+    conditions = [parse_fail_on(text) for text in running.fail_on]
+    horizon = field_duration("--horizon", "", running.horizon) or 0
+    report = outputs.report_path(DEFAULT_REPORT)
+    require_writable("--report", report)
+    require_writable("--commands", outputs.commands)
+    change = Change(**vars(change_options))
+    snapshot = read_snapshot(source)
+    with ProgressBar() as progress, command_log(outputs.commands) as log:
+        answer = what_if(
+            snapshot,
+            change,
+            seed=running.seed,
+            horizon=horizon,
+            progress=progress,
+            command_log=log,
+        )
+    forbidden = _forbidden(answer, conditions)
+    if outputs.output == "json":
+        print_bytes(encode_result(whatif_result(answer)))
+    else:
+        print_answer(answer, forbidden)
+    report_to(report, whatif_report(_heading(answer, perf_counter() - started), answer))
+    return _exit_code(answer, forbidden)
+
+
+def _heading(answer: Answer, wall_seconds: float) -> Heading:
+    what = " ".join(answer.change.words) or "nothing changes"
+    return Heading(f"What if: {what}", answer.source, answer.seed, wall_seconds)
+
+
+def _forbidden(answer: Answer, conditions: list[FailOn]) -> list[PodEnd]:
+    """The displaced pods that must not be."""
+    displaced = answer.difference.displaced
+    return [pod for pod in displaced if any(each.matches(pod) for each in conditions)]
+
+
+def _exit_code(answer: Answer, forbidden: list[PodEnd]) -> int:
+    if forbidden:
+        return exit_code.DISPLACED
+    return exit_code.SUCCESS if answer.difference.is_empty else exit_code.DIFFERENCE

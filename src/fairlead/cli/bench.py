@@ -1,0 +1,34 @@
+"""`fairlead bench`: upstream's benchmark workloads by name, engine only."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+
+def bench(
+    *workloads: str,
+    output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
+) -> int:
+    """Run kube-scheduler's own benchmark workloads (scheduler_perf) on the engine alone.
+
+    Upstream's thresholds stand beside the figures; they include an API server and etcd, which
+    Fairlead's do not.
+
+    Examples:
+
+        fairlead bench
+
+        fairlead bench SchedulingBasic/5000Nodes_10000Pods -o json
+
+    Parameters
+    ----------
+    workloads
+        Names of workloads; all when none is given.
+    output
+        text or json.
+    """
+    from fairlead.bench.cli import run
+
+    return run(workloads, output)

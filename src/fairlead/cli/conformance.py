@@ -1,0 +1,29 @@
+"""`fairlead conformance`: replay recorded decisions of the real binaries."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Recorded = Literal["scheduling"]
+
+
+def conformance(kind: Recorded, *files: str) -> int:
+    """Replay golden case files and compare every decision with the recorded one.
+
+    Prints per file how many cases agree and differ, and the first differing path with both
+    values. Exit code 1 on any difference.
+
+    Examples:
+
+        fairlead conformance scheduling tests/golden/*.jsonl.gz
+
+    Parameters
+    ----------
+    kind
+        What the files record.
+    files
+        Golden case files, plain or gzipped JSON lines.
+    """
+    from fairlead.conformance.cli import run
+
+    return run(kind, files)

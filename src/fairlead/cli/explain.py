@@ -1,0 +1,39 @@
+"""`fairlead explain`: why a pod is where it is, or nowhere."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairlead.cli.options import Output, named
+
+
+def explain(
+    pod: str,
+    /,
+    *,
+    snapshot: Annotated[
+        str, Parameter(help="A file, a directory, or - for standard input.", metavar="SNAPSHOT")
+    ],
+    config: Annotated[str | None, named("FILE", "A KubeSchedulerConfiguration.")] = None,
+    output: Output = "text",
+) -> int:
+    """Show each node's verdict on a pod, and how the choice among the nodes is made.
+
+    Nodes that fit come with their scores by plugin and the set of equals among which chance
+    decides; if none fits, the table of preemption candidates with victims, violated disruption
+    budgets and the rule that decides. A pod that has a node is looked at as if it were pending.
+
+    Try:
+
+        fairlead explain pod/store/web-0 --snapshot cluster.yaml
+
+    Parameters
+    ----------
+    pod
+        pod/NAMESPACE/NAME, or pod/NAME where that is unique.
+    """
+    from fairlead.cli.explaining import explain_pod
+
+    return explain_pod(pod, snapshot, config, output)

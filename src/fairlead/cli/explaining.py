@@ -1,0 +1,128 @@
+"""What `fairlead explain` prints: verdicts, scores, equals, preemption candidates."""
+
+from __future__ import annotations
+
+import msgspec
+from rich.console import Console
+
+from fairlead.cli import exit_code
+from fairlead.cli.options import Format
+from fairlead.cli.outputs import print_bytes
+from fairlead.cli.terminal import print_line, print_table, stdout_console
+from fairlead.core.status import Status
+from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation
+from fairlead.whatif.explaining import Explanation, explain, explanation_json
+from fairlead.whatif.scheduler_config import read_scheduler_config
+from fairlead.whatif.snapshot import read_snapshot
+
+NAMES_MAX = 10
+
+
+def explain_pod(target: str, snapshot: str, config: str | None, output: Format) -> int:
+    """Explain and print; the exit code. Raises InputError."""
+    explanation = explain(read_snapshot(snapshot), target, read_scheduler_config(config))
+    if output == "json":
+        content = msgspec.json.encode(explanation_json(explanation))
+        print_bytes(msgspec.json.format(content, indent=2) + b"\n")
+    else:
+        print_explanation(explanation, stdout_console())
+    return exit_code.SUCCESS
+
+
+def print_explanation(explanation: Explanation, console: Console) -> None:
+    """The whole evaluation as text."""
+    found = explanation.evaluation
+    where = (
+        f"on node {explanation.node}, looked at as if it were pending"
+        if explanation.node
+        else "pending"
+    )
+    print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
+    print_line(console, _decision(found))
+    _print_feasible(console, found)
+    _print_infeasible(console, found)
+    if found.preemption is not None:
+        _print_preemption(console, found.preemption)
+
+
+def _decision(found: Evaluation) -> str:
+    """What comes of it, in one line."""
+    if found.gated is not None:
+        return f"Kept out of the queue by {found.gated.plugin}: {found.gated.message}"
+    if found.fit_error:
+        return found.fit_error
+    if found.score_error and not found.via:
+        return f"The scheduling cycle fails: {found.score_error}"
+    chosen = ", ".join(found.choices[:NAMES_MAX])
+    match found.via:
+        case "nominated":
+            return f"Goes to {chosen}, which it was promised by its preemption."
+        case "single":
+            return f"Goes to {chosen}, the only node that fits."
+        case _ if len(found.choices) == 1:
+            return f"Goes to {chosen}, which has the highest score."
+        case _:
+            more = " ..." if len(found.choices) > NAMES_MAX else ""
+            return f"Chance decides among {len(found.choices)} equals: {chosen}{more}"
+
+
+def _print_feasible(console: Console, found: Evaluation) -> None:
+    plugins = [name for name in found.scores if found.weights.get(name)]
+    names = [name for name, status in found.verdicts.items() if status is None]
+    names.sort(key=lambda name: (-found.totals.get(name, 0), name))
+    rows = [
+        (
+            name,
+            str(found.totals.get(name, "")),
+            *(str(found.scores[plugin].get(name, "")) for plugin in plugins),
+            "equal" if name in found.best and len(found.best) > 1 else "",
+        )
+        for name in names
+    ]
+    headings = [f"{plugin} x{found.weights[plugin]}" for plugin in plugins]
+    columns = ("node", "total", *headings, " ")
+    title = f"nodes that fit ({len(rows)}), with scores of 0..100 before the weight"
+    print_table(console, title, columns, rows, numbers=columns[1:-1])
+    if rows and found.skipped_scores:
+        print_line(
+            console, f"no say in this pod's scores: {', '.join(found.skipped_scores)}", "dim"
+        )
+
+
+def _print_infeasible(console: Console, found: Evaluation) -> None:
+    rows = [
+        (name, *_verdict(status))
+        for name, status in sorted(found.verdicts.items())
+        if status is not None
+    ]
+    title = f"nodes that do not fit ({len(rows)})"
+    print_table(console, title, ("node", "refused by", "because", "preemption may help"), rows)
+
+
+def _verdict(status: Status) -> tuple[str, str, str]:
+    helps = "yes" if status.code.value == "Unschedulable" else "no"
+    return status.plugin, status.message, helps
+
+
+def _print_preemption(console: Console, found: PreemptionEvaluation) -> None:
+    if found.ineligible or found.post_filter_error:
+        why = found.ineligible or found.post_filter_error
+        print_line(console, f"May not preempt: {why}")
+        return
+    rows = [
+        (
+            name,
+            str(candidate.pdb_violations),
+            ", ".join(f"{victim.key} ({victim.priority})" for victim in candidate.victims),
+            "chosen" if found.nominated == [name] else "equal" if name in found.nominated else "",
+        )
+        for name, candidate in found.candidates.items()
+    ]
+    title = f"candidates for preemption ({len(rows)})"
+    columns = ("node", "budgets violated", "victims (priority)", " ")
+    print_table(console, title, columns, rows, numbers=("budgets violated",))
+    if found.rule:
+        print_line(console, f"decided by: {found.rule}")
+    rejected = [(name, *_verdict(status)[:2]) for name, status in sorted(found.rejected.items())]
+    title = f"nodes where preemption would not help ({len(rejected)})"
+    print_table(console, title, ("node", "refused by", "because"), rejected)

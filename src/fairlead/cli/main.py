@@ -1,0 +1,114 @@
+"""`fairlead`: the entry point, and the one place where an error becomes a line and a code.
+
+Commands are named by import path and loaded when called, so that `fairlead --help` and a
+mistyped option answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Final
+
+from cyclopts import App, CycloptsError
+
+from fairlead import __version__
+from fairlead.cli import exit_code
+
+DEBUG_FLAG: Final = "--debug"
+
+HELP: Final = """\
+Ask your cluster "what if?": run a cluster's nodes and pods with kube-scheduler's rules in virtual
+time, change something, and see what moves and why.
+
+Examples:
+
+    kubectl get nodes,pods,deploy,rs,sts,ds,jobs,pdb,priorityclasses -A -o yaml > cluster.yaml
+
+    fairlead whatif cluster.yaml --drain topology.kubernetes.io/zone=eu-1a
+
+    fairlead whatif cluster.yaml --apply flash-sale.yaml --fail-on 'priority>=1000'
+
+    fairlead explain pod/store/web-0 --snapshot cluster.yaml
+
+    fairlead simulate scenario.yaml
+"""
+
+EPILOGUE: Final = """\
+Exit codes: 0 done, no difference; 1 difference; 2 bad input; 3 a pod matching --fail-on was
+displaced. With --debug, an unexpected failure shows its traceback.
+"""
+
+_COMMANDS: Final = {
+    "simulate": "fairlead.cli.simulate:simulate",
+    "whatif": "fairlead.cli.whatif:whatif",
+    "explain": "fairlead.cli.explain:explain",
+    "conformance": "fairlead.cli.conformance:conformance",
+    "bench": "fairlead.cli.bench:bench",
+}
+
+
+def main() -> None:
+    """Run the command line of this process and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run `fairlead` with `arguments`; the exit code. Errors become one line on stderr."""
+    debug = DEBUG_FLAG in arguments
+    tokens = [argument for argument in arguments if argument != DEBUG_FLAG]
+    try:
+        code = _app()(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return exit_code.INTERRUPTED
+    except BrokenPipeError:
+        return _reader_gone()
+    except Exception as cause:  # noqa: BLE001 - no traceback may reach a user
+        if debug:
+            traceback.print_exc()
+        return _report(cause)
+    return code if isinstance(code, int) else exit_code.SUCCESS
+
+
+def _app() -> App:
+    app = App(
+        name="fairlead",
+        help=HELP,
+        help_epilogue=EPILOGUE,
+        help_format="markdown",
+        version=__version__,
+        suppress_keyboard_interrupt=False,
+    )
+    for name, path in _COMMANDS.items():
+        app.command(path, name=name)
+    return app
+
+
+def _report(cause: Exception) -> int:
+    """Say what went wrong in one line; the exit code that goes with it."""
+    line, code = _line_and_code(cause)
+    print(f"fairlead: {line}", file=sys.stderr)
+    return code
+
+
+def _line_and_code(cause: Exception) -> tuple[str, int]:
+    from fairlead.whatif.input_error import InputError, one_line
+
+    match cause:
+        case InputError():
+            return str(cause), exit_code.BAD_INPUT
+        case CycloptsError():
+            return f"{one_line(str(cause))} (see fairlead --help)", exit_code.BAD_INPUT
+        case OSError(filename=str(name), strerror=str(reason)):
+            return f"{one_line(name)}: {reason}", exit_code.OUTPUT_FAILED
+        case _:
+            what = one_line(f"{type(cause).__name__}: {cause}")
+            return f"internal error: {what} (--debug shows where)", exit_code.DEFECT
+
+
+def _reader_gone() -> int:
+    """Whoever read our output has left; keep the interpreter from complaining at exit."""
+    sys.stderr.close()
+    return exit_code.SUCCESS

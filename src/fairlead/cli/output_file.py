@@ -1,0 +1,69 @@
+"""Files that a command writes: checked before the work, written after it, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from fairlead.whatif.input_error import InputError
+
+
+def require_writable(option: str, path: Path | None) -> None:
+    """Raise InputError in the name of `option` where `path` cannot be written."""
+    if path is None:
+        return
+    folder = path.parent
+    if path.is_dir():
+        raise InputError(option, f"{path} is a directory")
+    if not folder.is_dir():
+        raise InputError(option, f"there is no directory {folder}")
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise InputError(option, f"{path} cannot be written: Permission denied")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Let `path` have exactly `content`; nothing changes where that fails (OSError)."""
+    with WholeFile(path) as file:
+        file.write(content)
+
+
+class WholeFile(AbstractContextManager["WholeFile"]):
+    """A file that appears under its name when the block ends without an error."""
+
+    def __init__(self, path: Path) -> None:
+        """Nothing is written before the block is entered."""
+        self._path = path
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Open a file beside the one that is meant."""
+        self._file = tempfile.NamedTemporaryFile(
+            dir=self._path.parent, prefix=f".{self._path.name}.", delete=False
+        )
+        return self
+
+    def write(self, content: bytes) -> None:
+        """Append `content`."""
+        assert self._file is not None
+        self._file.write(content)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Put the file in its place, or take it away."""
+        assert self._file is not None
+        self._file.close()
+        if error is not None:
+            Path(self._file.name).unlink()
+            return
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(self._file.name).chmod(0o666 & ~mask)  # temporary files are private; results are not
+        Path(self._file.name).replace(self._path)

@@ -1,0 +1,65 @@
+"""A progress bar on stderr while a run works; silent where stderr is no terminal."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from time import perf_counter
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from fairlead.core.instant import seconds
+from fairlead.whatif.duration import for_readers
+
+REFRESH_S: Final = 0.1
+
+
+class ProgressBar(AbstractContextManager["ProgressBar"]):
+    """Shows each phase as a bar with the virtual time it has come to."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        """`console` stands in for stderr."""
+        console = console or Console(file=sys.stderr)
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[virtual_time]} of virtual time"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._phase: TaskID | None = None
+        self._shown_at = 0.0
+
+    def __enter__(self) -> Self:
+        """Start to show."""
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Clean the screen."""
+        self._progress.stop()
+
+    def begin(self, phase: str, total: int) -> None:
+        """A phase starts."""
+        if self._phase is not None:
+            self._progress.remove_task(self._phase)
+        self._phase = self._progress.add_task(phase, total=total or None, virtual_time="0s")
+
+    def reach(self, done: int, now_s: float) -> None:
+        """Show how far the phase is, but not more often than anyone can see."""
+        if self._progress.disable or self._phase is None:
+            return
+        instant = perf_counter()
+        if instant - self._shown_at >= REFRESH_S:
+            self._shown_at = instant
+            virtual_time = for_readers(seconds(now_s))
+            self._progress.update(self._phase, completed=done, virtual_time=virtual_time)

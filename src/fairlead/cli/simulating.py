@@ -1,0 +1,76 @@
+"""What `fairlead simulate` does, from its options to its exit code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import perf_counter
+
+from fairlead.cli import exit_code
+from fairlead.cli.options import OutputOptions
+from fairlead.cli.output_file import require_writable, write_whole
+from fairlead.cli.outputs import command_log, print_bytes, report_to, say_written
+from fairlead.cli.progress import ProgressBar
+from fairlead.cli.simulate import DEFAULT_REPORT
+from fairlead.cli.summary import print_simulation
+from fairlead.whatif.report_data import Heading, simulation_report
+from fairlead.whatif.result import encode_result, simulation_result
+from fairlead.whatif.run import run
+from fairlead.whatif.scenario import Outputs, experiment_of, read_scenario
+from fairlead.whatif.snapshot import encode_snapshot
+
+
+def answer_simulation(
+    path: str, seed: int | None, snapshot: Path | None, options: OutputOptions
+) -> int:
+    """Run the scenario, print and write what came of it; the exit code. Raises InputError."""
+    started = perf_counter()
+    scenario = read_scenario(path)
+    files = _files(path, scenario.outputs, options, snapshot)
+    experiment = experiment_of(path, scenario, seed)
+    with ProgressBar() as progress, command_log(files.commands) as log:
+        finished = run(experiment, experiment.title, progress, log)
+    result = encode_result(simulation_result(experiment, finished.outcome))
+    if options.output == "json":
+        print_bytes(result)
+    else:
+        print_simulation(experiment, finished.outcome)
+    if files.json is not None:
+        write_whole(files.json, result)
+        say_written("result", files.json)
+    if files.snapshot is not None:
+        write_whole(files.snapshot, encode_snapshot(finished.objects))
+        say_written("snapshot", files.snapshot)
+    heading = Heading(experiment.title, path, experiment.seed, perf_counter() - started)
+    report_to(files.report, simulation_report(heading, finished.outcome))
+    return exit_code.SUCCESS
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Where everything goes; None for what nobody wants."""
+
+    report: Path | None
+    commands: Path | None
+    json: Path | None
+    snapshot: Path | None
+
+
+def _files(path: str, named: Outputs, options: OutputOptions, snapshot: Path | None) -> _Files:
+    """The scenario's outputs, overridden by options. Raises InputError for unwritable ones."""
+    report = options.report or _path(named.report)
+    files = _Files(
+        report=options.report_path(DEFAULT_REPORT) if report is None else report,
+        commands=options.commands or _path(named.commands),
+        json=_path(named.json),
+        snapshot=snapshot or _path(named.snapshot),
+    )
+    if options.no_report:
+        files = replace(files, report=None)
+    for name, file in vars(files).items():
+        require_writable(f"{path}: outputs.{name}", file)
+    return files
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)

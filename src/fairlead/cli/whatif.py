@@ -1,0 +1,121 @@
+"""`fairlead whatif`: a snapshot, a change, and what differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Final
+
+from cyclopts import Parameter
+
+from fairlead.cli.options import DEFAULT_OUTPUTS, Names, OutputOptions, named, repeatable
+
+DEFAULT_REPORT: Final = "fairlead-whatif.html"
+FAIL_ON: Final = """\
+Exit with 3 if a displaced pod matches: priority>=1000, namespace=store, name=web-*, labels.app=web.
+"""
+NOT_YET: Final = "failures of nodes and zones are not simulated yet"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ChangeOptions:
+    """What to change."""
+
+    apply: Annotated[
+        Names, repeatable("FILE", "Create the objects of FILE, or merge them into existing ones.")
+    ] = ()
+    delete: Annotated[
+        Names, repeatable("KIND/NAME", "Delete an object: KIND/NAME or KIND/NAMESPACE/NAME.")
+    ] = ()
+    scale: Annotated[
+        Names, repeatable("KIND/NAME=N", "Scale a workload: deploy/web=20, sts/store/db=3.")
+    ] = ()
+    cordon: Annotated[
+        Names, repeatable("NODE", "Put no new pods on a node, or on those that match key=value.")
+    ] = ()
+    drain: Annotated[
+        Names, repeatable("NODE", "Cordon, and evict the pods as their disruption budgets allow.")
+    ] = ()
+    config: Annotated[
+        str | None, named("FILE", "A KubeSchedulerConfiguration for the run with the change.")
+    ] = None
+    namespace: Annotated[
+        str,
+        Parameter(
+            name=["--namespace", "-n"],
+            help="Where names without a namespace are looked for and applied.",
+            show_default=False,
+        ),
+    ] = ""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class FailureOptions:
+    """Changes that are refused until nodes can fail."""
+
+    fail_zone: Annotated[Names, repeatable("ZONE", "", show=False)] = ()
+    fail_node: Annotated[Names, repeatable("NODE", "", show=False)] = ()
+    fail_fraction: Annotated[Names, repeatable("SHARE", "", show=False)] = ()
+    flap: Annotated[Names, repeatable("NODE", "", show=False)] = ()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run."""
+
+    seed: Annotated[int, Parameter(help="Settles what is left to chance.")] = 0
+    horizon: Annotated[
+        str, Parameter(help="The longest virtual time to run if the cluster does not settle.")
+    ] = "1h"
+    fail_on: Annotated[Names, repeatable("CONDITION", FAIL_ON)] = ()
+
+
+def whatif(
+    snapshot: str,
+    /,
+    *,
+    change: ChangeOptions = ChangeOptions(),
+    running: RunOptions = RunOptions(),
+    outputs: OutputOptions = DEFAULT_OUTPUTS,
+    failures: FailureOptions = FailureOptions(),
+) -> int:
+    """Run a cluster with and without a change, and print the difference.
+
+    SNAPSHOT is what `kubectl get nodes,pods,... -A -o yaml` (or `-o json`) prints: a file, a
+    directory of such files, or `-` for standard input. Options that say what to change may be
+    repeated and combined; all of it happens at one instant, in this order: delete, apply, scale,
+    cordon, drain. Text output comes with an HTML report, fairlead-whatif.html.
+
+    Try:
+
+        kubectl get nodes,pods,deploy,rs,pdb,pc -A -o json | fairlead whatif - --drain worker-3
+
+        fairlead whatif cluster.yaml --apply release.yaml --scale deploy/store/web=20
+
+        fairlead whatif cluster.yaml --cordon pool=old --fail-on 'priority>=1000' -o json
+
+    Parameters
+    ----------
+    snapshot
+        A file, a directory, or - for standard input.
+    """
+    from fairlead.cli.asking import answer_what_if
+
+    _refuse_failures(failures)
+    return answer_what_if(snapshot, change, running, outputs)
+
+
+def _refuse_failures(failures: FailureOptions) -> None:
+    from fairlead.whatif.input_error import InputError
+
+    asked = {
+        "--fail-zone": failures.fail_zone,
+        "--fail-node": failures.fail_node,
+        "--fail-fraction": failures.fail_fraction,
+        "--flap": failures.flap,
+    }
+    for option, values in asked.items():
+        if values:
+            raise InputError(option, NOT_YET)

@@ -1,0 +1,152 @@
+"""Explaining: one pod of a snapshot against all of its nodes, every verdict spelled out.
+
+A pod that has a node already is taken off it first and looked at as if it were pending now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from fairlead.api.codec import decode
+from fairlead.api.objects import ApiObject, Pod
+from fairlead.api.pod import is_terminal
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.store import Store
+from fairlead.core.command import Json
+from fairlead.core.status import Status
+from fairlead.core.stimulus import ObjectsLoaded
+from fairlead.core.tie_break import TieBreak
+from fairlead.framework.nominator import Nominator
+from fairlead.scheduling.compose import Beliefs, Served, serve
+from fairlead.scheduling.config import SchedulerConfig
+from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate
+from fairlead.state.cluster import Cluster
+from fairlead.state.pod_info import PodInfo
+from fairlead.whatif.input_error import InputError, known_names
+from fairlead.whatif.inventory import Inventory
+from fairlead.whatif.refusal import as_input_error
+from fairlead.whatif.result import API_VERSION
+from fairlead.whatif.snapshot import Snapshot
+from fairlead.worlds.simulation.identity import SeededIds
+
+SOURCE: Final = "explain"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """`node` is where the pod is now, "" while it is pending."""
+
+    pod: str
+    node: str
+    priority: int
+    evaluation: Evaluation
+
+
+def explain(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explanation:
+    """What the scheduler thinks of the pod that `target` (`pod/NAMESPACE/NAME`) names.
+
+    Raises InputError when there is no such pod, or none of the profiles serves it.
+    """
+    manifest = Inventory(snapshot.manifests).find(SOURCE, target)
+    if manifest.kind is not POD:
+        raise InputError(SOURCE, f"{manifest.title} is not a Pod")
+    objects = _loaded(snapshot)
+    found = next(o for o in objects if isinstance(o, Pod) and o.key == manifest.ref.key)
+    if is_terminal(found):
+        raise manifest.refuse("has ended and is not scheduled any more", field="status.phase")
+    others = [one for one in objects if one is not found]
+    pending = _as_pending(found)
+    served = _serve(manifest.source, config, pending, others)
+    info = PodInfo(pending, served.framework.cluster.shapes.shape_of(pending))
+    return Explanation(found.key, found.spec.node_name, info.priority, evaluate(served, info))
+
+
+def _loaded(snapshot: Snapshot) -> list[ApiObject]:
+    """The snapshot's objects as an API server would hold them."""
+    store = Store(SeededIds(0))
+    try:
+        objects = store.load((each.value for each in snapshot.manifests), snapshot.taken_at)
+    except ApiError as refused:
+        raise as_input_error(snapshot.source, snapshot.manifests, refused) from None
+    return [decode(obj) for obj in objects]
+
+
+def _as_pending(pod: Pod) -> Pod:
+    spec = msgspec.structs.replace(pod.spec, node_name="")
+    meta = msgspec.structs.replace(pod.metadata, deletion_timestamp="")
+    if pod.spec.node_name:
+        status = msgspec.structs.replace(pod.status, nominated_node_name="")
+        return msgspec.structs.replace(pod, metadata=meta, spec=spec, status=status)
+    return pod
+
+
+def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObject]) -> Served:
+    """The profile for `pod`, over a cluster of `others`."""
+    profiles = {profile.scheduler_name: profile for profile in config.profiles}
+    profile = profiles.get(pod.spec.scheduler_name)
+    if profile is None:
+        name = pod.spec.scheduler_name
+        raise InputError(
+            source,
+            f"no profile serves {name!r}; {known_names(name, profiles)}",
+            object_name=f"Pod {pod.key}",
+            field="spec.schedulerName",
+        )
+    cluster, nominator = Cluster(), Nominator()
+    cluster.apply(ObjectsLoaded(others))
+    served = serve(profile, Beliefs(cluster, nominator), TieBreak(0))
+    for other in cluster.pods.values():
+        node = other.pod.status.nominated_node_name
+        if node and not other.pod.spec.node_name:
+            nominator.nominate(other, node)
+    return served
+
+
+def explanation_json(explanation: Explanation) -> Json:
+    """`explanation` as data; `null` is the verdict on a node that fits."""
+    found = explanation.evaluation
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Explanation",
+        "pod": explanation.pod,
+        "node": explanation.node,
+        "priority": explanation.priority,
+        "gated": _status(found.gated),
+        "verdicts": {name: _status(status) for name, status in found.verdicts.items()},
+        "scores": found.scores,
+        "weights": found.weights,
+        "totals": found.totals,
+        "equals": found.best,
+        "choices": found.choices,
+        "via": found.via,
+        "message": found.fit_error or found.score_error,
+        "preemption": None if found.preemption is None else _preemption(found.preemption),
+    }
+
+
+def _status(status: Status | None) -> Json | None:
+    if status is None:
+        return None
+    return {"plugin": status.plugin, "code": status.code.value, "reasons": list(status.reasons)}
+
+
+def _preemption(found: PreemptionEvaluation) -> Json:
+    return {
+        "ineligible": found.ineligible or found.post_filter_error,
+        "candidates": {
+            name: {
+                "victims": [
+                    {"pod": victim.key, "priority": victim.priority} for victim in candidate.victims
+                ],
+                "pdb_violations": candidate.pdb_violations,
+            }
+            for name, candidate in found.candidates.items()
+        },
+        "rejected": {name: _status(status) for name, status in found.rejected.items()},
+        "nominated": found.nominated,
+        "rule": found.rule,
+    }
