@@ -43,11 +43,9 @@ class Engine:
         return found
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """One unit of work of the controller that has been due longest."""
-        chosen: Controller | None = None
-        earliest = now + 1
+        """One unit of work of the first controller that has any due."""
         for controller in self._controllers:
             due = controller.next_deadline()
-            if due is not None and due < earliest:
-                chosen, earliest = controller, due
-        return chosen.handle_deadline(now) if chosen is not None else []
+            if due is not None and due <= now:
+                return controller.handle_deadline(now)
+        return []

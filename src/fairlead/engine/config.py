@@ -1,0 +1,21 @@
+"""EngineConfig: everything an engine is built from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fairlead.core.instant import Instant
+from fairlead.kubelet.config import KubeletConfig
+from fairlead.scheduling.config import SchedulerConfig
+from fairlead.workloads.config import WorkloadsConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """`seed` settles choices among equals; `start` is the phase of periodic work (ns)."""
+
+    seed: int = 0
+    start: Instant = 0
+    scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    kubelet: KubeletConfig = field(default_factory=KubeletConfig)
+    workloads: WorkloadsConfig = field(default_factory=WorkloadsConfig)
