@@ -11,7 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.api.objects import ApiObject, DaemonSet, Deployment, Node, Pod, ReplicaSet
+from fairlead.api.objects import (
+    ApiObject,
+    DaemonSet,
+    Deployment,
+    Node,
+    Pod,
+    PriorityClass,
+    ReplicaSet,
+)
 from fairlead.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.core.instant import Instant
 from fairlead.core.stimulus import (
@@ -26,6 +34,7 @@ from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.owner import Owner, complaints, is_owner, reference_to, rule_of
 from fairlead.workloads.pod_set import PodSet
 from fairlead.workloads.pod_sets import PodSets, owner_key
+from fairlead.workloads.priority_class import missing_classes
 from fairlead.workloads.rollouts import Rollouts
 from fairlead.workloads.stand_in import Buried
 
@@ -152,7 +161,8 @@ class Workloads:
     def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
         """Take in everything, and only then let each owner react, in order of first sight."""
         self._take_in(objects)
-        commands = self._learn_owners(objects)
+        commands = _stand_in_classes(objects)
+        commands += self._learn_owners(objects)
         commands += self._rollouts.load(now)
         for key in list(self._pod_sets.sets):
             self._pod_sets.count_leaving_as_lost(key)
@@ -208,6 +218,13 @@ class Workloads:
             case _:
                 pass
         return []
+
+
+def _stand_in_classes(objects: Sequence[ApiObject]) -> list[Command]:
+    """The priority classes that new pods will need and the snapshot lacks."""
+    pods = (one for one in objects if isinstance(one, Pod))
+    known = (one for one in objects if isinstance(one, PriorityClass))
+    return [CreateObject(manifest) for manifest in missing_classes(pods, known)]
 
 
 def _concerns_daemons(node: Node) -> tuple[object, ...]:

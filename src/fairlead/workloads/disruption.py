@@ -32,6 +32,7 @@ from fairlead.core.command import Command, Condition, ObjectRef, PatchStatus
 from fairlead.core.instant import Instant, seconds
 from fairlead.core.stimulus import (
     CommandFailed,
+    CommandSucceeded,
     FailureReason,
     ObjectChanged,
     ObjectDeleted,
@@ -64,9 +65,16 @@ class _Guarded:
 
 @dataclass(slots=True)
 class _Ledger:
-    """A budget with what was last written; `expected` is what its loaded status said, or 0."""
+    """A budget and what is written of it; `expected` is what its loaded status said, or 0.
+
+    While a write is under way the view is behind it, so what happens meanwhile only makes the
+    budget `is_dirty`, and it is worked out again when the write is answered. (Upstream's work
+    queue gives the same: one worker per budget, and another turn for what came in between.)
+    """
 
     budget: Budget
+    is_writing: bool = False
+    is_dirty: bool = False
     expected: int = 0
     is_observed: bool = False
     failure: str = ""
@@ -100,7 +108,9 @@ class Disruption:
                 return self._sync_all(self._forget(one), now)
             case ObjectsLoaded(objects):
                 return self._load(objects, now)
-            case CommandFailed(PatchStatus(target), reason, _):
+            case CommandSucceeded(PatchStatus(target)) if target.kind == KIND:
+                return self._see_success(target, now)
+            case CommandFailed(PatchStatus(target), reason, _) if target.kind == KIND:
                 self._see_failure(target, reason, now)
         return []
 
@@ -210,11 +220,18 @@ class Disruption:
                 commands += self._sync(ledger, now)
         return commands
 
+    def _see_success(self, target: ObjectRef, now: Instant) -> list[Command]:
+        ledger = self._space(target.namespace).ledgers.get(target.name)
+        if ledger is None:
+            return []
+        ledger.is_writing = False
+        return self._sync(ledger, now) if ledger.is_dirty else []
+
     def _see_failure(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
         ledger = self._space(target.namespace).ledgers.get(target.name)
-        if target.kind != KIND or ledger is None or reason is FailureReason.NOT_FOUND:
+        if ledger is None or reason is FailureReason.NOT_FOUND:
             return
-        ledger.is_observed = False
+        ledger.is_writing = ledger.is_observed = False
         self._rechecks.add(now + RETRY_AFTER, (target.namespace, target.name))
 
     def _space(self, namespace: str) -> _Namespace:
@@ -228,13 +245,16 @@ class Disruption:
     def _sync(self, ledger: _Ledger, now: Instant) -> list[Command]:
         budget = ledger.budget
         self._plan_recheck(ledger, now)
+        ledger.is_dirty = ledger.is_writing
+        if ledger.is_writing:
+            return []
         try:
             standing = budget.standing(self._scale(ledger), now)
         except BudgetError as cause:
             return _fail(ledger, str(cause))
         if ledger.is_observed and not ledger.failure and standing.is_written_in(budget.view):
             return []
-        ledger.is_observed, ledger.failure = True, ""
+        ledger.is_writing, ledger.is_observed, ledger.failure = True, True, ""
         return [_write(budget.view, standing)]
 
     def _scale(self, ledger: _Ledger) -> int:
@@ -288,9 +308,9 @@ def _write(view: PodDisruptionBudget, standing: Standing) -> PatchStatus:
     return PatchStatus(_ref(view), fields, (condition,))
 
 
-def _merge_of(before: dict[str, str], after: dict[str, str]) -> dict[str, str | None] | None:
-    """The merge patch that makes `after` of `before`; None takes the whole field away."""
-    return {**dict.fromkeys(before), **after} if after else None
+def _merge_of(before: dict[str, str], after: dict[str, str]) -> dict[str, str | None]:
+    """The merge patch that makes `after` of `before`, and leaves alone what came in between."""
+    return {name: after.get(name) for name in before}
 
 
 def _fail(ledger: _Ledger, message: str) -> list[Command]:
@@ -299,7 +319,7 @@ def _fail(ledger: _Ledger, message: str) -> list[Command]:
     view = ledger.budget.view
     if ledger.failure == message and not view.status.disruptions_allowed:
         return []
-    ledger.failure = message
+    ledger.is_writing, ledger.failure = True, message
     condition = Condition(ALLOWED, "False", SYNC_FAILED, message)
     return [PatchStatus(_ref(view), {"disruptionsAllowed": 0}, (condition,))]
 

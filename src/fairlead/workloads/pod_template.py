@@ -14,12 +14,15 @@ import msgspec
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.workloads.annotation import REPLACES
+from fairlead.workloads.priority_class import class_name
 
 Json = dict[str, Any]
 
 TEMPLATE_HASH_LABEL: Final = "pod-template-hash"
 # The API server copies these from the node to the pod when it is bound (PodTopologyLabels).
 BOUND_LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+# Decided by the scheduler, and by admission from the class that the pod names.
+RESOLVED_FIELDS: Final = ("nodeName", "priority", "preemptionPolicy")
 # What the API server fills in when it is absent (pkg/apis/core/v1/defaults.go), below spec.
 DEFAULTS: Final[Mapping[str, Any]] = {
     "defaultMode": 420,
@@ -83,12 +86,15 @@ def controller_reference(owner: OwnerReference) -> Json:
 
 
 def template_of(pod: Pod) -> Json:
-    """The template that `pod` could have been made from, without what binding added.
+    """The template that `pod` could have been made from, without what others decided for it.
 
     Only what Fairlead reads of a pod is kept; commands, probes or environments are not.
     """
     spec = msgspec.json.decode(msgspec.json.encode(pod.spec))
-    spec.pop("nodeName", None)
+    for resolved in RESOLVED_FIELDS:
+        spec.pop(resolved, None)
+    if name := class_name(pod.spec):
+        spec["priorityClassName"] = name
     meta = pod.metadata
     return {
         "metadata": {

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.api.codec import decode
 from fairlead.core.command import PatchStatus
 from fairlead.core.instant import seconds
-from fairlead.core.stimulus import FailureReason
+from fairlead.core.stimulus import CommandSucceeded, FailureReason, ObjectDeleted
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.disruption import Disruption
 
@@ -238,7 +239,7 @@ def test_an_eviction_that_does_not_begin_is_given_up(world, build):
     assert status(world) == (3, 2, 2, 0)
     world.run(seconds(1))
     assert status(world) == (3, 3, 2, 1)
-    assert "disruptedPods" not in world.get("PodDisruptionBudget", "pdb")["status"]
+    assert world.get("PodDisruptionBudget", "pdb")["status"]["disruptedPods"] == {}
 
 
 def test_only_the_finished_entry_is_taken_away(world, build):
@@ -257,6 +258,29 @@ def test_a_refused_write_is_repeated(world, build):
     down[0] = False
     world.run(seconds(1))
     assert status(world) == (3, 3, 2, 1)
+
+
+def test_what_happens_during_a_write_is_caught_up_with(new_world, build):
+    """While the answer is out nothing more is written; then everything at once."""
+    controller = Disruption()
+    world = new_world(controller).load(build.budget(minAvailable=1), *pods(build, 4))
+    tell = [decode(world.get("Pod", name)) for name in ("web-0", "web-1", "web-2")]
+    gone = [controller.handle(ObjectDeleted(pod), world.now) for pod in tell]
+    assert [len(commands) for commands in gone] == [1, 0, 0]
+    (first,) = gone[0]
+    (second,) = controller.handle(CommandSucceeded(first), world.now)
+    assert (first.fields["expectedPods"], second.fields["expectedPods"]) == (3, 1)
+    assert controller.handle(CommandSucceeded(second), world.now) == []
+
+
+def test_a_charge_made_meanwhile_survives(new_world, build):
+    """Only the entries that were known to be over are taken away."""
+    stamp = "1970-01-12T13:46:40Z"
+    noted = {"disruptedPods": {"web-0": stamp, "web-1": stamp}}
+    controller = Disruption()
+    world = new_world(controller).load(build.budget(minAvailable=1, status=noted), *pods(build, 4))
+    (command,) = controller.handle(ObjectDeleted(decode(world.get("Pod", "web-0"))), world.now)
+    assert command.fields["disruptedPods"] == {"web-0": None, "web-1": stamp}
 
 
 # --- announced disruptions -----------------------------------------------------------------------

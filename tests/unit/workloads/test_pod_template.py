@@ -134,11 +134,12 @@ def placed():
     }
 
 
-def test_a_successor_has_all_of_the_specification_but_the_node():
-    """What was read of a pod is written again as it stood; binding and status are not."""
+def test_a_successor_has_the_specification_as_it_was_written():
+    """What scheduler and admission made of it they will make again."""
     original = placed()
     template = template_of(decode_as(Pod, original))
-    spec = {key: part for key, part in original["spec"].items() if key != "nodeName"}
+    decided = ("nodeName", "priority", "preemptionPolicy")
+    spec = {key: part for key, part in original["spec"].items() if key not in decided}
     assert template["spec"] == spec
     assert template["metadata"] == {"labels": {"app": "web"}, "annotations": {"keep": "this"}}
 

@@ -28,28 +28,64 @@ def test_a_snapshot_is_left_alone(world, build):
 
 
 def test_a_lost_pod_has_a_successor_like_itself(world, build):
-    """Same owner, labels, specification and priority; another name, no node."""
+    """Same owner, labels, specification and class; another name, no node."""
     lost = build.pod("web-54df9554fd-abcde", UNKNOWN, priority=7, priorityClassName="urgent")
     world.load(lost)
     world.delete("Pod", "web-54df9554fd-abcde")
-    (manifest,) = [command.manifest for command in world.sent(CreateObject)]
+    _, manifest = [command.manifest for command in world.sent(CreateObject)]
     assert manifest["metadata"]["name"].startswith("web-54df9554fd-")
     assert manifest["metadata"]["ownerReferences"][0]["uid"] == "rs"
     assert manifest["metadata"]["labels"] == {"app": "web"}
     assert manifest["spec"] == {
         "containers": [{"name": "c", "image": "web:1"}],
-        "priority": 7,
         "priorityClassName": "urgent",
     }
     assert list(world.replaces().values()) == ["web-54df9554fd-abcde"]
 
 
 def test_successors_differ_as_their_originals_do(world, build):
-    world.load(build.pod("a", UNKNOWN, priority=1), build.pod("b", UNKNOWN, priority=2))
+    one = build.pod("a", UNKNOWN, schedulerName="one")
+    world.load(one, build.pod("b", UNKNOWN, schedulerName="other"))
     world.delete("Pod", "b")
     world.delete("Pod", "a")
-    by_original = {world.replaces()[name]: pod for name, pod in world.pods().items()}
-    assert {name: pod["spec"]["priority"] for name, pod in by_original.items()} == {"a": 1, "b": 2}
+    schedulers = {
+        world.replaces()[name]: pod["spec"]["schedulerName"] for name, pod in world.pods().items()
+    }
+    assert schedulers == {"a": "one", "b": "other"}
+
+
+def test_a_class_that_is_not_in_the_snapshot_is_stood_in_for(world, build):
+    """Before anybody needs it; a priority of no class gets one of its own."""
+    known = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "known"},
+        "value": 5,
+    }
+    world.load(
+        known,
+        build.pod("a", UNKNOWN, priority=5, priorityClassName="known"),
+        build.pod("b", UNKNOWN, priority=7, priorityClassName="lost", preemptionPolicy="Never"),
+        build.pod("c", UNKNOWN, priority=9),
+    )
+    assert [command.manifest for command in world.log] == [
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "fairlead-priority-9"},
+            "value": 9,
+        },
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "lost"},
+            "value": 7,
+            "preemptionPolicy": "Never",
+        },
+    ]
+    world.delete("Pod", "c")
+    (successor,) = [pod for name, pod in world.pods().items() if name in world.replaces()]
+    assert successor["spec"]["priorityClassName"] == "fairlead-priority-9"
 
 
 def test_a_pod_of_an_unknown_stateful_set_keeps_its_name(world, build):

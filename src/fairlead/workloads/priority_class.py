@@ -1,0 +1,69 @@
+"""Priority classes that a dump names but does not hold, read back from its pods.
+
+A pod that takes another's place is a new pod, and admission resolves its class. A dump of nodes
+and pods alone has no classes, but each pod tells what its class meant when it was created; so
+the class is stood in for, just as an unknown owner is. A pod whose priority comes from no class
+gets one of its own making, or its successor would lose it.
+
+upstream: plugin/pkg/admission/priority/admission.go resolves; pkg/apis/scheduling/types.go has
+the limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from fairlead.api.objects import Pod, PodSpec, PriorityClass
+
+Json = dict[str, Any]
+
+USER_VALUE_MAX: Final = 1_000_000_000
+SYSTEM_PREFIX: Final = "system-"
+STAND_IN_PREFIX: Final = "fairlead-priority-"
+NEVER: Final = "Never"
+
+
+def class_name(spec: PodSpec) -> str:
+    """The class that gives a pod like this its priority; "" when it needs none."""
+    if spec.priority_class_name or not spec.priority:
+        return spec.priority_class_name
+    sign = "minus-" if spec.priority < 0 else ""
+    policy = "-never" if spec.preemption_policy == NEVER else ""
+    return f"{STAND_IN_PREFIX}{sign}{abs(spec.priority)}{policy}"
+
+
+def missing_classes(pods: Iterable[Pod], known: Iterable[PriorityClass]) -> list[Json]:
+    """Manifests of the classes that `pods` have and `known` lacks, by name.
+
+    Where pods of one class disagree the newest is right: it saw the class last.
+    """
+    present = {one.metadata.name for one in known}
+    latest: dict[str, Pod] = {}
+    for pod in pods:
+        name = class_name(pod.spec)
+        if name and name not in present and _can_tell(name, pod.spec):
+            latest[name] = max(latest.get(name, pod), pod, key=_age)
+    return [_manifest(name, latest[name].spec) for name in sorted(latest)]
+
+
+def _can_tell(name: str, spec: PodSpec) -> bool:
+    """Whether the pod knows its class's value, and it is one that a user may give."""
+    is_system = name.startswith(SYSTEM_PREFIX)
+    return spec.priority is not None and spec.priority <= USER_VALUE_MAX and not is_system
+
+
+def _age(pod: Pod) -> tuple[str, str]:
+    return (pod.metadata.creation_timestamp, pod.key)
+
+
+def _manifest(name: str, spec: PodSpec) -> Json:
+    manifest: Json = {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": name},
+        "value": spec.priority,
+    }
+    if spec.preemption_policy:
+        manifest["preemptionPolicy"] = spec.preemption_policy
+    return manifest
