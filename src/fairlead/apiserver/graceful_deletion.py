@@ -19,7 +19,6 @@ from fairlead.apiserver.kind import POD, Kind
 Json = dict[str, Any]
 
 FINISHED_PHASES: Final = ("Succeeded", "Failed")
-DEFAULT_GRACE_PERIOD_S: Final = 30
 
 
 def marked_for_deletion(kind: Kind, obj: Json, now: int, grace_period_s: int | None) -> Json:
@@ -45,13 +44,13 @@ def may_go(kind: Kind, obj: Json) -> bool:
 
 
 def _pod_grace_period_s(pod: Json, asked_s: int | None) -> int:
-    spec = pod.get("spec", {})
-    if not spec.get("nodeName") or pod.get("status", {}).get("phase") in FINISHED_PHASES:
+    spec = pod["spec"]
+    if not spec.get("nodeName") or pod["status"].get("phase") in FINISHED_PHASES:
         return 0
     if asked_s is not None:
         return asked_s
-    own_s: int = spec.get("terminationGracePeriodSeconds", DEFAULT_GRACE_PERIOD_S)
-    return 1 if own_s < 0 else own_s
+    own_s: int = spec["terminationGracePeriodSeconds"]  # defaults see to it
+    return own_s
 
 
 def _begun(obj: Json, now: int, grace_period_s: int) -> Json:

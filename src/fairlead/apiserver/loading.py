@@ -43,7 +43,8 @@ def load(
 ) -> list[Json]:
     """Fill `storage` with `manifests` and the system's priority classes; gives them in order.
 
-    Raises ApiError that names the object: malformed, there twice, or refused by `admission`.
+    Raises ApiError that names the object: malformed, there twice, or refused by `admission`; a
+    store that refused its cluster is of no further use.
     """
     loaded = [as_stored(manifest, now, ids) for manifest in manifests]
     present = {obj["metadata"]["name"] for kind, obj in loaded if kind is PRIORITY_CLASS}

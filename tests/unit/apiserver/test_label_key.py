@@ -24,7 +24,9 @@ def test_required_terms(kind):
         "mismatchLabelKeys": ["tenant"],
         "topologyKey": "zone",
     }
-    merged = with_label_keys(pod(affinity={kind: {REQUIRED: [term]}}))
+    given = {kind: {REQUIRED: [term]}}
+    merged = with_label_keys(pod(affinity=given))
+    assert given == {kind: {REQUIRED: [term]}}
     assert merged["spec"]["affinity"][kind][REQUIRED] == [
         {**term, "labelSelector": {"matchLabels": {"x": "y"}, "matchExpressions": [IN, NOT_IN]}}
     ]

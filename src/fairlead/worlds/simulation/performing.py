@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Final, assert_never
 
 from fairlead.apiserver.binding import bind
@@ -89,4 +88,9 @@ def _kind(store: Store, name: str) -> Kind:
 
 
 def _json(condition: Condition) -> dict[str, str]:
-    return asdict(condition)
+    return {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+    }

@@ -144,6 +144,22 @@ def test_acts_happen_when_due_and_then_in_the_order_given(world, listener, pod):
     assert world.last_change == START + seconds(5)
 
 
+def test_what_an_act_causes_settles_before_the_next_act_of_that_instant(pod):
+    controller = Lifecycle(stages=("bind",))
+    world = SimulatedWorld(controller, start=START)
+    for name in ("a", "b"):
+        world.at(START, lambda store, now, name=name: store.create(pod(name), now))
+    run(world)
+    assert [short(stimulus) for _, stimulus in controller.told] == [
+        "changed a",
+        "changed a",
+        "Bind succeeded",
+        "changed b",
+        "changed b",
+        "Bind succeeded",
+    ]
+
+
 def test_an_act_after_the_end_does_not_happen(world, listener, pod):
     world.at(START + seconds(5), lambda store, now: store.create(pod(), now))
     run(world, 4)
