@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 Recorded = Literal["scheduling"]
 
 
-def conformance(kind: Recorded, *files: str) -> int:
+def conformance(kind: Recorded, *files: Path) -> int:
     """Replay golden case files and compare every decision with the recorded one.
 
     Prints per file how many cases agree and differ, and the first differing path with both

@@ -18,7 +18,15 @@ from fairlead.whatif.answer import Answer
 from fairlead.whatif.difference import Move, moved_on_the_way
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.experiment import Experiment
-from fairlead.whatif.outcome import Evicted, Outcome, PdbBreach, PodEnd, Preempted, Skipped
+from fairlead.whatif.outcome import (
+    Complaint,
+    Evicted,
+    Outcome,
+    PdbBreach,
+    PodEnd,
+    Preempted,
+    Skipped,
+)
 
 ROWS_MAX: Final = 10
 NAMES_MAX: Final = 3
@@ -57,6 +65,7 @@ def print_answer(
     _removed(console, found.removed)
     _breaches(console, found.pdb_breaches, changed.started_at)
     _skipped(console, changed.skipped, changed.started_at)
+    _complaints(console, changed.complaints)
     _allocation(console, _rows_of_both(answer))
     print_line(console, _recovery(answer))
     if forbidden:
@@ -90,6 +99,7 @@ def print_simulation(
     _pending(console, "pending", pending)
     _breaches(console, outcome.pdb_breaches, start)
     _skipped(console, outcome.skipped, start)
+    _complaints(console, outcome.complaints)
     _allocation(
         console,
         [
@@ -126,13 +136,19 @@ def _counts(counts: dict[str, int]) -> str:
 
 def _recovery(answer: Answer) -> str:
     found = answer.difference
+    if found.recovered_after is not None:
+        after = for_readers(found.recovered_after)
+        return (
+            f"Everything runs again after {after}."
+            if found.recovered_after
+            else "Nothing had to recover."
+        )
+    reasons = []
     if found.pending:
-        return f"Not everything runs again: {len(found.pending):,} more pods wait than would."
-    if found.recovered_after:
-        return f"Everything runs again after {for_readers(found.recovered_after)}."
-    if found.recovered_after is None:
-        return "Not everything runs again within the time."
-    return "Nothing had to recover."
+        reasons.append(f"{len(found.pending):,} more pods wait than would")
+    if found.removed:
+        reasons.append(f"{len(found.removed):,} are gone for good")
+    return f"Not everything runs again: {', '.join(reasons) or 'the time is over'}."
 
 
 def _names(pods: Sequence[PodEnd]) -> str:
@@ -232,6 +248,11 @@ def _skipped(console: Console, rows: Sequence[Skipped], start: Instant) -> None:
         [(_after(start, one.at), one.what, one.why) for one in rows],
         numbers=("after",),
     )
+
+
+def _complaints(console: Console, rows: Sequence[Complaint]) -> None:
+    cells = [(one.subject, one.message) for one in rows]
+    _table(console, f"what could not be created ({len(rows):,})", ("for", "why"), cells)
 
 
 def _rows_of_both(answer: Answer) -> list[tuple[str, int, int, int]]:

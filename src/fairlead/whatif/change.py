@@ -20,6 +20,7 @@ from fairlead.whatif.experiment import Step
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import DEFAULT_NAMESPACE, Manifest, manifests
+from fairlead.whatif.priority_classes import refuse_absent_classes
 from fairlead.whatif.scaling import parse_scale
 from fairlead.whatif.snapshot import Snapshot
 
@@ -100,6 +101,7 @@ def _apply(collected: _Steps) -> None:
         inventory.add(manifest if existing is None else _merged(existing, manifest))
         commands = command_making.apply(manifest, existing)
         collected.add(manifest.title, manifest.source, *commands)
+    refuse_absent_classes(found, inventory)
 
 
 def _merged(existing: Manifest, manifest: Manifest) -> Manifest:

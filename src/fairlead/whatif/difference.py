@@ -33,7 +33,7 @@ class Difference:
     `placed` pods have a node and would have none, or would not exist; `removed` pods had a node
     or waited, and are not there any more. `displaced` pods, each once, lost the node they would
     have had, whatever became of them. `recovered_after` is when, after the change, the last pod
-    concerned ran again; None while some still wait.
+    concerned ran again; None where some still wait or are gone for good.
     """
 
     placed: tuple[PodEnd, ...]
@@ -134,13 +134,13 @@ def _additional_breaches(without: Outcome, changed: Outcome) -> tuple[PdbBreach,
 
 
 def _recovered_after(changed: Outcome, concerned: Iterable[str]) -> DurationNs | None:
-    """When the last of `concerned` began to run; None when one of them never did."""
+    """When the last of `concerned` began to run; None when one of them never did, or is gone."""
     latest = 0
     for key in concerned:
         pod = changed.pods.get(key)
-        if pod is None or pod.is_completed:
+        if pod is not None and pod.is_completed:
             continue
-        if pod.started_at is None:
+        if pod is None or pod.started_at is None:
             return None
         latest = max(latest, changed.after_start(pod.started_at))
     return latest

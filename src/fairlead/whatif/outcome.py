@@ -120,6 +120,14 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Complaint:
+    """What kept a controller from creating what it should, in its event's words."""
+
+    subject: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """Counts of one priority from an instant on; displacements are counted from the start."""
 
@@ -143,6 +151,7 @@ class Outcome:
     evicted: tuple[Evicted, ...]
     pdb_breaches: tuple[PdbBreach, ...]
     skipped: tuple[Skipped, ...]
+    complaints: tuple[Complaint, ...]
     nodes: tuple[NodeEnd, ...]
     allocations: tuple[Allocation, ...]
     priority_names: Mapping[int, str]

@@ -16,16 +16,17 @@ from fairlead.api.pod import is_terminal, is_terminating, pod_priority
 from fairlead.api.pod_requests import pod_requests
 from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.core.command import ObjectRef
+from fairlead.core.command import Command, ObjectRef, RecordEvent
 from fairlead.core.instant import Instant
 from fairlead.core.reporter import PodEvicted, PodPlaced, PodPreempting, PodUnschedulable, Record
 from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.whatif.outcome import Evicted, PdbBreach, PodEnd, Preempted, Sample
+from fairlead.whatif.outcome import Complaint, Evicted, PdbBreach, PodEnd, Preempted, Sample
 from fairlead.workloads.annotation import original_name
 
 _PENDING = "pending"
 _RUNNING = "running"
 _OVER = ""
+_COMPLAINTS = ("FailedCreate",)
 
 
 @dataclass(slots=True)
@@ -59,8 +60,10 @@ class Recorder:
     breaches: list[PdbBreach] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     choices: int = 0
+    complaints: dict[Complaint, None] = field(default_factory=dict)
     priority_names: dict[int, str] = field(default_factory=dict)
-    _tracks: dict[str, _Track] = field(default_factory=dict)  # by namespace/name
+    _tracks: dict[str, _Track] = field(default_factory=dict)  # those there are, by namespace/name
+    _known: dict[str, _Track] = field(default_factory=dict)  # all there ever were, by uid
     _leaving: set[str] = field(default_factory=set)  # uids of displaced pods; never iterated
     _counts: dict[int, Counts] = field(default_factory=dict)
     _budgets: dict[str, PodDisruptionBudget] = field(default_factory=dict)
@@ -109,7 +112,7 @@ class Recorder:
         # upstream: plugins/defaultpreemption: filterPodsWithPDBViolation
         allowed = {key: pdb.status.disruptions_allowed for key, pdb in self._budgets.items()}
         for ref in victims:
-            track = self._tracks.get(ref.key)
+            track = self._known.get(ref.uid)
             if track is None:
                 continue
             for key, pdb in self._budgets.items():
@@ -126,6 +129,13 @@ class Recorder:
         self.evicted.append(Evicted(pod=pod, node=record.node, at=record.at, why=record.why))
         self._counts_of(pod.priority).evicted += 1
         self._sample(pod.priority)
+
+    def read(self, commands: Iterable[Command]) -> None:
+        """Take note of what controllers complain about in their events."""
+        for command in commands:
+            if isinstance(command, RecordEvent) and command.reason in _COMPLAINTS:
+                subject = f"{command.regarding.kind} {command.regarding.key}"
+                self.complaints.setdefault(Complaint(subject, command.note))
 
     # --- what happened ---------------------------------------------------------------------
 
@@ -165,6 +175,7 @@ class Recorder:
         else:
             self._leave(known)
             track = self._tracks[pod.key] = _Track(pod, pending_since=self._created(pod))
+            self._known[pod.metadata.uid] = track
         self._enter(track, _state_of(pod))
         if track.started_at is None and pod.status.phase == "Running":
             track.started_at = self.now
@@ -232,8 +243,8 @@ class Recorder:
             self.samples.append(sample)
 
     def _end(self, ref: ObjectRef) -> PodEnd:
-        """The pod that `ref` names, as it is now."""
-        track = self._tracks.get(ref.key)
+        """The pod that `ref` names, as it is now or was when it went."""
+        track = self._known.get(ref.uid)
         if track is None:
             return PodEnd(namespace=ref.namespace, name=ref.name)
         return _end_of(track)

@@ -43,6 +43,7 @@ def whatif_result(answer: Answer) -> Json:
         "removed": _placed(found.removed),
         "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
         "skipped": _skipped(changed),
+        "complaints": _complaints(changed),
         "allocation": _allocation_of_both(without, changed),
     }
 
@@ -62,6 +63,7 @@ def simulation_result(experiment: Experiment, outcome: Outcome) -> Json:
         "completed": [{"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in completed],
         "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
         "skipped": _skipped(outcome),
+        "complaints": _complaints(outcome),
         "allocation": [
             {
                 "resource": one.resource,
@@ -143,6 +145,10 @@ def _skipped(outcome: Outcome) -> list[Json]:
     return [
         {"event": one.what, "at_s": _at_s(one.at, start), "why": one.why} for one in outcome.skipped
     ]
+
+
+def _complaints(outcome: Outcome) -> list[Json]:
+    return [{"object": one.subject, "message": one.message} for one in outcome.complaints]
 
 
 def _allocation_of_both(without: Outcome, changed: Outcome) -> list[Json]:

@@ -58,14 +58,18 @@ class _Listening:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         self.recorder.hear(stimulus, now)
-        return self.engine.handle(stimulus, now)
+        return self._told(self.engine.handle(stimulus, now))
 
     def next_deadline(self) -> Instant | None:
         return self.engine.next_deadline()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         self.recorder.now = now
-        return self.engine.handle_deadline(now)
+        return self._told(self.engine.handle_deadline(now))
+
+    def _told(self, commands: list[Command]) -> list[Command]:
+        self.recorder.read(commands)
+        return commands
 
 
 def run(
@@ -167,6 +171,7 @@ class _Run:
             evicted=tuple(recorder.evicted),
             pdb_breaches=tuple(recorder.breaches),
             skipped=tuple(self._skipped),
+            complaints=tuple(recorder.complaints),
             nodes=nodes,
             allocations=allocations(nodes, requested_before),
             priority_names=dict(recorder.priority_names),

@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.kind import NODE, PRIORITY_CLASS
 from fairlead.core.command import Command, Json
 from fairlead.core.instant import DurationNs
 from fairlead.whatif import command_making
@@ -29,6 +29,7 @@ from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import Manifest, manifests
+from fairlead.whatif.priority_classes import refuse_absent_classes
 from fairlead.whatif.scaling import parse_scale
 from fairlead.whatif.strict import StrictForm, field_duration
 
@@ -132,6 +133,7 @@ class _NumberedEvent:
 
     def _create_steps(self, inventory: Inventory) -> Iterator[Step]:
         originals = self._originals()
+        refuse_absent_classes(originals, _with(inventory, originals))
         count = self._event.count or 1
         for number, after in enumerate(self._instants(count)):
             for original in originals:
@@ -182,6 +184,11 @@ class _NumberedEvent:
                 text = event.cordon or event.drain or event.stop_node or event.return_node or ""
                 make = _NODE_COMMANDS[self._verb]
                 yield from (make(name) for name in inventory.nodes(where, text))
+
+
+def _with(inventory: Inventory, coming: Iterable[Manifest]) -> Inventory:
+    """`inventory` with the classes that come together with what names them."""
+    return Inventory([*inventory.of_kind(PRIORITY_CLASS), *coming])
 
 
 _NODE_COMMANDS: Final[dict[str, Callable[[str], Command]]] = {
