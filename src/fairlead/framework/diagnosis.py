@@ -54,7 +54,7 @@ class Diagnosis:
             return self.pre_filter
         at = int(np.searchsorted(self.rows, row))
         if at < len(self.rows) and self.rows[at] == row and self.codes[at] >= 0:
-            return self.statuses[self.codes[at]]
+            return self.statuses[int(self.codes[at])]
         return restricted_by(self.restricting)
 
     def rows_with(self, code: Code) -> npt.NDArray[np.int64]:

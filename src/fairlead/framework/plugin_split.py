@@ -29,7 +29,7 @@ class PluginSplit:
         for point in framework.scorers:
             self._list_for(point).append(point)
         self.local_scorers = (*self.static_scorers, *self.row_scorers, *self.normalized_scorers)
-        self.local_names = frozenset(p.name for p in (*cached, *self.local_scorers))
+        self.local_names = {p.name for p in cached} | {p.name for p in self.local_scorers}
         self.cluster_pre_filters = [
             plugin for plugin in framework.pre_filters if plugin.name not in self.local_names
         ]

@@ -73,9 +73,10 @@ class ScorePoint:
 
 def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
     """`plugin`, which is a Filter plugin in at least one form, ready to be asked in both."""
-    one = plugin.filter if isinstance(plugin, FilterPlugin) else None
     many = plugin.filter_columns if isinstance(plugin, ColumnFilterPlugin) else None
-    if one is None:
+    if isinstance(plugin, FilterPlugin):
+        one: FilterOne = plugin.filter
+    else:
         assert many is not None
         one = _one_verdict(many, table)
     return FilterPoint(
@@ -85,9 +86,10 @@ def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
 
 def score_point(plugin: Plugin, weight: int, table: NodeTable) -> ScorePoint:
     """`plugin`, which is a Score plugin in at least one form, ready to be asked in both."""
-    one = plugin.score if isinstance(plugin, ScorePlugin) else None
     many = plugin.score_columns if isinstance(plugin, ColumnScorePlugin) else None
-    if one is None:
+    if isinstance(plugin, ScorePlugin):
+        one: ScoreOne = plugin.score
+    else:
         assert many is not None
         one = _one_score(many, table)
     own = plugin.normalize_scores if isinstance(plugin, ScoreNormalizer) else None

@@ -142,7 +142,7 @@ def rejection(
     crowded: bool, fixed: tuple[str, ...], scalars: tuple[str, ...], beyond: bool
 ) -> Status:
     """The verdict that names all resources that are short, in upstream's order."""
-    reasons = (TOO_MANY_PODS,) if crowded else ()
+    reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()
     reasons += tuple(f"Insufficient {name}" for name in (*fixed, *scalars))
     code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if beyond else Code.UNSCHEDULABLE
     return Status(code, reasons, NAME)

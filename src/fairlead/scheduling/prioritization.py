@@ -31,7 +31,8 @@ class Prioritization:
     @property
     def best(self) -> Rows:
         """The positions with the highest total, ascending."""
-        return self.positions[self.totals == self.totals.max()]
+        best: Rows = self.positions[self.totals == self.totals.max()]
+        return best
 
 
 def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows | Status:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fairlead.api.objects import (
     ApiObject,
@@ -31,7 +31,7 @@ class RelatedObjects:
 
     def __init__(self) -> None:
         """Start empty."""
-        self._by_kind: dict[type[ApiObject], dict[str, ApiObject]] = {kind: {} for kind in _KEPT}
+        self._by_kind: dict[type[object], dict[str, Any]] = {kind: {} for kind in _KEPT}
         self._budgets: list[PodDisruptionBudget] | None = None
         self.version = 0
         self.budget_version = 0
@@ -58,12 +58,13 @@ class RelatedObjects:
 
     def get(self, kind: type[View], key: str) -> View | None:
         """The object of `kind` called `key` (`namespace/name` or `name`)."""
-        return self._by_kind[kind].get(key)  # type: ignore[return-value]
+        found: View | None = self._by_kind[kind].get(key)
+        return found
 
     def all_of(self, kind: type[View]) -> list[View]:
         """All objects of `kind`, by key."""
         objects = self._by_kind[kind]
-        return [objects[key] for key in sorted(objects)]  # type: ignore[misc]
+        return [objects[key] for key in sorted(objects)]
 
     def budgets(self) -> list[PodDisruptionBudget]:
         """All PodDisruptionBudgets, by key."""

@@ -1,0 +1,92 @@
+"""`fairlead conformance KIND FILES…`: replays case files and says where we differ."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from fairlead.conformance.comparison import CaseFileError, Difference, first_difference, read_cases
+from fairlead.conformance.scheduling import decide
+from fairlead.conformance.sequence import decide_sequence
+
+Json = dict[str, Any]
+Decide = Callable[[Json], Json]
+_SHOWN_PER_FILE: Final = 20
+
+
+def _decide_scheduling(case: Json) -> Json:
+    return decide_sequence(case) if "steps" in case else decide(case)
+
+
+KINDS: Final[Mapping[str, Decide]] = {"scheduling": _decide_scheduling}
+
+
+@dataclass(slots=True)
+class FileResult:
+    """What came of one file: how many cases, and the differences by case name."""
+
+    path: Path
+    cases: int = 0
+    differences: list[tuple[str, Difference]] = field(default_factory=list)
+
+    @property
+    def agreements(self) -> int:
+        """How many cases agree."""
+        return self.cases - len(self.differences)
+
+    def __str__(self) -> str:
+        """One line."""
+        return (
+            f"{self.path.name}: {self.cases} cases, {self.agreements} agree, "
+            f"{len(self.differences)} differ"
+        )
+
+
+def compare_file(kind: str, path: Path) -> FileResult:
+    """Replay every case of `path`. Raises CaseFileError and OSError as `read_cases` does."""
+    decide_case, result = KINDS[kind], FileResult(path)
+    for number, line in enumerate(read_cases(path), 1):
+        result.cases += 1
+        name = str(line["case"].get("name", f"case {number}"))
+        difference = _compare(decide_case, path, name, line)
+        if difference is not None:
+            result.differences.append((name, difference))
+    return result
+
+
+def _compare(decide_case: Decide, path: Path, name: str, line: Json) -> Difference | None:
+    try:
+        found = decide_case(line["case"])
+    except (ValueError, KeyError, TypeError, AttributeError) as cause:
+        raise CaseFileError(f"{path}: {name}: {type(cause).__name__}: {cause}") from cause
+    return first_difference(line["expect"], found)
+
+
+def run(kind: str, files: Sequence[Path]) -> int:
+    """Compare and print; 0 where everything agrees, 1 on any difference, 2 on bad input."""
+    if kind not in KINDS:
+        known = ", ".join(sorted(KINDS))
+        print(f"fairlead conformance: no kind {kind!r}; known: {known}", file=sys.stderr)
+        return 2
+    try:
+        results = [_report(compare_file(kind, path)) for path in files]
+    except (CaseFileError, OSError) as problem:
+        print(f"fairlead conformance: {problem}", file=sys.stderr)
+        return 2
+    total = sum(result.cases for result in results)
+    differ = sum(len(result.differences) for result in results)
+    print(f"total: {total} cases, {total - differ} agree, {differ} differ")
+    return 1 if differ else 0
+
+
+def _report(result: FileResult) -> FileResult:
+    print(result)
+    for name, difference in result.differences[:_SHOWN_PER_FILE]:
+        print(f"  {name}: {difference}")
+    hidden = len(result.differences) - _SHOWN_PER_FILE
+    if hidden > 0:
+        print(f"  … and {hidden} more")
+    return result

@@ -1,0 +1,84 @@
+"""Where two JSON values differ, and reading the files whose values are compared."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+Json = dict[str, Any]
+ABSENT: Final = "(absent)"
+_SHOWN_MAX: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first place where a case differs; `path` is like `filter.n1.reasons[0]`."""
+
+    path: str
+    expected: object
+    found: object
+
+    def __str__(self) -> str:
+        """`path: expected …, found …`, each cut to a readable length."""
+        return f"{self.path}: expected {_shown(self.expected)}, found {_shown(self.found)}"
+
+
+def _shown(value: object) -> str:
+    text = value if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    return str(text) if len(str(text)) <= _SHOWN_MAX else f"{str(text)[:_SHOWN_MAX]}…"
+
+
+def first_difference(expected: object, found: object, path: str = "") -> Difference | None:
+    """The first difference in document order of the keys, None where both are equal."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        for key in sorted({*expected, *found}):
+            inner = first_difference(
+                expected.get(key, ABSENT), found.get(key, ABSENT), f"{path}.{key}".lstrip(".")
+            )
+            if inner is not None:
+                return inner
+        return None
+    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
+        for i, (a, b) in enumerate(zip(expected, found, strict=True)):
+            inner = first_difference(a, b, f"{path}[{i}]")
+            if inner is not None:
+                return inner
+        return None
+    return None if expected == found else Difference(path, expected, found)
+
+
+class CaseFileError(ValueError):
+    """A file that is not of the form of case files; says which line and why."""
+
+
+def read_cases(path: Path) -> Iterator[Json]:
+    """The lines of a case file, plain or gzipped.
+
+    Raises CaseFileError for a line that is no `{"case": …, "expect": …}` object, OSError when the
+    file cannot be read.
+    """
+    with path.open("rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+    opened = gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8")
+    with opened as lines:
+        try:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield _case(path, number, line)
+        except (UnicodeDecodeError, EOFError, gzip.BadGzipFile) as cause:
+            raise CaseFileError(f"{path}: not a text or gzip file: {cause}") from None
+
+
+def _case(path: Path, number: int, line: str) -> Json:
+    try:
+        found = json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as cause:
+        raise CaseFileError(f"{path}: line {number}: not JSON: {cause}") from None
+    fields = ("case", "expect")
+    if not isinstance(found, dict) or not all(isinstance(found.get(f), dict) for f in fields):
+        raise CaseFileError(f"{path}: line {number}: expected an object with case and expect")
+    return found
