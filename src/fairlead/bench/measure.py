@@ -1,0 +1,64 @@
+"""Measuring one workload: build, schedule what is initial, then time the measured pods."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.bench.bare_world import BareWorld
+from fairlead.bench.workload import Setting, Workload
+from fairlead.core.reporter import SilentReporter
+from fairlead.core.stimulus import ObjectChanged, ObjectsLoaded
+from fairlead.engine.compose import build_scheduler_engine
+from fairlead.engine.config import EngineConfig
+
+_KIB_PER_MIB: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One run; `peak_mib` is the process's peak resident size."""
+
+    workload: str
+    pods_per_second: float
+    seconds: float
+    peak_mib: float
+    upstream_threshold: float | None
+
+
+class IncompleteRunError(RuntimeError):
+    """A workload after which not every measured pod was bound."""
+
+
+def measure(workload: Workload) -> Measurement:
+    """Run `workload` once in this process. Raises IncompleteRunError."""
+    setting = workload.build()
+    world = BareWorld(build_scheduler_engine(EngineConfig(), SilentReporter()))
+    world.tell([ObjectsLoaded(setting.objects)])
+    world.tell(ObjectChanged(pod) for pod in setting.initial)
+    world.run()
+    gc.collect()
+    before = world.bound
+    started = time.perf_counter()
+    _run_measured(world, setting, workload.disturb_every)
+    elapsed = time.perf_counter() - started
+    if world.bound - before < len(setting.measured):
+        missing = len(setting.measured) - (world.bound - before)
+        raise IncompleteRunError(f"{workload.name}: {missing} pods were not bound")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB_PER_MIB
+    rate = len(setting.measured) / elapsed
+    return Measurement(workload.name, rate, elapsed, peak, workload.threshold)
+
+
+def _run_measured(world: BareWorld, setting: Setting, disturb_every: int | None) -> None:
+    world.tell(ObjectChanged(pod) for pod in setting.measured)
+    if setting.disturb is None or disturb_every is None:
+        world.run()
+        return
+    for i in range(len(setting.measured) // disturb_every):
+        world.tell(setting.disturb(i))
+        world.run(disturb_every)
+    world.run()

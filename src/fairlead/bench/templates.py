@@ -1,0 +1,81 @@
+"""The nodes and pods of upstream's benchmarks (test/integration/scheduler_perf/config/templates)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Namespace, Node, Pod, Service
+
+Json = dict[str, Any]
+ZONE: Final = "topology.kubernetes.io/zone"
+HOSTNAME: Final = "kubernetes.io/hostname"
+
+
+def nodes(
+    count: int, zones: int = 0, allocatable: Mapping[str, str] | None = None, start: int = 0
+) -> list[Node]:
+    """`count` nodes of 4 CPU, 32Gi and 110 pods, labelled round-robin with `zones` zone names."""
+    offered = {"cpu": "4", "memory": "32Gi", "pods": "110", **(allocatable or {})}
+    return [_node(i, zones, offered) for i in range(start, start + count)]
+
+
+def _node(i: int, zones: int, offered: Mapping[str, str]) -> Node:
+    name = f"node-{i:05d}"
+    labels = {HOSTNAME: name}
+    if zones:
+        labels[ZONE] = f"zone{i % zones + 1}"
+    obj = {"metadata": {"name": name, "labels": labels}, "status": {"allocatable": dict(offered)}}
+    return decode_as(Node, obj)
+
+
+def pods(
+    prefix: str, count: int, namespace: str = "bench", spec: Json | None = None, **metadata: Any
+) -> Iterator[Pod]:
+    """`count` pods with `spec` (default 100m CPU and 500Mi) and further `metadata`."""
+    spec = spec or requests("100m", "500Mi")
+    for i in range(count):
+        name = f"{prefix}-{i:05d}"
+        meta = {"name": name, "namespace": namespace, "uid": name, **metadata}
+        yield decode_as(Pod, {"metadata": meta, "spec": spec})
+
+
+def requests(cpu: str, memory: str, **spec: Any) -> Json:
+    """A spec of one container that asks for `cpu` and `memory`."""
+    resources = {"requests": {"cpu": cpu, "memory": memory}}
+    return {"containers": [{"name": "pause", "image": "pause", "resources": resources}], **spec}
+
+
+def light(**spec: Any) -> Json:
+    """A spec that asks for nothing."""
+    return {"containers": [{"name": "pause", "image": "pause"}], **spec}
+
+
+def affinity_term(color: str, topology_key: str, **more: Any) -> Json:
+    """A pod affinity term that selects pods by their `color`."""
+    selector = {"matchLabels": {"color": color}}
+    return {"labelSelector": selector, "topologyKey": topology_key, **more}
+
+
+def required(kind: str, term: Json) -> Json:
+    """An affinity with one required `term`; `kind` is podAffinity or podAntiAffinity."""
+    return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+
+def preferred(kind: str, term: Json) -> Json:
+    """An affinity with one preferred `term` of weight 1."""
+    weighted = [{"weight": 1, "podAffinityTerm": term}]
+    return {kind: {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
+
+
+def namespaces(prefix: str, count: int, labels: Mapping[str, str]) -> list[Namespace]:
+    """`count` namespaces with `labels`."""
+    metas = ({"name": f"{prefix}-{i}", "labels": dict(labels)} for i in range(count))
+    return [decode_as(Namespace, {"metadata": meta}) for meta in metas]
+
+
+def service(name: str, namespace: str, selector: Mapping[str, str]) -> Service:
+    """A Service that selects pods of `namespace`."""
+    meta = {"name": name, "namespace": namespace}
+    return decode_as(Service, {"metadata": meta, "spec": {"selector": dict(selector)}})

@@ -1,0 +1,48 @@
+"""Workload: one benchmark, as data.
+
+    objects     there from the start
+    initial     pods scheduled before the clock starts
+    measured    pods created at once; their bindings are timed
+    disturb     what happens meanwhile: after every `disturb_every` cycles, the i-th disturbance
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from fairlead.api.objects import ApiObject, Pod
+from fairlead.core.stimulus import Stimulus
+
+Disturb = Callable[[int], Iterable[Stimulus]]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A workload made concrete: its objects and pods."""
+
+    objects: list[ApiObject]
+    initial: list[Pod]
+    measured: list[Pod]
+    disturb: Disturb | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """`threshold` is upstream's own (pods/s), None where it has none.
+
+    `disturb_interval_s` is how often upstream disturbs; an engine-only run turns it into one
+    disturbance per interval × threshold measured pods, so that its share is upstream's.
+    """
+
+    name: str
+    threshold: float | None
+    build: Callable[[], Setting]
+    disturb_interval_s: float | None = None
+
+    @property
+    def disturb_every(self) -> int | None:
+        """Measured pods between two disturbances."""
+        if self.disturb_interval_s is None or self.threshold is None:
+            return None
+        return max(1, round(self.disturb_interval_s * self.threshold))
