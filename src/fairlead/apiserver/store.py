@@ -57,11 +57,16 @@ class Store:
         *,
         admission: Sequence[AdmissionPlugin] = ADMISSION,
         log_capacity: int = LOG_CAPACITY,
+        runnable: bool = True,
     ) -> None:
-        """Start empty; `ids` names new objects, `admission` is asked in order."""
+        """Start empty; `ids` names new objects, `admission` is asked in order.
+
+        `runnable`: containers of new pods must have what a kubelet needs, names and images.
+        """
         self.storage = Storage(log_capacity)
         self._ids = ids
         self._admission = admission
+        self._runnable = runnable
 
     @property
     def version(self) -> int:
@@ -102,7 +107,8 @@ class Store:
         """
         obj = without_nulls(dict(manifest))
         kind = kind_of(obj)
-        obj = validated_new(kind, self._named(kind, loading.located(kind, obj)))
+        obj = self._named(kind, loading.located(kind, obj))
+        obj = validated_new(kind, obj, runnable=self._runnable)
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
         if meta.get("resourceVersion", "0") != "0":

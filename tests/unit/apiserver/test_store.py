@@ -321,6 +321,32 @@ def test_a_nodes_status_has_quantities(store, now):
     )
 
 
+def test_what_an_object_always_lacked_is_not_asked_for_when_it_changes(store, now):
+    bare = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web"},
+        "spec": {"template": {"spec": {"containers": [{"name": "c"}]}}},
+    }
+    store.put_as_is(bare, now)
+    patch = {"spec": {"replicas": 5}}
+    assert store.patch(DEPLOYMENT, "default", "web", patch, now)["spec"]["replicas"] == 5
+    worse = {"spec": {"template": {"spec": {"containers": [{"name": "Bad_"}]}}}}
+    assert (
+        "spec.template.spec.containers[0].name"
+        in (refusal_of(store.patch, DEPLOYMENT, "default", "web", worse, now)[2])
+    )
+
+
+def test_where_nobody_runs_containers_they_need_no_names_or_images(new_store, pod, now):
+    sent = pod(containers=[{"resources": {"requests": {"cpu": "1"}}}])
+    assert "image: Required value" in refusal_of(new_store().create, sent, now)[2]
+    assert (
+        new_store(runnable=False).create(sent, now)["spec"]["containers"]
+        == (sent["spec"]["containers"])
+    )
+
+
 # --- as is ----------------------------------------------------------------------------------
 
 

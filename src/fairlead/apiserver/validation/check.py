@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from fairlead.api.codec import DecodeError, decode, decode_as
@@ -25,7 +25,11 @@ from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
 from fairlead.apiserver.validation.metadata import check_metadata
 from fairlead.apiserver.validation.node import check_node
-from fairlead.apiserver.validation.pod import check_complete_pod_spec, check_pod
+from fairlead.apiserver.validation.pod import (
+    check_new_pod_spec,
+    check_pod,
+    check_runnable_pod_spec,
+)
 from fairlead.apiserver.validation.pod_status import CHECKED_FIELDS, check_pod_status
 from fairlead.apiserver.validation.pod_update import check_pod_update
 from fairlead.apiserver.validation.policy import (
@@ -34,53 +38,68 @@ from fairlead.apiserver.validation.policy import (
     check_priority_class_update,
 )
 from fairlead.apiserver.validation.workload import (
-    check_complete_job,
-    check_complete_replication_controller,
-    check_complete_workload,
     check_job,
+    check_new_job,
+    check_new_replication_controller,
+    check_new_workload,
     check_replication_controller,
+    check_runnable_template,
     check_workload,
 )
 
 Json = dict[str, Any]
 
 
-def validated_new(kind: Kind, obj: Json) -> Json:
+def validated_new(kind: Kind, obj: Json, *, runnable: bool = True) -> Json:
     """`obj`, JSON without nulls that somebody wants to create, with its defaults.
 
-    Raises ApiError that names object and fields if it makes no sense: 400 for a field of the wrong
-    type, otherwise 422.
+    `runnable`: its containers must have names and images, for somebody will run them. Raises
+    ApiError that names object and fields if it makes no sense: 400 for a field of the wrong type,
+    otherwise 422.
     """
     obj, view = _defaulted(kind, obj)
-    _refuse(kind, obj, (*_stored(kind, obj, view), *_complete(view)))
+    causes = [*_stored(kind, obj, view), *_new(view)]
+    if runnable:
+        causes += _not_runnable(view)
+    _refuse(kind, obj, causes)
     return obj
 
 
 def validated_stored(kind: Kind, obj: Json) -> Json:
     """`obj`, JSON without nulls from a snapshot, with its defaults.
 
-    What scheduling gets along without (an image, say) is not asked for. Raises as `validated_new`.
+    Only what nobody could make sense of is refused. Raises as `validated_new`.
     """
     obj, view = _defaulted(kind, obj)
-    _refuse(kind, obj, tuple(_stored(kind, obj, view)))
+    _refuse(kind, obj, _stored(kind, obj, view))
     return obj
 
 
 def validated_update(kind: Kind, old: Json, new: Json) -> Json:
-    """`new`, which shall replace `old`, with its defaults. Raises as `validated_new`."""
+    """`new`, which shall replace `old`, with its defaults.
+
+    What a new object may not lack and `old` lacked already is not asked for. Raises as
+    `validated_new`.
+    """
     new, view = _defaulted(kind, new)
-    _refuse(kind, new, (*_changed(kind, old, new), *_stored(kind, new, view), *_complete(view)))
+    causes = [*_changed(kind, old, new), *_stored(kind, new, view)]
+    lacking = [*_new(view), *_not_runnable(view)]
+    if lacking:
+        before = _decoded(kind, old)
+        lacked = [*_new(before), *_not_runnable(before)]
+        causes += [cause for cause in lacking if cause not in lacked]
+    _refuse(kind, new, causes)
     return new
 
 
 def validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
     """Refuse `obj` with the status that merging `fields` made of it. Raises as `validated_new`."""
     if kind is POD:
-        _refuse(kind, obj, tuple(check_pod_status(obj["spec"], fields)))
+        _refuse(kind, obj, check_pod_status(obj["spec"], fields))
         if not fields.keys() <= CHECKED_FIELDS:
             _decoded(kind, obj)
     elif fields:
-        _refuse(kind, obj, tuple(_stored(kind, obj, _decoded(kind, obj))))
+        _refuse(kind, obj, _stored(kind, obj, _decoded(kind, obj)))
 
 
 def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
@@ -116,10 +135,11 @@ def _wrong_type(kind: Kind, obj: Json, cause: DecodeError) -> ApiError:
     )
 
 
-def _refuse(kind: Kind, obj: Json, causes: tuple[Cause, ...]) -> None:
-    if causes:
+def _refuse(kind: Kind, obj: Json, causes: Iterable[Cause]) -> None:
+    found = tuple(causes)
+    if found:
         meta = obj.get("metadata", {})
-        raise invalid(kind, meta.get("namespace", ""), meta.get("name", ""), causes)
+        raise invalid(kind, meta.get("namespace", ""), meta.get("name", ""), found)
 
 
 def _stored(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
@@ -144,17 +164,30 @@ def _stored(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
             return
 
 
-def _complete(view: ApiObject) -> Iterator[Cause]:
-    """What is missing in a new object."""
+def _new(view: ApiObject) -> Iterator[Cause]:
+    """What is wrong with a new object besides."""
     match view:
         case Pod():
-            yield from check_complete_pod_spec("spec", view.spec)
+            yield from check_new_pod_spec("spec", view.spec)
         case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
-            yield from check_complete_workload(view)
+            yield from check_new_workload(view)
         case ReplicationController():
-            yield from check_complete_replication_controller(view)
+            yield from check_new_replication_controller(view)
         case Job():
-            yield from check_complete_job(view)
+            yield from check_new_job(view)
+        case _:
+            return
+
+
+def _not_runnable(view: ApiObject) -> Iterator[Cause]:
+    """What a kubelet would miss in a pod, or in the pods of a workload."""
+    match view:
+        case Pod():
+            yield from check_runnable_pod_spec("spec", view.spec)
+        case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
+            yield from check_runnable_template(view.spec.template)
+        case ReplicationController() | Job():
+            yield from check_runnable_template(view.spec.template)
         case _:
             return
 

@@ -37,20 +37,25 @@ def check_containers(field: str, containers: Sequence[Container], *, host_networ
             yield not_supported(f"{where}.restartPolicy", policy, RESTART_POLICIES)
 
 
-def check_complete(field: str, containers: Sequence[Container], names: dict[str, None]) -> Causes:
-    """What no container of a new pod may lack; `names` gathers those seen so far."""
+def check_names(field: str, containers: Sequence[Container], names: dict[str, None]) -> Causes:
+    """Names, where there are some, tell the containers of a pod apart; `names` gathers them."""
     for place, container in enumerate(containers):
-        where = f"{field}[{place}]"
+        where = f"{field}[{place}].name"
+        if container.name in names:
+            yield duplicate(where, container.name)
+        for problem in dns_label_problems(container.name) if container.name else ():
+            yield invalid(where, container.name, problem)
+        if container.name:
+            names[container.name] = None
+
+
+def check_runnable(field: str, containers: Sequence[Container]) -> Causes:
+    """What a kubelet needs to start a container."""
+    for place, container in enumerate(containers):
         if not container.name:
-            yield required(f"{where}.name")
-        elif container.name in names:
-            yield duplicate(f"{where}.name", container.name)
-        else:
-            for problem in dns_label_problems(container.name):
-                yield invalid(f"{where}.name", container.name, problem)
-        names[container.name] = None
+            yield required(f"{field}[{place}].name")
         if not container.image:
-            yield required(f"{where}.image")
+            yield required(f"{field}[{place}].image")
 
 
 def _check_port(field: str, port: ContainerPort, *, host_network: bool) -> Causes:

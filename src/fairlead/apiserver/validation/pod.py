@@ -1,8 +1,7 @@
 """Pods, and the templates from which workloads make them.
 
 `check_pod_spec` holds for any pod, stored ones included: it refuses what nobody could make sense
-of. `check_complete_pod_spec` adds what a new pod must have, although scheduling gets along
-without.
+of. The other two hold for new pods besides; the last one, only where something shall run them.
 
 upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 """
@@ -16,8 +15,9 @@ from fairlead.api.objects import Pod, PodSpec, Toleration
 from fairlead.apiserver.validation.affinity import check_affinity
 from fairlead.apiserver.validation.container import (
     RESTART_POLICIES,
-    check_complete,
     check_containers,
+    check_names,
+    check_runnable,
 )
 from fairlead.apiserver.validation.field import (
     Causes,
@@ -75,16 +75,22 @@ def check_pod_spec(field: str, spec: PodSpec) -> Causes:
         yield invalid(f"{field}.activeDeadlineSeconds", deadline_s, why)
 
 
-def check_complete_pod_spec(field: str, spec: PodSpec) -> Causes:
-    """What the spec of a new pod must have besides."""
-    if not spec.containers:
-        yield required(f"{field}.containers")
+def check_new_pod_spec(field: str, spec: PodSpec) -> Causes:
+    """What holds for the spec of a new pod besides."""
     names: dict[str, None] = {}
-    yield from check_complete(f"{field}.containers", spec.containers, names)
-    yield from check_complete(f"{field}.initContainers", spec.init_containers, names)
+    yield from check_names(f"{field}.containers", spec.containers, names)
+    yield from check_names(f"{field}.initContainers", spec.init_containers, names)
     if spec.scheduling_gates and spec.node_name:
         why = "cannot be set until all schedulingGates have been cleared"
         yield forbidden(f"{field}.nodeName", why)
+
+
+def check_runnable_pod_spec(field: str, spec: PodSpec) -> Causes:
+    """What a kubelet needs to run a pod, and scheduling gets along without."""
+    if not spec.containers:
+        yield required(f"{field}.containers")
+    yield from check_runnable(f"{field}.containers", spec.containers)
+    yield from check_runnable(f"{field}.initContainers", spec.init_containers)
 
 
 def _check_priority(field: str, spec: PodSpec) -> Causes:

@@ -30,7 +30,11 @@ from fairlead.apiserver.validation.field import (
     required,
 )
 from fairlead.apiserver.validation.metadata import check_labels
-from fairlead.apiserver.validation.pod import check_complete_pod_spec, check_pod_spec
+from fairlead.apiserver.validation.pod import (
+    check_new_pod_spec,
+    check_pod_spec,
+    check_runnable_pod_spec,
+)
 from fairlead.apiserver.validation.selector import check_label_selector
 
 Json = dict[str, Any]
@@ -47,12 +51,12 @@ def check_workload(workload: Replicated) -> Causes:
     yield from _check_template(workload.spec.template)
 
 
-def check_complete_workload(workload: Replicated) -> Causes:
-    """What a new one must have besides."""
+def check_new_workload(workload: Replicated) -> Causes:
+    """What holds for a new one besides."""
     template = workload.spec.template
     yield from _check_selector(workload)
     yield from _check_runs_for_ever(template, _pods_maker(workload))
-    yield from _check_complete_template(template)
+    yield from _check_new_template(template)
 
 
 def _check_selector(workload: Replicated) -> Causes:
@@ -87,15 +91,15 @@ def check_replication_controller(controller: ReplicationController) -> Causes:
     yield from _check_template(controller.spec.template)
 
 
-def check_complete_replication_controller(controller: ReplicationController) -> Causes:
-    """What a new one must have besides; the selector is its template's labels by default."""
+def check_new_replication_controller(controller: ReplicationController) -> Causes:
+    """What holds for a new one besides; the selector is its template's labels by default."""
     spec = controller.spec
     if spec.selector:
         yield from _check_matches(map_selector(spec.selector), spec.template)
     elif not _template_labels(spec.template):
         yield required("spec.selector")
     yield from _check_runs_for_ever(spec.template, "ReplicationController")
-    yield from _check_complete_template(spec.template)
+    yield from _check_new_template(spec.template)
 
 
 def check_job(job: Job) -> Causes:
@@ -108,12 +112,19 @@ def check_job(job: Job) -> Causes:
     yield from _check_template(job.spec.template)
 
 
-def check_complete_job(job: Job) -> Causes:
-    """What a new one must have besides; its selector is the server's."""
+def check_new_job(job: Job) -> Causes:
+    """What holds for a new one besides; its selector is the server's."""
     template = job.spec.template
     if template.get("spec", {}).get("restartPolicy", "Always") == "Always":
         yield required(f"{_TEMPLATE}.spec.restartPolicy", 'valid values: "OnFailure", "Never"')
-    yield from _check_complete_template(template)
+    yield from _check_new_template(template)
+
+
+def check_runnable_template(template: Json) -> Causes:
+    """What a kubelet needs to run the pods of a workload."""
+    pod = _decoded(template)
+    if isinstance(pod, Pod):
+        yield from check_runnable_pod_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
 def _check_template(template: Json) -> Causes:
@@ -126,10 +137,10 @@ def _check_template(template: Json) -> Causes:
     yield from check_pod_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
-def _check_complete_template(template: Json) -> Causes:
+def _check_new_template(template: Json) -> Causes:
     pod = _decoded(template)
     if isinstance(pod, Pod):
-        yield from check_complete_pod_spec(f"{_TEMPLATE}.spec", pod.spec)
+        yield from check_new_pod_spec(f"{_TEMPLATE}.spec", pod.spec)
 
 
 def _check_runs_for_ever(template: Json, kind: str) -> Causes:

@@ -70,7 +70,8 @@ class SimulatedWorld:
         `seed` settles the ids of new objects, `events_max` bounds `events` (None: all), and
         `command_log` is given the line of each command as it is given.
         """
-        self.store = Store(SeededIds(seed))
+        # Nobody runs the containers, and a dump cut down to what matters has no images.
+        self.store = Store(SeededIds(seed), runnable=False)
         self.events = EventList(events_max)
         self.last_change = start
         self._driver = Driver(controller, self, now=start)
