@@ -25,6 +25,8 @@ from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from fairlead.plugins.node_resources_fit import NodeResourcesFit
 from fairlead.plugins.node_unschedulable import NodeUnschedulable
+from fairlead.plugins.pod_topology_spread.args import PodTopologySpreadArgs
+from fairlead.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.plugins.priority_sort import PrioritySort
 from fairlead.plugins.resource_scoring import FitArgs
 from fairlead.plugins.scheduling_gates import SchedulingGates
@@ -35,7 +37,6 @@ from fairlead.plugins.unsupported import (
     uses_claimed_volumes,
     uses_exclusive_disks,
     uses_limited_volumes,
-    uses_topology_spread,
 )
 
 Args = Mapping[str, Any]
@@ -48,6 +49,10 @@ def _simple(plugin: Callable[[], Plugin]) -> Factory:
 
 def _node_resources_fit(handle: Handle, args: Args) -> Plugin:
     return NodeResourcesFit(handle, msgspec.convert(dict(args), FitArgs))
+
+
+def _pod_topology_spread(handle: Handle, args: Args) -> Plugin:
+    return PodTopologySpread(handle, msgspec.convert(dict(args), PodTopologySpreadArgs))
 
 
 def _inter_pod_affinity(handle: Handle, args: Args) -> Plugin:
@@ -67,7 +72,7 @@ IN_TREE: Final[Mapping[str, Factory]] = {
     "NodeVolumeLimits": lambda _h, _a: Unsupported("NodeVolumeLimits", uses_limited_volumes),
     "VolumeBinding": lambda _h, _a: Unsupported("VolumeBinding", uses_claimed_volumes),
     "VolumeZone": lambda _h, _a: Unsupported("VolumeZone", never),
-    "PodTopologySpread": lambda _h, _a: Unsupported("PodTopologySpread", uses_topology_spread),
+    "PodTopologySpread": _pod_topology_spread,
     "InterPodAffinity": _inter_pod_affinity,
     "DynamicResources": _simple(DynamicResources),
     "NodeDeclaredFeatures": lambda _h, _a: Unsupported("NodeDeclaredFeatures", never),

@@ -9,6 +9,7 @@ at the next question.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from fairlead.state.label_column import ABSENT
 from fairlead.state.whereabouts import Whereabouts
 
 Ints = npt.NDArray[np.int64]
+_LOWEST_KEPT: Final = 8
 
 
 class NodeEpoch:
@@ -107,7 +109,7 @@ class DomainCounts:
 
     def supposed(self) -> SupposedCounts:
         """A copy for a hypothesis, which these live counts do not follow."""
-        return SupposedCounts(self.sums.copy(), self.pods)
+        return SupposedCounts(_Copied(self.sums.copy(), self.pods))
 
     def validate(self) -> None:
         """Add up anew; raises AssertionError where what was kept disagrees."""
@@ -118,20 +120,40 @@ class DomainCounts:
             assert pods == self.pods, (pods, self.pods)
 
 
+class _Copied:
+    """Counts that do not change any more, and the lowest of them once somebody asked."""
+
+    __slots__ = ("lowest", "pods", "sums")
+
+    def __init__(self, sums: Ints, pods: int) -> None:
+        self.sums = sums
+        self.pods = pods
+        self.lowest: list[tuple[int, int]] = []
+
+    def lowest_of(self, domains: Ids) -> list[tuple[int, int]]:
+        """(domain, count) of some of `domains`, which never vary, ascending by count."""
+        if not self.lowest:
+            counts = self.sums[domains]
+            kept = min(_LOWEST_KEPT, len(domains))
+            at = np.argpartition(counts, kept - 1)[:kept]
+            at = at[np.argsort(counts[at], kind="stable")]
+            self.lowest = list(zip(domains[at].tolist(), counts[at].tolist(), strict=True))
+        return self.lowest
+
+
 class SupposedCounts:
     """Counts by domain as they were when copied, and what a hypothesis changes in them."""
 
-    __slots__ = ("_pods", "_sums", "changes")
+    __slots__ = ("_copied", "changes")
 
-    def __init__(self, sums: Ints, pods: int) -> None:
-        """`sums` must not change any more: give a copy of live ones."""
-        self._sums = sums
-        self._pods = pods
+    def __init__(self, copied: _Copied) -> None:
+        """Use `DomainCounts.supposed`."""
+        self._copied = copied
         self.changes: dict[int, int] = {}
 
     def clone(self) -> SupposedCounts:
         """Independent from now on; costs what the hypothesis has changed so far."""
-        copy = SupposedCounts(self._sums, self._pods)
+        copy = SupposedCounts(self._copied)
         copy.changes = dict(self.changes)
         return copy
 
@@ -145,17 +167,32 @@ class SupposedCounts:
 
     def of(self, domain: int) -> int:
         """The count of one domain; 0 for ABSENT."""
-        return int(self._sums[domain]) + self.changes.get(domain, 0)
+        return int(self._copied.sums[domain]) + self.changes.get(domain, 0)
 
     def sums(self) -> Ints:
         """All of them, with the last entry for ABSENT; to be read only."""
         if not self.changes:
-            return self._sums
-        changed = self._sums.copy()
+            return self._copied.sums
+        changed = self._copied.sums.copy()
         for domain, by in self.changes.items():
             changed[domain] += by
         return changed
 
+    def lowest(self, domains: Ids) -> int:
+        """The lowest count among `domains`: not empty, the same each time, with all changed ones.
+
+        A hypothesis about one node changes one domain, so the few lowest settle it.
+        """
+        changes = self.changes
+        if not changes:
+            return int(self._copied.sums[domains].min())
+        lowest = self._copied.lowest_of(domains)
+        changed = min(self.of(domain) for domain in changes)
+        for domain, count in lowest:
+            if domain not in changes:
+                return min(count, changed)
+        return changed if len(lowest) == len(domains) else int(self.sums()[domains].min())
+
     def total(self) -> int:
         """The count of all domains together, where every pod has weight 1."""
-        return self._pods + sum(self.changes.values())
+        return self._copied.pods + sum(self.changes.values())

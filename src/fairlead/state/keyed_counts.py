@@ -75,6 +75,4 @@ class SupposedKeyedCounts:
 
 def suppose(table: NodeTable, counts: KeyedCounts) -> SupposedKeyedCounts:
     """A copy of `counts`, which must be refreshed, for hypotheses."""
-    return SupposedKeyedCounts(
-        table, {key: one.supposed() for key, one in counts.by_key.items()}
-    )
+    return SupposedKeyedCounts(table, {key: one.supposed() for key, one in counts.by_key.items()})

@@ -5,9 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class InterPodAffinityArgs(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
-):
+class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """`hard_pod_affinity_weight` (0..100) is what a required term of a placed pod scores."""
 
     hard_pod_affinity_weight: int = 1

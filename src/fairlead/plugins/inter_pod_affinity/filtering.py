@@ -112,9 +112,7 @@ def _is_met(counts: SupposedKeyedCounts, row: int) -> bool:
     return any(one.of(int(ids[row])) > 0 for ids, one in counts.items())
 
 
-def _mark(
-    codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows, code: int
-) -> None:
+def _mark(codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows, code: int) -> None:
     for ids, one in counts.items():
         met = one.sums() > 0
         if met.any():

@@ -33,7 +33,9 @@ class NamespaceLabels:
         """Look at the objects again if any has changed; returns `version`."""
         if self._read != self._related.version:
             self._read = self._related.version
-            found = {one.key: one.metadata.labels for one in self._related.all_of(Namespace)}
+            found: dict[str, Mapping[str, str]] = {
+                one.key: one.metadata.labels for one in self._related.all_of(Namespace)
+            }
             if found != self._labels:
                 self._labels = found
                 self.version += 1

@@ -48,4 +48,5 @@ def normalize(raw: Scores) -> Scores:
     if lowest == highest:
         return np.zeros_like(raw)
     share = (raw - lowest) / np.float64(highest - lowest)
-    return (SCORE_MAX * share).astype(np.int64)
+    stretched: Scores = (SCORE_MAX * share).astype(np.int64)
+    return stretched
