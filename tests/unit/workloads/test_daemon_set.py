@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from fairlead.api.codec import decode, decode_as
 from fairlead.api.objects import Pod
 from fairlead.core.command import CreateObject, DeleteObject
+from fairlead.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.daemon_set import Verdict, daemon_template, target_node, verdict
 
@@ -160,6 +161,25 @@ def test_a_node_that_becomes_eligible_gets_a_pod_and_loses_it_again(world, build
     world.patch("Node", "n1", {"metadata": {"labels": {"pool": "b"}}}, namespace="")
     assert world.pods() == {}
     assert world.sent(DeleteObject)[0].why == "not wanted on its node"
+
+
+def test_a_taint_against_new_pods_leaves_the_old_one(world, build):
+    world.load(build.node("n1"), daemon_set(build))
+    (name,) = world.pods()
+    tainted = {"spec": {"taints": [taint("x", "NoSchedule")]}}
+    world.patch("Node", "n1", tainted, namespace="")
+    assert set(world.pods()) == {name}
+    world.delete("Pod", name, grace=0)
+    assert world.pods() == {}
+
+
+def test_a_pod_under_way_is_not_asked_for_again(build):
+    controller = Workloads()
+    snapshot = [decode(build.node("n1")), decode(daemon_set(build))]
+    (command,) = controller.handle(ObjectsLoaded(snapshot), 0)
+    assert controller.handle(CommandSucceeded(command), 0) == []
+    relabelled = decode(build.node("n1", labels={"a": "b"}))
+    assert controller.handle(ObjectChanged(relabelled), 0) == []
 
 
 def test_other_changes_of_a_node_ask_nobody(world, build):

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.api.codec import decode
 from fairlead.core.command import CreateObject, DeleteObject, PatchObject
 from fairlead.core.instant import seconds
-from fairlead.core.stimulus import FailureReason
+from fairlead.core.stimulus import FailureReason, ObjectChanged, ObjectsLoaded
 from fairlead.workloads.controller import Workloads
 
 HASH = "54df9554fd"
@@ -172,6 +173,17 @@ def test_a_refused_scaling_is_tried_again(world, build):
     down[0] = False
     world.run(seconds(1))
     assert len(world.pods()) == 3
+
+
+def test_a_scaling_under_way_is_not_asked_for_again(build):
+    controller = Workloads()
+    snapshot = [deployment(build), owned_set(build), *pods_of(build, 2)]
+    controller.handle(ObjectsLoaded([decode(one) for one in snapshot]), 0)
+    (patch,) = controller.handle(ObjectChanged(decode(deployment(build, 5))), 0)
+    assert patch.patch == {"spec": {"replicas": 5}}
+    assert controller.handle(ObjectChanged(decode(deployment(build, 5))), 0) == []
+    (again,) = controller.handle(ObjectChanged(decode(deployment(build, 6))), 0)
+    assert again.patch == {"spec": {"replicas": 6}}
 
 
 # --- a dump without the ReplicaSets between ------------------------------------------------------

@@ -196,6 +196,13 @@ def test_a_controller_without_a_scale_allows_nothing(world, build, kind, message
     assert len(world.log) == 1
 
 
+def test_a_budget_recovers_from_such_a_controller(world, build):
+    """The condition says so, although no number changes."""
+    world.load(build.budget(maxUnavailable=1), *pods(build, 1, owner=("Job", "x", "u")))
+    world.delete("Pod", "web-0", grace=0)
+    assert condition(world) == ("False", "InsufficientPods")
+
+
 def test_unknown_controllers_count_by_their_pods(world, build):
     """At their most: a pod that is away for a while does not lower what is expected."""
     world.load(build.budget(maxUnavailable=1), *pods(build, 3))
@@ -286,12 +293,12 @@ def test_a_charge_made_meanwhile_survives(new_world, build):
 # --- announced disruptions -----------------------------------------------------------------------
 
 
-def announce(world, name, *, reason="PreemptionByScheduler"):
+def announce(world, name, *, reason="PreemptionByScheduler", since="1970-01-12T13:46:40Z"):
     target = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": reason,
-        "lastTransitionTime": "1970-01-12T13:46:40Z",
+        "lastTransitionTime": since,
     }
     world.patch_status("Pod", name, {"conditions": [target]})
 
@@ -304,6 +311,16 @@ def test_an_announced_disruption_that_does_not_come_is_taken_back(world, build):
     world.run(seconds(1))
     (one,) = world.get("Pod", "web-0")["status"]["conditions"]
     assert (one["type"], one["status"]) == ("DisruptionTarget", "False")
+
+
+def test_a_new_announcement_has_its_own_time(world, build):
+    world.load(*pods(build, 1))
+    announce(world, "web-0")
+    announce(world, "web-0", since="1970-01-12T13:47:40Z")
+    world.run(seconds(179))
+    assert world.log == []
+    world.run(seconds(1))
+    assert len(world.log) == 1
 
 
 def test_one_that_comes_or_is_the_kubelets_stays(world, build):

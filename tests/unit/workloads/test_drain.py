@@ -171,6 +171,7 @@ def test_a_drain_is_called_off(world, build, drain, patch):
     world.load(build.node("n1"), build.pod("a"))
     request(world)
     request(world, patch=patch)
+    request(world, patch={"metadata": {"labels": {"unrelated": "change"}}})
     world.run(seconds(20))
     assert drain.draining == ()
     assert len(evicted(world)) == 1
@@ -193,6 +194,15 @@ def test_a_drain_in_the_snapshot_goes_on(world, build):
     annotated = build.node("n1", annotations={"fairlead.dev/drain": "requested"})
     world.load(annotated, build.pod("a"))
     assert evicted(world) == ["a"]
+
+
+def test_what_comes_after_the_end_stays(world, build):
+    """A drain is over when the node is empty once, whatever happens to the node later."""
+    world.load(build.node("n1"), build.pod("late", node=""))
+    request(world)
+    world._do(Bind(ObjectRef("Pod", "ns", "late"), "n1"))
+    request(world, patch={"metadata": {"labels": {"unrelated": "change"}}})
+    assert evicted(world) == []
 
 
 def test_a_deleted_node_is_not_drained(world, build, drain):

@@ -63,6 +63,7 @@ def job(build, *, status=None, **spec):
         ("resumed", {}, {"conditions": [{"type": "Suspended", "status": "False"}]}, [], 1),
         ("failures are made up for", {"backoffLimit": 1}, {}, ["Failed"], 1),
         ("as many as allowed", {"backoffLimit": 1}, {}, ["Failed", "Failed"], 0),
+        ("counted once", {"backoffLimit": 1}, {"failed": 1}, ["Failed"], 1),
         ("six by default", {}, {"failed": 6}, [], 1),
         ("and not seven", {"parallelism": 2}, {"failed": 7}, ["Running"], 0),
         ("too many active", {"parallelism": 1}, {}, ["Running", "Running"], 1),

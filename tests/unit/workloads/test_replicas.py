@@ -6,9 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.api.codec import decode
 from fairlead.core.command import CreateObject, DeleteObject
 from fairlead.core.instant import seconds
-from fairlead.core.stimulus import FailureReason
+from fairlead.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectDeleted,
+    ObjectsLoaded,
+)
 from fairlead.workloads.controller import Workloads
 
 
@@ -22,6 +29,7 @@ def replica_set(build, replicas, **fields):
 
 
 OWNER = ("ReplicaSet", "web", "rs")
+T0 = seconds(1_000)
 
 
 def test_missing_pods_are_created_from_the_template(world, build):
@@ -86,6 +94,24 @@ def test_pods_are_replaced_in_the_order_of_their_loss(world, build):
         if command.manifest["metadata"]["name"] in world.pods()
     ]
     assert created == ["web-c", "web-a", "web-b"]
+
+
+def test_a_refused_successor_does_not_lose_its_turn(build):
+    """Lost first, refused, and still replaced first, although another was lost meanwhile."""
+    controller = Workloads()
+    pods = {name: decode(build.pod(name, OWNER)) for name in ("a", "b")}
+    controller.handle(ObjectsLoaded([decode(replica_set(build, 2)), *pods.values()]), T0)
+    (first,) = controller.handle(ObjectDeleted(pods["b"]), T0)
+    assert controller.handle(ObjectDeleted(pods["a"]), T0) == []
+    failure = CommandFailed(first, FailureReason.INTERNAL_ERROR, "no")
+    controller.handle(failure, T0)
+    (second,) = controller.handle_deadline(controller.next_deadline())
+    (third,) = controller.handle(CommandSucceeded(second), T0)
+    replaced = [
+        command.manifest["metadata"]["annotations"]["fairlead.dev/replaces"]
+        for command in (first, second, third)
+    ]
+    assert replaced == ["b", "b", "a"]
 
 
 def test_a_failed_pod_is_replaced(world, build):

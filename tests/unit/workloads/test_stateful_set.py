@@ -76,6 +76,15 @@ def test_the_highest_ordinals_go(world, build):
     assert set(world.pods(alive=False)) == {"db-0"}
 
 
+def test_scaling_down_is_no_loss(world, build):
+    world.load(stateful_set(build, 2), build.pod("db-0", OWNER), build.pod("db-1", OWNER))
+    world.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
+    world.delete("Pod", "db-1", grace=0)
+    world.patch("StatefulSet", "db", {"spec": {"replicas": 2}})
+    assert set(world.pods()) == {"db-0", "db-1"}
+    assert world.replaces() == {}
+
+
 def test_pods_of_other_names_are_left_alone(world, build):
     world.load(stateful_set(build, 1), build.pod("db-canary", OWNER))
     assert set(world.pods()) == {"db-canary", "db-0"}
