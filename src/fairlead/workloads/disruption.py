@@ -83,10 +83,20 @@ class _Ledger:
 
 @dataclass(slots=True)
 class _Namespace:
-    """The budgets and pods of one namespace, by name."""
+    """The budgets and pods of one namespace, by name; `guards` remembers whom labels concern."""
 
     ledgers: dict[str, _Ledger] = field(default_factory=dict)
     pods: dict[str, _Guarded] = field(default_factory=dict)
+    guards: dict[tuple[tuple[str, str], ...], tuple[str, ...]] = field(default_factory=dict)
+
+    def guards_of(self, labels: dict[str, str]) -> tuple[str, ...]:
+        """The budgets that guard pods with `labels`: replicas share them, so they share this."""
+        key = tuple(sorted(labels.items()))
+        found = self.guards.get(key)
+        if found is None:
+            found = tuple(name for name, one in self.ledgers.items() if _guards(one, labels))
+            self.guards[key] = found
+        return found
 
 
 class Disruption:
@@ -160,6 +170,7 @@ class Disruption:
                 ]
             case PodDisruptionBudget():
                 space.ledgers.pop(meta.name, None)
+                space.guards.clear()
                 for guarded in space.pods.values():
                     guarded.budgets = tuple(b for b in guarded.budgets if b != meta.name)
                 return ()
@@ -176,9 +187,7 @@ class Disruption:
         member = Member.of(pod)
         if guarded is None or guarded.labels != meta.labels:
             before = guarded.budgets if guarded is not None else ()
-            after = tuple(
-                name for name, ledger in space.ledgers.items() if _guards(ledger, meta.labels)
-            )
+            after = space.guards_of(meta.labels)
             for name in before:
                 if name not in after and space.ledgers[name].budget.remove(meta.name):
                     yield space.ledgers[name]
@@ -200,6 +209,7 @@ class Disruption:
 
     def _recruit(self, space: _Namespace, budget_name: str, ledger: _Ledger) -> None:
         """Let a new budget, or one with another selector, find its pods."""
+        space.guards.clear()
         for name, pod in space.pods.items():
             others = tuple(one for one in pod.budgets if one != budget_name)
             if _guards(ledger, pod.labels):

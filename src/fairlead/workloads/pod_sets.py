@@ -91,10 +91,10 @@ class PodSets:
     def count_leaving_as_lost(self, key: str) -> None:
         """Pods that are already terminating in a snapshot are what its owner is missing.
 
-        An unknown owner has long replaced them, and its pods tell.
+        An unknown owner has replaced them by now, unless it must wait for their names.
         """
         pods, rule = self.sets[key], self.rules[key]
-        if is_stand_in(rule):
+        if isinstance(rule, StandIn) and not rule.keeps_names:
             return
         for pod in pods.pods.values():
             if pod_state(pod) is PodState.LEAVING and rule.is_loss(pod, PodState.LEAVING):

@@ -29,9 +29,14 @@ class StandIn:
 
     kind: str
 
+    @property
+    def keeps_names(self) -> bool:
+        """Whether a successor takes its original's name."""
+        return self.kind == NAME_KEEPING_KIND
+
     def slot_of(self, pod: Pod) -> str:
         """A StatefulSet's pods keep their names, others are interchangeable."""
-        return pod.metadata.name if self.kind == NAME_KEEPING_KIND else ""
+        return pod.metadata.name if self.keeps_names else ""
 
     def is_loss(self, pod: Pod, after: PodState | None) -> bool:
         """A deleted pod has a successor, one that failed only where it surely would."""

@@ -97,6 +97,15 @@ def test_a_pod_of_an_unknown_stateful_set_keeps_its_name(world, build):
     assert world.replaces() == {"db-0": "db-0"}
 
 
+def test_a_name_that_is_not_free_in_the_snapshot_is_waited_for(world, build):
+    """The real StatefulSet could not have made it again yet."""
+    leaving = {"deletionTimestamp": "1970-01-12T13:46:50Z", "deletionGracePeriodSeconds": 30}
+    world.load(build.pod("db-0", ("StatefulSet", "db", "sts"), meta=leaving))
+    assert world.log == []
+    world.delete("Pod", "db-0", grace=0)
+    assert world.replaces() == {"db-0": "db-0"}
+
+
 @pytest.mark.parametrize("kind", ["Rollout", "Workflow", "Job", "ReplicationController"])
 def test_owners_of_any_kind_are_stood_in_for(world, build, kind):
     world.load(build.pod("a", (kind, "x", "uid")))
