@@ -49,7 +49,7 @@ class BareWorld:
             self._settle()
 
     def run(self, cycles_max: int | None = None) -> int:
-        """Let the engine work until nothing is due, or for `cycles_max` cycles; returns how many."""
+        """Let the engine work until nothing is due, at most `cycles_max` cycles; how many."""
         cycles = 0
         while cycles_max is None or cycles < cycles_max:
             due = self._engine.next_deadline()

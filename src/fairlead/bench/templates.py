@@ -1,4 +1,7 @@
-"""The nodes and pods of upstream's benchmarks (test/integration/scheduler_perf/config/templates)."""
+"""The nodes and pods of upstream's benchmarks.
+
+upstream: test/integration/scheduler_perf/templates
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Workload: one benchmark, as data.
 
-    objects     there from the start
-    initial     pods scheduled before the clock starts
-    measured    pods created at once; their bindings are timed
-    disturb     what happens meanwhile: after every `disturb_every` cycles, the i-th disturbance
+objects     there from the start
+initial     pods scheduled before the clock starts
+measured    pods created at once; their bindings are timed
+disturb     what happens meanwhile: after every `disturb_every` cycles, the i-th disturbance
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from fairlead.api.objects import Pod
+from fairlead.api.objects import ApiObject, Pod
 from fairlead.bench.templates import (
     HOSTNAME,
     ZONE,
@@ -91,9 +91,7 @@ def _colored(
 
 
 def _by_namespace_selector(kind: str, key: str, node_count: int, zones: int, each: int) -> Setting:
-    term = affinity_term(
-        "green", key, namespaceSelector={"matchLabels": {"team": "devops"}}
-    )
+    term = affinity_term("green", key, namespaceSelector={"matchLabels": {"team": "devops"}})
     spec = requests("100m", "500Mi", affinity=required(kind, term))
     labels, teams = {"color": "green"}, namespaces(_INIT, 100, {"team": "devops"})
     initial: list[Pod] = []
@@ -135,7 +133,7 @@ def _spreading(when_unsatisfiable: str) -> Setting:
 
 def _default_spreading() -> Setting:
     labels = {"app": "web"}
-    objects = [*nodes(5_000, 3), service("web", "bench", labels)]
+    objects: list[ApiObject] = [*nodes(5_000, 3), service("web", "bench", labels)]
     measured = list(pods("pod", 10_000, labels=labels))
     return Setting(objects, list(pods("init", 5_000, _INIT)), measured)
 
@@ -195,16 +193,14 @@ def _while_gated() -> Setting:
 WORKLOADS: Final[dict[str, Workload]] = {
     workload.name: workload
     for workload in (
-        Workload(
-            "SchedulingBasic/5000Nodes_10000Pods", 270, lambda: _plain(5_000, 1_000, 10_000)
-        ),
-        Workload(
-            "SchedulingBasic/5000Nodes_50000Pods", None, lambda: _plain(5_000, 5_000, 50_000)
-        ),
+        Workload("SchedulingBasic/5000Nodes_10000Pods", 270, lambda: _plain(5_000, 1_000, 10_000)),
+        Workload("SchedulingBasic/5000Nodes_50000Pods", None, lambda: _plain(5_000, 5_000, 50_000)),
         Workload("SchedulingDaemonset/15000Nodes", 390, _daemon_set),
         Workload("SchedulingNodeAffinity/5000Nodes_10000Pods", 220, _node_affinity),
         Workload("SchedulingPodAntiAffinity/5000Nodes_2000Pods", 60, _pod_anti_affinity),
-        Workload("SchedulingPodMatchingAntiAffinity/5000Nodes_5000Pods", 600, _matching_anti_affinity),
+        Workload(
+            "SchedulingPodMatchingAntiAffinity/5000Nodes_5000Pods", 600, _matching_anti_affinity
+        ),
         Workload("SchedulingPodAffinity/5000Nodes_5000Pods", 35, _pod_affinity),
         Workload(
             "SchedulingPreferredPodAffinity/5000Nodes_5000Pods",
@@ -227,9 +223,7 @@ WORKLOADS: Final[dict[str, Workload]] = {
             lambda: _by_namespace_selector("podAffinity", ZONE, 5_000, 1, 50),
         ),
         Workload("MixedSchedulingBasePod/5000Nodes_5000Pods", 140, _mixed_base),
-        Workload(
-            "TopologySpreading/5000Nodes_5000Pods", 85, lambda: _spreading("DoNotSchedule")
-        ),
+        Workload("TopologySpreading/5000Nodes_5000Pods", 85, lambda: _spreading("DoNotSchedule")),
         Workload(
             "PreferredTopologySpreading/5000Nodes_5000Pods",
             125,

@@ -29,6 +29,6 @@ def bench(
     output
         text or json.
     """
-    from fairlead.bench.cli import run
+    from fairlead.cli.benching import run_benchmarks
 
-    return run(workloads, output)
+    return run_benchmarks(workloads, output)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from fairlead.conformance.comparison import CaseFileError, Difference, first_difference, read_cases
 from fairlead.conformance.scheduling import decide
@@ -14,7 +14,16 @@ from fairlead.conformance.sequence import decide_sequence
 
 Json = dict[str, Any]
 Decide = Callable[[Json], Json]
+Say = Callable[[str], None]
 _SHOWN_PER_FILE: Final = 20
+
+
+def _to(stream: TextIO) -> Say:
+    def say(line: str) -> None:
+        stream.write(f"{line}\n")
+        stream.flush()
+
+    return say
 
 
 def _decide_scheduling(case: Json) -> Json:
@@ -65,28 +74,42 @@ def _compare(decide_case: Decide, path: Path, name: str, line: Json) -> Differen
     return first_difference(line["expect"], found)
 
 
-def run(kind: str, files: Sequence[Path]) -> int:
-    """Compare and print; 0 where everything agrees, 1 on any difference, 2 on bad input."""
+def run(
+    kind: str,
+    files: Sequence[Path],
+    say: Say | None = None,
+    complain: Say | None = None,
+) -> int:
+    """Compare and tell; 0 where everything agrees, 1 on any difference, 2 on bad input.
+
+    Lines go to standard output and standard error unless told otherwise.
+    """
+    say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS:
         known = ", ".join(sorted(KINDS))
-        print(f"fairlead conformance: no kind {kind!r}; known: {known}", file=sys.stderr)
+        complain(f"fairlead conformance: no kind {kind!r}; known: {known}")
         return 2
+    if not files:
+        complain("fairlead conformance: no files given")
+        return 2
+    results: list[FileResult] = []
     try:
-        results = [_report(compare_file(kind, path)) for path in files]
+        for path in files:
+            results.append(compare_file(kind, path))
+            _tell(results[-1], say)
     except (CaseFileError, OSError) as problem:
-        print(f"fairlead conformance: {problem}", file=sys.stderr)
+        complain(f"fairlead conformance: {problem}")
         return 2
     total = sum(result.cases for result in results)
     differ = sum(len(result.differences) for result in results)
-    print(f"total: {total} cases, {total - differ} agree, {differ} differ")
+    say(f"total: {total} cases, {total - differ} agree, {differ} differ")
     return 1 if differ else 0
 
 
-def _report(result: FileResult) -> FileResult:
-    print(result)
+def _tell(result: FileResult, say: Say) -> None:
+    say(str(result))
     for name, difference in result.differences[:_SHOWN_PER_FILE]:
-        print(f"  {name}: {difference}")
+        say(f"  {name}: {difference}")
     hidden = len(result.differences) - _SHOWN_PER_FILE
     if hidden > 0:
-        print(f"  … and {hidden} more")
-    return result
+        say(f"  … and {hidden} more")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,14 +64,14 @@ def read_cases(path: Path) -> Iterator[Json]:
     """
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
-    opened = gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8")
-    with opened as lines:
-        try:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    yield _case(path, number, line)
-        except (UnicodeDecodeError, EOFError, gzip.BadGzipFile) as cause:
-            raise CaseFileError(f"{path}: not a text or gzip file: {cause}") from None
+        raw.seek(0)
+        with gzip.open(raw) if packed else raw as lines:
+            try:
+                for number, line in enumerate(lines, 1):
+                    if line.strip():
+                        yield _case(path, number, line.decode())
+            except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as cause:
+                raise CaseFileError(f"{path}: not a text or gzip file: {cause}") from None
 
 
 def _case(path: Path, number: int, line: str) -> Json:

@@ -20,7 +20,6 @@ from fairlead.api.objects import (
     Service,
     StatefulSet,
 )
-from fairlead.api.pod import is_terminal
 from fairlead.core.status import Status
 from fairlead.core.stimulus import ObjectsLoaded
 from fairlead.core.tie_break import TieBreak
@@ -56,13 +55,15 @@ def build(case: Json) -> Served:
     cluster.apply(ObjectsLoaded(objects))
     served = serve(Profile(), Beliefs(cluster, nominator), TieBreak(0))
     for pod in cluster.pods.values():
-        _nominate(nominator, pod)
+        if pod.pod.spec.scheduler_name == served.framework.profile.scheduler_name:
+            _nominate(nominator, pod)
     return served
 
 
 def _nominate(nominator: Nominator, pod: PodInfo) -> None:
+    """Finished pods are not here any more; those of other schedulers have no say."""
     node = pod.pod.status.nominated_node_name
-    if node and not pod.pod.spec.node_name and not is_terminal(pod.pod):
+    if node and not pod.pod.spec.node_name:
         nominator.nominate(pod, node)
 
 
@@ -100,7 +101,7 @@ def as_expected(found: Evaluation) -> Json:
     if found.fit_error:
         result["fitError"] = found.fit_error
         result.setdefault("unschedulablePlugins", list(found.unschedulable_plugins))
-        result["preemption"] = _preemption(cast(PreemptionEvaluation, found.preemption))
+        result["preemption"] = _preemption(cast("PreemptionEvaluation", found.preemption))
     elif found.score_error:
         result["scoreError"] = found.score_error
     else:

@@ -21,9 +21,7 @@ def build_engine(config: EngineConfig, reporter: Reporter) -> Engine:
     done. Raises ProfileError for a scheduler profile that cannot be served.
     """
     cluster = Cluster()
-    scheduler = Scheduler(
-        config.scheduler, cluster, reporter, TieBreak(config.seed), config.start
-    )
+    scheduler = Scheduler(config.scheduler, cluster, reporter, TieBreak(config.seed), config.start)
     controllers = (
         Kubelets(config.kubelet),
         Workloads(config.workloads),
@@ -36,6 +34,6 @@ def build_engine(config: EngineConfig, reporter: Reporter) -> Engine:
 
 def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:
     """An engine with a scheduler alone, for a world in which others do the rest."""
-    cluster = Cluster()
-    tie_break = TieBreak(config.seed)
-    return Engine(cluster, [Scheduler(config.scheduler, cluster, reporter, tie_break, config.start)])
+    cluster, tie_break = Cluster(), TieBreak(config.seed)
+    scheduler = Scheduler(config.scheduler, cluster, reporter, tie_break, config.start)
+    return Engine(cluster, [scheduler])

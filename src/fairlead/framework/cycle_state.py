@@ -52,9 +52,7 @@ class CycleState:
         copy = CycleState()
         copy.skipped_filters = dict(self.skipped_filters)
         copy.skipped_scores = dict(self.skipped_scores)
-        copy._values = {
-            kind: _cloned(value) for kind, value in self._values.items()
-        }
+        copy._values = {kind: _cloned(value) for kind, value in self._values.items()}
         return copy
 
 

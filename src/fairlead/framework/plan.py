@@ -26,7 +26,7 @@ import numpy.typing as npt
 
 from fairlead.core.status import SUCCESS, Code, Status
 from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.interface import Locality, PreFilterResult, Rows, Scores, Verdicts
+from fairlead.framework.interface import PreFilterResult, Rows, Scores, Verdicts
 from fairlead.framework.plugin_split import PluginSplit
 from fairlead.framework.points import FilterPoint, ScorePoint, crashed
 from fairlead.framework.runtime import Framework

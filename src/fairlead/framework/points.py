@@ -21,10 +21,10 @@ from fairlead.framework.interface import (
     Locality,
     Normalization,
     Plugin,
-    ScorePlugin,
-    ScoreRelevance,
     Rows,
     ScoreNormalizer,
+    ScorePlugin,
+    ScoreRelevance,
     Scores,
     Verdicts,
 )

@@ -191,9 +191,7 @@ class Framework:
                 return status
         return self.run_filters(state, pod, node)
 
-    def run_add_pod(
-        self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
-    ) -> None:
+    def run_add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Tell the PreFilter findings in `state` that `added` is on `node`."""
         for name, plugin in self._extensions:
             if name not in state.skipped_filters:

@@ -44,7 +44,7 @@ class ImageLocality:
         return image_score(scaled, pod.shape.container_count)
 
     def _scaled_size(self, image: str) -> int:
-        """Bytes × (nodes that have it ÷ all nodes), truncated, in upstream's order of operations."""
+        """Bytes × (nodes that have it ÷ all nodes), truncated, computed in upstream's order."""
         size, nodes = self._table.images.size_and_nodes(image)
         return int(float(size) * (float(nodes) / float(self._table.count)))
 
@@ -54,9 +54,7 @@ class ImageLocality:
         """`score` over `rows`; where no node has any of the images, nothing is looked at."""
         if not any(table.images.size_and_nodes(image)[1] for image in pod.shape.images):
             return np.zeros(len(rows), np.int64)
-        return np.array(
-            [self.score(state, pod, table.at(row)) for row in rows.tolist()], np.int64
-        )
+        return np.array([self.score(state, pod, table.at(row)) for row in rows.tolist()], np.int64)
 
 
 def image_score(sum_bytes: int, container_count: int) -> int:

@@ -12,9 +12,9 @@ from fairlead.framework.interface import Locality
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.pod_info import PodInfo
 
-CONFLICT: Final = unschedulable(
-    "node(s) didn't have free ports for the requested pod ports"
-).by("NodePorts")
+CONFLICT: Final = unschedulable("node(s) didn't have free ports for the requested pod ports").by(
+    "NodePorts"
+)
 
 
 class NodePorts:

@@ -16,7 +16,7 @@ from fairlead.api.quantity import whole_value
 from fairlead.core.status import Code, Status, unschedulable
 from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.interface import Locality, Rows, Scores, Verdicts
+from fairlead.framework.interface import Locality, Rows, Verdicts
 from fairlead.framework.runtime import Handle
 from fairlead.plugins.resource_scoring import FitArgs, scoring_strategy
 from fairlead.state.node_info import NodeInfo
@@ -67,7 +67,7 @@ class NodeResourcesFit:
         crowded = len(node.pods) + 1 > node.allowed_pods
         if not short and not crowded:
             return None
-        return self._rejection(crowded, tuple(short), beyond)
+        return self._rejection(tuple(short), crowded=crowded, beyond=beyond)
 
     def filter_columns(
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
@@ -124,12 +124,13 @@ class NodeResourcesFit:
 
     def _decode(self, mask: int, wanted: list[tuple[int, int]]) -> Status:
         short = tuple(column for i, (column, _) in enumerate(wanted) if mask & (4 << i))
-        return self._rejection(bool(mask & 1), short, bool(mask & 2))
+        return self._rejection(short, crowded=bool(mask & 1), beyond=bool(mask & 2))
 
-    def _rejection(self, crowded: bool, short: tuple[int, ...], beyond: bool) -> Status:
+    def _rejection(self, short: tuple[int, ...], *, crowded: bool, beyond: bool) -> Status:
         names = tuple(self._resources.names[column] for column in short)
         fixed = sum(column < FIRST_SCALAR for column in short)
-        return rejection(crowded, names[:fixed], tuple(sorted(names[fixed:])), beyond)
+        scalars = tuple(sorted(names[fixed:]))
+        return rejection(names[:fixed], scalars, crowded=crowded, beyond=beyond)
 
     def _is_ignored(self, column: int) -> bool:
         if column < FIRST_SCALAR or not self._args.ignores_anything:
@@ -139,7 +140,7 @@ class NodeResourcesFit:
 
 @lru_cache(maxsize=4096)
 def rejection(
-    crowded: bool, fixed: tuple[str, ...], scalars: tuple[str, ...], beyond: bool
+    fixed: tuple[str, ...], scalars: tuple[str, ...], *, crowded: bool, beyond: bool
 ) -> Status:
     """The verdict that names all resources that are short, in upstream's order."""
     reasons: tuple[str, ...] = (TOO_MANY_PODS,) if crowded else ()

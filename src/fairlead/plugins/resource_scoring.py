@@ -49,9 +49,7 @@ class RatioParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shape: tuple[UtilizationShapePoint, ...] = ()
 
 
-class ScoringStrategy(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
-):
+class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """scoringStrategy."""
 
     type: str = "LeastAllocated"

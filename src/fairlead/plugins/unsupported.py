@@ -24,8 +24,7 @@ def uses_claimed_volumes(spec: PodSpec) -> bool:
 def uses_exclusive_disks(spec: PodSpec) -> bool:
     """Whether a volume is of a kind that only one pod may write to."""
     return any(
-        v.gce_persistent_disk or v.aws_elastic_block_store or v.iscsi or v.rbd
-        for v in spec.volumes
+        v.gce_persistent_disk or v.aws_elastic_block_store or v.iscsi or v.rbd for v in spec.volumes
     )
 
 

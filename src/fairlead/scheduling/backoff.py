@@ -8,17 +8,22 @@ second's window are ordered by priority (backend/queue/backoff_queue.go: alignTo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from fairlead.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant, floor_second, seconds
+
+INITIAL_DEFAULT: Final = seconds(1)
+MAXIMUM_DEFAULT: Final = seconds(10)
+MAX_IN_UNSCHEDULABLE_DEFAULT: Final = seconds(300)
 
 
 @dataclass(frozen=True, slots=True)
 class BackoffConfig:
     """podInitialBackoffSeconds, podMaxBackoffSeconds, and how long a pod may go untried (ns)."""
 
-    initial: DurationNs = seconds(1)
-    maximum: DurationNs = seconds(10)
-    max_in_unschedulable: DurationNs = seconds(300)
+    initial: DurationNs = INITIAL_DEFAULT
+    maximum: DurationNs = MAXIMUM_DEFAULT
+    max_in_unschedulable: DurationNs = MAX_IN_UNSCHEDULABLE_DEFAULT
 
 
 def backoff_window(config: BackoffConfig, since: Instant, count: int) -> Instant:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fairlead.framework.profile import Profile
 from fairlead.scheduling.backoff import BackoffConfig
@@ -13,4 +13,4 @@ class SchedulerConfig:
     """`profiles` have distinct scheduler names; pods that name another one are not ours."""
 
     profiles: tuple[Profile, ...] = (Profile(),)
-    backoff: BackoffConfig = BackoffConfig()
+    backoff: BackoffConfig = field(default_factory=BackoffConfig)

@@ -199,7 +199,7 @@ class SchedulingQueue:
         self._flush_leftover(now)
 
     def _flush_leftover(self, now: Instant) -> None:
-        """upstream: flushUnschedulablePodsLeftover"""
+        """Wake whoever has waited too long (flushUnschedulablePodsLeftover)."""
         due = self._next_leftover_flush()
         if due is None or now < due:
             return
@@ -236,7 +236,7 @@ class SchedulingQueue:
     # --- places ----------------------------------------------------------------------------
 
     def _enqueue(self, queued: QueuedPod, now: Instant) -> None:
-        """To where a pod goes that may be tried: gated, backing off, or active."""
+        """Put a pod that may be tried where it belongs: gated, backing off, or active."""
         if self._is_gated(queued):
             self._join_pool(queued)
         elif queued.attempts and is_backing_off(queued.window, now):

@@ -33,7 +33,7 @@ _CAPACITY_INITIAL: Final = 64
 
 
 class NodeTable:
-    """Rows of nodes. `node_log` names rows whose Node object changed, `pod_log` rows whose pods did."""
+    """Rows of nodes; `node_log` names those whose Node changed, `pod_log` those whose pods did."""
 
     def __init__(self) -> None:
         """Start without nodes."""

@@ -19,7 +19,6 @@ from fairlead.core.command import (
     Command,
     Condition,
     DeleteObject,
-    ObjectRef,
     PatchStatus,
     RecordEvent,
 )
@@ -113,8 +112,6 @@ class PreemptionExecution:
             reporting_controller=self.preemptor.pod.spec.scheduler_name,
             related=self.preemptor.ref,
         )
-
-
 
 
 def _clear(pod: PodInfo) -> PatchStatus:

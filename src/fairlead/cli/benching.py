@@ -1,0 +1,67 @@
+"""Measuring benchmark workloads and showing the figures beside upstream's."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.table import Table
+
+from fairlead.bench.suite import WorkloadFailedError, measure_apart
+from fairlead.bench.workloads import WORKLOADS
+
+Json = dict[str, Any]
+TITLE = "Engine only: no API server, no store; upstream's thresholds include both"
+WIDTH = 120
+
+
+def run_benchmarks(workloads: Sequence[str], output: Literal["text", "json"]) -> int:
+    """Measure the named workloads (all if none are named) and print them.
+
+    0 when all ran, 1 when one failed, 2 for an unknown name.
+    """
+    chosen = list(workloads) or list(WORKLOADS)
+    unknown = [name for name in chosen if name not in WORKLOADS]
+    if unknown:
+        known = ", ".join(WORKLOADS)
+        print(f"fairlead: no workload {unknown[0]!r}; known: {known}", file=sys.stderr)
+        return 2
+    console, results, failed = Console(stderr=True), [], False
+    for number, name in enumerate(chosen, 1):
+        with console.status(f"{number}/{len(chosen)} {name}"):
+            try:
+                results.append(measure_apart(name))
+            except WorkloadFailedError as problem:
+                print(f"fairlead: {name}: {problem}", file=sys.stderr)
+                failed = True
+    if output == "json":
+        print(json.dumps(results, indent=2))
+    else:
+        Console(width=None if sys.stdout.isatty() else WIDTH).print(_table(results))
+    return 1 if failed else 0
+
+
+def _table(results: Sequence[Json]) -> Table:
+    table = Table(title=TITLE)
+    table.add_column("workload", overflow="fold")
+    for heading in ("pods/s", "seconds", "peak MiB", "upstream", "times"):
+        table.add_column(heading, justify="right")
+    for result in results:
+        table.add_row(*_cells(result))
+    return table
+
+
+def _cells(result: Json) -> list[str]:
+    threshold = result["upstream_threshold"]
+    rate = result["pods_per_second"]
+    return [
+        result["workload"],
+        f"{rate:,.0f}",
+        f"{result['seconds']:.2f}",
+        f"{result['peak_mib']:,.0f}",
+        f"{threshold:,.0f}" if threshold else "-",
+        f"{rate / threshold:.0f}x" if threshold else "-",
+    ]
