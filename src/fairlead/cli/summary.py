@@ -12,6 +12,7 @@ from rich.console import Console
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.cli.amount import amount_text, share_text
+from fairlead.cli.gist import gist
 from fairlead.cli.terminal import print_line, print_table, stdout_console
 from fairlead.core.instant import Instant, seconds
 from fairlead.whatif.answer import Answer
@@ -28,8 +29,8 @@ from fairlead.whatif.outcome import (
     Skipped,
 )
 
-ROWS_MAX: Final = 10
-NAMES_MAX: Final = 3
+ROWS_MAX: Final = 6
+NAMES_MAX: Final = 2
 
 
 def print_answer(
@@ -175,32 +176,27 @@ def _after(start: Instant, at: Instant) -> str:
 
 
 def _preempted(console: Console, rows: Sequence[Preempted], start: Instant) -> None:
-    _table(
-        console,
-        f"preempted ({len(rows):,})",
-        ("after", "pod", "priority", "from node", "by", "its priority", "decided by"),
-        [
-            (
-                _after(start, one.at), one.pod.key, str(one.pod.priority), one.node, one.by,
-                str(one.by_priority), one.rule,
-            )
-            for one in rows
-        ],
-        numbers=("after", "priority", "its priority"),
-    )  # fmt: skip
+    cells = [
+        (
+            _after(start, one.at),
+            f"{one.pod.key} ({one.pod.priority})",
+            one.node,
+            f"{one.by} ({one.by_priority})",
+            one.rule,
+        )
+        for one in rows
+    ]
+    columns = ("after", "pod (priority)", "from node", "by", "decided by")
+    _table(console, f"preempted ({len(rows):,})", columns, cells, ("after",))
 
 
 def _evicted(console: Console, rows: Sequence[Evicted], start: Instant) -> None:
-    _table(
-        console,
-        f"evicted ({len(rows):,})",
-        ("after", "pod", "priority", "from node", "why"),
-        [
-            (_after(start, one.at), one.pod.key, str(one.pod.priority), one.node, one.why)
-            for one in rows
-        ],
-        numbers=("after", "priority"),
-    )
+    cells = [
+        (_after(start, one.at), f"{one.pod.key} ({one.pod.priority})", one.node, one.why)
+        for one in rows
+    ]
+    columns = ("after", "pod (priority)", "from node", "why")
+    _table(console, f"evicted ({len(rows):,})", columns, cells, ("after",))
 
 
 def _moved(console: Console, rows: Sequence[Move]) -> None:
@@ -209,15 +205,15 @@ def _moved(console: Console, rows: Sequence[Move]) -> None:
 
 
 def _pending(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
-    """By reason, most frequent first."""
+    """By what stands in the way, most frequent first; the full messages are in the result."""
     by_reason: dict[str, list[PodEnd]] = {}
     for pod in rows:
-        by_reason.setdefault(pod.reason or "not tried yet", []).append(pod)
+        by_reason.setdefault(gist(pod.reason), []).append(pod)
     reasons = sorted(by_reason, key=lambda reason: (-len(by_reason[reason]), reason))
     cells = [
-        (f"{len(by_reason[reason]):,}", _names(by_reason[reason]), reason) for reason in reasons
+        (f"{len(by_reason[reason]):,}", reason, _names(by_reason[reason])) for reason in reasons
     ]
-    _table(console, f"{title} ({len(rows):,})", ("pods", "which", "why"), cells, numbers=("pods",))
+    _table(console, f"{title} ({len(rows):,})", ("pods", "why", "which"), cells, ("pods",))
 
 
 def _placed(console: Console, rows: Sequence[PodEnd]) -> None:

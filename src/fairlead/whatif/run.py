@@ -93,7 +93,10 @@ class _Run:
         self._start = experiment.start
         self._recorder = Recorder(experiment.start)
         config = EngineConfig(
-            seed=experiment.seed, kubelet=experiment.kubelet, scheduler=experiment.scheduler
+            seed=experiment.seed,
+            start=experiment.start,
+            kubelet=experiment.kubelet,
+            scheduler=experiment.scheduler,
         )
         engine = build_engine(config, self._recorder)
         self._world = SimulatedWorld(
@@ -108,7 +111,8 @@ class _Run:
 
     def finish(self, phase: str, progress: Progress) -> Finished:
         """Load, look, act, settle; see the module's docstring."""
-        progress.begin(phase, len(self._experiment.steps))
+        is_scripted = any(step.after for step in self._experiment.steps)
+        progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
         self._load()
         requested_before = requested_in(self._world.store)
 
