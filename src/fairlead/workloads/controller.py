@@ -31,9 +31,10 @@ from fairlead.core.stimulus import (
     Stimulus,
 )
 from fairlead.workloads.config import WorkloadsConfig
+from fairlead.workloads.identity import owner_key
 from fairlead.workloads.owner import Owner, complaints, is_owner, reference_to, rule_of
 from fairlead.workloads.pod_set import PodSet
-from fairlead.workloads.pod_sets import PodSets, owner_key
+from fairlead.workloads.pod_sets import PodSets
 from fairlead.workloads.priority_class import missing_classes
 from fairlead.workloads.rollouts import Rollouts
 from fairlead.workloads.stand_in import Buried

@@ -37,7 +37,7 @@ from fairlead.core.stimulus import (
 )
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.workloads.annotation import is_drain_requested
-from fairlead.workloads.pod_sets import pod_ref
+from fairlead.workloads.identity import pod_ref
 
 RETRY_AFTER: Final[DurationNs] = seconds(5)
 WHY: Final = "drain"

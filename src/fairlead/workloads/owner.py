@@ -17,9 +17,9 @@ from fairlead.api.objects import (
 )
 from fairlead.core.command import Command, ObjectRef
 from fairlead.workloads.daemon_set import DaemonPods
+from fairlead.workloads.identity import failed_create
 from fairlead.workloads.job import JobPods
 from fairlead.workloads.pod_set import PodSet
-from fairlead.workloads.pod_sets import failed_create
 from fairlead.workloads.pod_template import read_template
 from fairlead.workloads.replicas import Replicas
 from fairlead.workloads.rule import Rule

@@ -8,48 +8,20 @@ waits, and all the others once that one was taken (upstream's slow start).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
 
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pod import controller_of, is_static
-from fairlead.core.command import Command, CreateObject, DeleteObject, ObjectRef, RecordEvent
+from fairlead.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.core.instant import Instant
 from fairlead.core.stimulus import FailureReason
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.generated_name import generated_name
+from fairlead.workloads.identity import failed_create, owner_key, pod_ref
 from fairlead.workloads.pod_set import Birth, PodSet, PodState, pod_state
 from fairlead.workloads.pod_template import pod_manifest
 from fairlead.workloads.rule import Plan, Rule, Wish
 from fairlead.workloads.stand_in import StandIn, rule_for_unknown
-
-# The names under which upstream's controllers report (controller_names.go).
-CONTROLLER_NAMES: Final = {
-    "DaemonSet": "daemonset-controller",
-    "Deployment": "deployment-controller",
-    "Job": "job-controller",
-    "ReplicaSet": "replicaset-controller",
-    "ReplicationController": "replicationcontroller-controller",
-    "StatefulSet": "statefulset-controller",
-}
-
-
-def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
-    """What identifies an owner: its uid, or kind/namespace/name where none is known."""
-    return uid or f"{kind}/{namespace}/{name}"
-
-
-def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
-    """The event that tells why `owner` has fewer objects than it wants."""
-    # upstream: pkg/controller/controller_utils.go:createPods
-    return RecordEvent(
-        regarding=owner,
-        type="Warning",
-        reason="FailedCreate",
-        action="Create",
-        note=f"Error creating: {message}",
-        reporting_controller=CONTROLLER_NAMES.get(owner.kind, "workload-controller"),
-    )
 
 
 @dataclass(slots=True)
@@ -254,12 +226,6 @@ class PodSets:
             pods.failures += 1
             pods.retry_at = now + self.config.retry_after(pods.failures)
             self._retries.add(pods.retry_at, pods.key)
-
-
-def pod_ref(pod: Pod) -> ObjectRef:
-    """The identity of `pod`."""
-    meta = pod.metadata
-    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
 
 
 def _free_name(pods: PodSet) -> str:

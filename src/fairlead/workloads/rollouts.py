@@ -13,7 +13,8 @@ from fairlead.core.stimulus import FailureReason
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.deployment import REPLICA_SET, Rollout, implied_by, is_ending
-from fairlead.workloads.pod_sets import PodSets, failed_create, is_stand_in, owner_key
+from fairlead.workloads.identity import failed_create, owner_key
+from fairlead.workloads.pod_sets import PodSets, is_stand_in
 from fairlead.workloads.stand_in import Buried
 
 DEPLOYMENT: Final = "Deployment"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeGuard
 
 from fairlead.api.objects import (
     ApiObject,
@@ -131,7 +131,7 @@ class Scales:
         return None
 
 
-def is_scalable(one: ApiObject) -> bool:
+def is_scalable(one: ApiObject) -> TypeGuard[Scalable]:
     """Whether `one` has a scale."""
     return isinstance(one, SCALABLE)
 

@@ -18,7 +18,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.command import Command, Condition, ObjectRef, PatchStatus
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.core.timer_queue import TimerQueue
-from fairlead.workloads.pod_sets import pod_ref
+from fairlead.workloads.identity import pod_ref
 
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 TERMINATION_BY_KUBELET: Final = "TerminationByKubelet"

@@ -1,0 +1,42 @@
+"""Identities: how owners and pods are told apart, and under which name their controllers speak."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.core.command import ObjectRef, RecordEvent
+
+# The names under which upstream's controllers report (controller_names.go).
+CONTROLLER_NAMES: Final = {
+    "DaemonSet": "daemonset-controller",
+    "Deployment": "deployment-controller",
+    "Job": "job-controller",
+    "ReplicaSet": "replicaset-controller",
+    "ReplicationController": "replicationcontroller-controller",
+    "StatefulSet": "statefulset-controller",
+}
+
+
+def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
+    """What identifies an owner: its uid, or kind/namespace/name where none is known."""
+    return uid or f"{kind}/{namespace}/{name}"
+
+
+def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
+    """The event that tells why `owner` has fewer objects than it wants."""
+    # upstream: pkg/controller/controller_utils.go:createPods
+    return RecordEvent(
+        regarding=owner,
+        type="Warning",
+        reason="FailedCreate",
+        action="Create",
+        note=f"Error creating: {message}",
+        reporting_controller=CONTROLLER_NAMES.get(owner.kind, "workload-controller"),
+    )
+
+
+def pod_ref(pod: Pod) -> ObjectRef:
+    """The identity of `pod`."""
+    meta = pod.metadata
+    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
