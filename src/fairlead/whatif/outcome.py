@@ -121,7 +121,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What kept a controller from creating what it should, in its event's words."""
+    """What first kept a controller from creating what it should, in its event's words."""
 
     subject: str
     message: str

@@ -20,7 +20,7 @@ from fairlead.core.command import Command, ObjectRef, RecordEvent
 from fairlead.core.instant import Instant
 from fairlead.core.reporter import PodEvicted, PodPlaced, PodPreempting, PodUnschedulable, Record
 from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.whatif.outcome import Complaint, Evicted, PdbBreach, PodEnd, Preempted, Sample
+from fairlead.whatif.outcome import Evicted, PdbBreach, PodEnd, Preempted, Sample
 from fairlead.workloads.annotation import original_name
 
 _PENDING = "pending"
@@ -60,7 +60,7 @@ class Recorder:
     breaches: list[PdbBreach] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     choices: int = 0
-    complaints: dict[Complaint, None] = field(default_factory=dict)
+    complaints: dict[str, str] = field(default_factory=dict)  # the first one of each subject
     priority_names: dict[int, str] = field(default_factory=dict)
     _tracks: dict[str, _Track] = field(default_factory=dict)  # those there are, by namespace/name
     _known: dict[str, _Track] = field(default_factory=dict)  # all there ever were, by uid
@@ -135,7 +135,7 @@ class Recorder:
         for command in commands:
             if isinstance(command, RecordEvent) and command.reason in _COMPLAINTS:
                 subject = f"{command.regarding.kind} {command.regarding.key}"
-                self.complaints.setdefault(Complaint(subject, command.note))
+                self.complaints.setdefault(subject, command.note)
 
     # --- what happened ---------------------------------------------------------------------
 

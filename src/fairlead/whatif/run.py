@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import starmap
 from typing import Final
 
 from fairlead.apiserver.error import ApiError
@@ -26,7 +27,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.engine import Engine
 from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.input_error import InputError
-from fairlead.whatif.outcome import Outcome, Skipped
+from fairlead.whatif.outcome import Complaint, Outcome, Skipped
 from fairlead.whatif.progress import Progress
 from fairlead.whatif.recorder import Recorder
 from fairlead.whatif.refusal import as_input_error, refusal_of
@@ -175,7 +176,7 @@ class _Run:
             evicted=tuple(recorder.evicted),
             pdb_breaches=tuple(recorder.breaches),
             skipped=tuple(self._skipped),
-            complaints=tuple(recorder.complaints),
+            complaints=tuple(starmap(Complaint, recorder.complaints.items())),
             nodes=nodes,
             allocations=allocations(nodes, requested_before),
             priority_names=dict(recorder.priority_names),

@@ -50,7 +50,10 @@ def workload(kind="Deployment", name="web", namespace="default", *, replicas=1, 
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container], **spec}},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [container], **spec},
+            },
         },
     }
 

@@ -6,7 +6,8 @@ import pytest
 
 from fairlead.framework.profile import DEFAULT_PLUGINS
 from fairlead.whatif.input_error import InputError
-from fairlead.whatif.scheduler_config import SchedulerConfig, read_scheduler_config
+from fairlead.scheduling.config import SchedulerConfig
+from fairlead.whatif.scheduler_config import read_scheduler_config
 
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 
@@ -71,7 +72,7 @@ def test_several_profiles_have_several_names(read):
     [
         ("percentageOfNodesToScore: 50", "percentageOfNodesToScore: every node is scored"),
         ("extenders: [{urlPrefix: x}]", "extenders: are not called yet"),
-        ("podMaxBackoffSeconds: 20", "podMaxBackoffSeconds: only the default, 10"),
+        ("podMaxBackoffSeconds: 0", "podMaxBackoffSeconds: must not be less"),
         ("paralelism: 2", "paralelism: unknown field; did you mean parallelism?"),
         ("profiles: [{schedulerName: a}, {schedulerName: a}]", "profiles[1].schedulerName: 'a' has"),
         (profile("plugins: {filter: {disabled: [{name: NodeName}]}}"),

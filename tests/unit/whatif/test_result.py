@@ -1,0 +1,88 @@
+"""The JSON of results keeps to its documented schema and says nothing that varies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from fairlead.whatif.asking import what_if
+from fairlead.whatif.change import Change
+from fairlead.whatif.progress import NoProgress
+from fairlead.whatif.result import encode_result, simulation_result, whatif_result
+from fairlead.whatif.run import run
+from fairlead.whatif.scenario import experiment_of, read_scenario
+
+DOCS = Path(__file__).parents[3] / "docs"
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture(scope="module")
+def schema():
+    content = json.loads((DOCS / "result-schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(content)
+    return jsonschema.Draft202012Validator(content)
+
+
+@pytest.fixture
+def answer(snapshot, make, write):
+    """A what-if in which every list of the result has an entry."""
+    guarded = make.pod("guarded", cpu="3", node_name="a", owner="rs", priority=10)
+    guarded["metadata"]["labels"] = {"app": "web"}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"expectedPods": 1, "currentHealthy": 1, "desiredHealthy": 1},
+    }
+    objects = [
+        make.node("a", disk="ssd"),
+        make.node("b"),
+        make.node("c", cpu="9"),
+        guarded,
+        budget,
+        make.pod("full", cpu="3", node_name="b", owner="rs2"),
+        make.pod("bare", cpu="3", node_name="c"),
+    ]
+    refused = make.workload("ReplicaSet", "refused", preemptionPolicy="Never")
+    high = make.pod("high", cpu="3", priorityClassName="urgent", nodeSelector={"disk": "ssd"})
+    huge = make.pod("huge", cpu="30")
+    files = write("c.json", make.priority_class("urgent", 1000), high, huge, refused)
+    change = Change(apply=(files,), delete=("pod/bare",), drain=("b",))
+    return what_if(snapshot(*objects), change)
+
+
+def test_a_what_ifs_result_is_as_documented(schema, answer):
+    result = json.loads(encode_result(whatif_result(answer)))
+    schema.validate(result)
+    empty = [name for name, value in result.items() if value == []]
+    assert empty == ["skipped"]
+    assert result["difference"] is True
+    assert result["moved"] == [
+        {"pod": "default/full", "from": "b", "to": "c"},
+        {"pod": "default/guarded", "from": "a", "to": "c"},
+    ]
+    assert result["evicted"] == [
+        {"pod": "default/full", "node": "b", "at_s": 0.0, "why": "drain", "priority": 0}
+    ]
+
+
+@pytest.mark.parametrize("name", ["priorities", "budget"])
+def test_a_simulations_result_is_as_documented(schema, name):
+    path = str(EXAMPLES / name / "scenario.yaml")
+    experiment = experiment_of(path, read_scenario(path))
+    outcome = run(experiment, "", NoProgress()).outcome
+    result = json.loads(encode_result(simulation_result(experiment, outcome)))
+    schema.validate(result)
+    assert result["placed"]
+    assert result["settled"] is (name == "budget")
+
+
+def test_the_documented_fields_are_those_of_the_schema(schema):
+    """Every top-level field of a what-if's result stands in docs/results.md."""
+    text = (DOCS / "results.md").read_text()
+    fields = schema.schema["$defs"]["whatIfResult"]["required"]
+    assert [field for field in fields if f"`{field}`" not in text] == ["kind"]
