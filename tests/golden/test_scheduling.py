@@ -1,0 +1,195 @@
+"""Decisions recorded from kube-scheduler 1.36, replayed; and proof that the replay can disagree."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.conformance.cli import compare_file, run
+
+RECORDED = Path(__file__).parent / "data" / "scheduling"
+FAMILIES = {
+    "defaultspread": 60,
+    "image": 50,
+    "interpod": 170,
+    "large": 32,
+    "misc": 48,
+    "mix": 159,
+    "nodeaffinity": 120,
+    "nominated": 80,
+    "ports": 60,
+    "preempt": 125,
+    "preempt_constraints": 105,
+    "preempt_tie": 80,
+    "resources": 159,
+    "sequence": 20,
+    "spread": 150,
+    "taints": 80,
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_recorded_decision_is_ours(family: str) -> None:
+    """Zero differences, over as many cases as were recorded."""
+    result = compare_file("scheduling", RECORDED / f"{family}.jsonl.gz")
+    assert [f"{name}: {difference}" for name, difference in result.differences] == []
+    assert result.cases == FAMILIES[family]
+
+
+def test_no_recorded_family_is_left_out() -> None:
+    """A file that is added is replayed."""
+    assert sorted(FAMILIES) == sorted(path.name.split(".")[0] for path in RECORDED.iterdir())
+
+
+# --- the replay can disagree -----------------------------------------------------------------
+
+
+def recorded(family: str, number: int = 0) -> dict[str, Any]:
+    with gzip.open(RECORDED / f"{family}.jsonl.gz", "rt") as lines:
+        found: dict[str, Any] = json.loads(list(lines)[number])
+    return found
+
+
+def first_with(family: str, fact: str) -> dict[str, Any]:
+    with gzip.open(RECORDED / f"{family}.jsonl.gz", "rt") as lines:
+        return next(line for line in map(json.loads, lines) if fact in line["expect"])
+
+
+def write(path: Path, *cases: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(case) + "\n" for case in cases))
+    return path
+
+
+def differences(tmp_path: Path, case: dict[str, Any]) -> list[str]:
+    result = compare_file("scheduling", write(tmp_path / "tampered.jsonl", case))
+    return [str(difference) for _, difference in result.differences]
+
+
+def test_a_verdict_that_was_changed_is_found(tmp_path: Path) -> None:
+    """The path leads to the node; both values are told."""
+    case = recorded("taints")
+    node = next(n for n, verdict in case["expect"]["filter"].items() if verdict != "ok")
+    case["expect"]["filter"][node]["reasons"] = ["node(s) were on fire"]
+    assert differences(tmp_path, case) == [
+        f'filter.{node}.reasons[0]: expected "node(s) were on fire", '
+        'found "node(s) had untolerated taint(s)"'
+    ]
+
+
+@pytest.mark.parametrize("fact", ["total", "scores", "best", "decision", "fitError", "preemption"])
+def test_a_fact_that_is_missing_is_found(fact: str, tmp_path: Path) -> None:
+    """What we decide and the file does not say is a difference too."""
+    case = first_with("preempt", fact)
+    del case["expect"][fact]
+    (found,) = differences(tmp_path, case)
+    assert found.startswith(f"{fact}: expected (absent)")
+
+
+def test_victims_in_another_order_are_found(tmp_path: Path) -> None:
+    """The order of victims says who is the least important."""
+    with gzip.open(RECORDED / "preempt.jsonl.gz", "rt") as lines:
+        for case in map(json.loads, lines):
+            candidates = case["expect"].get("preemption", {}).get("candidates", {})
+            several = [node for node, one in candidates.items() if len(one["victims"]) > 1]
+            if several:
+                break
+    candidates[several[0]]["victims"].reverse()
+    (found,) = differences(tmp_path, case)
+    assert found.startswith(f"preemption.candidates.{several[0]}.victims[0]")
+
+
+def test_a_step_that_was_changed_is_found(tmp_path: Path) -> None:
+    """Traces are compared step by step."""
+    case = recorded("sequence")
+    case["expect"]["steps"][7]["op"] = "delete"
+    (found,) = differences(tmp_path, case)
+    assert found.startswith("steps[7].op")
+
+
+# --- what the command says -------------------------------------------------------------------
+
+
+def told(*files: Path, kind: str = "scheduling") -> tuple[int, list[str], list[str]]:
+    said: list[str] = []
+    complaints: list[str] = []
+    return run(kind, files, said.append, complaints.append), said, complaints
+
+
+def test_agreement_is_status_0(tmp_path: Path) -> None:
+    """Plain lines and packed lines are read alike, and counted per file and in all."""
+    plain = write(tmp_path / "plain.jsonl", recorded("ports"), recorded("image"))
+    packed = tmp_path / "packed.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert told(plain, packed) == (
+        0,
+        [
+            "plain.jsonl: 2 cases, 2 agree, 0 differ",
+            "packed.jsonl.gz: 2 cases, 2 agree, 0 differ",
+            "total: 4 cases, 4 agree, 0 differ",
+        ],
+        [],
+    )
+
+
+def test_a_difference_is_status_1(tmp_path: Path) -> None:
+    """The case is named, with the first differing path and both values."""
+    case = recorded("misc", 1)
+    case["expect"] = {"fitError": "something else"}
+    code, said, complaints = told(write(tmp_path / "a.jsonl", recorded("image"), case))
+    assert (code, complaints) == (1, [])
+    assert said[0] == "a.jsonl: 2 cases, 1 agree, 1 differ"
+    assert said[1].startswith(f"  {case['case']['name']}: ")
+    assert "expected" in said[1]
+    assert said[-1] == "total: 2 cases, 1 agree, 1 differ"
+
+
+def test_many_differences_are_cut_short(tmp_path: Path) -> None:
+    """Twenty are shown, the rest is counted."""
+    case = recorded("image")
+    case["expect"] = {"fitError": ""}
+    _, said, _ = told(write(tmp_path / "a.jsonl", *[case] * 23))
+    assert len(said) == 1 + 20 + 1 + 1
+    assert said[-2] == "  … and 3 more"
+
+
+BROKEN = {
+    "a file that is not there": None,
+    "text that is not JSON": b"hello\n",
+    "JSON that is no object": b"[1]\n",
+    "an object without case": b'{"expect": {}}\n',
+    "an expectation that is no object": b'{"case": {}, "expect": []}\n',
+    "bytes that are no text": b"\xff\xfe\x00\n",
+    "a packed file cut short": gzip.compress(b'{"case": {}, "expect": {}}\n')[:-9],
+    "a packed file with a wrong bit": b"\x1f\x8b\x08\x00" + b"\x07" * 40,
+    "a case without a pod": b'{"case": {"nodes": []}, "expect": {}}\n',
+    "a pod that is a number": b'{"case": {"pending": 3}, "expect": {}}\n',
+    "a node of the wrong form": b'{"case": {"nodes": [{"spec": {"taints": 1}}]}, "expect": {}}\n',
+    "an unknown step": b'{"case": {"steps": [{"op": "jump"}]}, "expect": {}}\n',
+    "a step without its pod": b'{"case": {"steps": [{"op": "schedule"}]}, "expect": {}}\n',
+    "a quantity that is none": b'{"case": {"pending": {"spec": {"containers": [{"resources": '
+    b'{"requests": {"cpu": "much"}}}]}}}, "expect": {}}\n',
+}
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_a_broken_file_is_one_line_and_status_2(content: bytes | None, tmp_path: Path) -> None:
+    """The line names the file; nothing else is said about it."""
+    path = tmp_path / "broken.jsonl"
+    if content is not None:
+        path.write_bytes(content)
+    code, said, complaints = told(path)
+    assert (code, said, len(complaints)) == (2, [], 1)
+    assert "broken.jsonl" in complaints[0]
+    assert "\n" not in complaints[0]
+
+
+def test_no_file_and_no_such_kind_are_status_2() -> None:
+    """Each with what would have been right."""
+    assert told()[0] == 2
+    code, _, (complaint,) = told(kind="weather")
+    assert code == 2
+    assert "scheduling" in complaint
