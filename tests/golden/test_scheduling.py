@@ -74,10 +74,11 @@ def test_a_verdict_that_was_changed_is_found(tmp_path: Path) -> None:
     case = recorded("taints")
     node = next(n for n, verdict in case["expect"]["filter"].items() if verdict != "ok")
     case["expect"]["filter"][node]["reasons"] = ["node(s) were on fire"]
-    assert differences(tmp_path, case) == [
+    (found,) = differences(tmp_path, case)
+    assert found == (
         f'filter.{node}.reasons[0]: expected "node(s) were on fire", '
         'found "node(s) had untolerated taint(s)"'
-    ]
+    )
 
 
 @pytest.mark.parametrize("fact", ["total", "scores", "best", "decision", "fitError", "preemption"])
