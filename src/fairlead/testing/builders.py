@@ -1,0 +1,110 @@
+"""Objects in few words: what a test does not say is ordinary.
+
+A node offers 4 cpu, 16Gi and 110 pods. A pod has one container that asks for what is given, and a
+uid made from its name. Whatever else an object may have is given by its JSON name, in `spec` and
+`status`, and goes over what the short form made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Node, Pod, PodDisruptionBudget
+
+Json = dict[str, Any]
+
+
+def make_node(
+    name: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    taints: Iterable[str] = (),
+    unschedulable: bool = False,
+    images: Mapping[str, int] | None = None,
+    **allocatable: str | int,
+) -> Node:
+    """A node; `allocatable` by resource name replaces or adds to what an ordinary one offers.
+
+    `taints` are written `key=value:effect` or `key:effect`, `images` map names to bytes.
+    """
+    offered = {"cpu": "4", "memory": "16Gi", "pods": "110", **allocatable}
+    found = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
+    return decode_as(
+        Node,
+        {
+            "metadata": {"name": name, "labels": dict(labels or {})},
+            "spec": {"taints": [_taint(text) for text in taints], "unschedulable": unschedulable},
+            "status": {"allocatable": offered, "images": found},
+        },
+    )
+
+
+def _taint(text: str) -> Json:
+    left, _, effect = text.rpartition(":")
+    key, _, value = left.partition("=")
+    return {"key": key, "value": value, "effect": effect}
+
+
+def make_pod(  # noqa: PLR0913 - a builder takes what a case varies
+    name: str,
+    *,
+    namespace: str = "default",
+    uid: str | None = None,
+    node: str = "",
+    priority: int | None = None,
+    labels: Mapping[str, str] | None = None,
+    requests: Mapping[str, str | int] | None = None,
+    host_ports: Iterable[int] = (),
+    nominated: str = "",
+    terminating: bool = False,
+    spec: Mapping[str, Any] | None = None,
+    status: Mapping[str, Any] | None = None,
+) -> Pod:
+    """A pod, Running if it has a `node`, else waiting, maybe with the node `nominated` for it."""
+    metadata: Json = {"name": name, "namespace": namespace, "labels": dict(labels or {})}
+    metadata["uid"] = f"uid-{name}" if uid is None else uid
+    if terminating:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    ports = [{"containerPort": port, "hostPort": port} for port in host_ports]
+    resources = {"requests": dict(requests or {})}
+    container = {"name": "main", "image": "app", "resources": resources, "ports": ports}
+    own: Json = {"containers": [container], "nodeName": node}
+    if priority is not None:
+        own["priority"] = priority
+    phase = "Running" if node else "Pending"
+    return decode_as(
+        Pod,
+        {
+            "metadata": metadata,
+            "spec": own | dict(spec or {}),
+            "status": {"phase": phase, "nominatedNodeName": nominated} | dict(status or {}),
+        },
+    )
+
+
+def make_budget(
+    name: str,
+    selector: Mapping[str, str],
+    *,
+    allowed: int,
+    namespace: str = "default",
+    disrupted: Iterable[str] = (),
+) -> PodDisruptionBudget:
+    """A budget over pods with the labels of `selector`, of which `allowed` may be disrupted now.
+
+    `disrupted` are pods whose eviction its status already counts.
+    """
+    status = {
+        "disruptionsAllowed": allowed,
+        "disruptedPods": dict.fromkeys(disrupted, "2026-01-01T00:00:00Z"),
+    }
+    return decode_as(
+        PodDisruptionBudget,
+        {
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"selector": {"matchLabels": dict(selector)}},
+            "status": status,
+        },
+    )
