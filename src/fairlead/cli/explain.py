@@ -14,7 +14,12 @@ def explain(
     /,
     *,
     snapshot: Annotated[
-        str, Parameter(help="A file, a directory, or - for standard input.", metavar="SNAPSHOT")
+        str,
+        Parameter(
+            help="A file, a directory, or - for standard input.",
+            metavar="SNAPSHOT",
+            allow_leading_hyphen=True,
+        ),
     ],
     config: Annotated[str | None, named("FILE", "A KubeSchedulerConfiguration.")] = None,
     output: Output = "text",

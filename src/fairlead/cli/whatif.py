@@ -73,7 +73,7 @@ class RunOptions:
 
 
 def whatif(
-    snapshot: str,
+    snapshot: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
     change: ChangeOptions = ChangeOptions(),

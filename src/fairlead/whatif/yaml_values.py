@@ -32,6 +32,7 @@ DEPTH_MAX: Final = 200
 ALIASED_VALUES_MAX: Final = 1_000_000
 
 _STANDARD_TAG: Final = "tag:yaml.org,2002:"
+_COLLECTION_TAGS: Final = (None, "!", f"{_STANDARD_TAG}map", f"{_STANDARD_TAG}seq")
 _CONSTANTS: Final[dict[str, bool | None]] = {
     "": None,
     "~": None,
@@ -207,7 +208,7 @@ class _Builder:
         top = self._stack[-1] if self._stack else None
         if top is not None and top.key is None and type(top.value) is dict:
             raise _refusal(event, "a key must be text")
-        if event.tag is not None and not event.tag.startswith(_STANDARD_TAG):
+        if event.tag not in _COLLECTION_TAGS:
             raise _refusal(event, f"the tag {event.tag} is not supported")
         self._stack.append(_Open(value, event.anchor, self._count))
 

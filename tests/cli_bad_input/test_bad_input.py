@@ -1,0 +1,303 @@
+"""Bad input: one line that names file, object and field; exit code 2; nothing written.
+
+Each case is run through the whole command line, in a folder of its own, with standard input.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli.main import run
+
+NODE = """\
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {pool: old}}
+status: {allocatable: {cpu: "4", memory: 16Gi, pods: "110"}}
+"""
+POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop}
+spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
+"""
+DEPLOYMENT = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
+"""
+OTHER_DEPLOYMENT = DEPLOYMENT.replace("namespace: shop", "namespace: other")
+BUDGET = """\
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: b, namespace: shop}
+spec: {minAvailable: 1, selector: {matchExpressions: [{key: a, operator: Near, values: [b]}]}}
+"""
+CLASS = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: %s}\nvalue: %s\n"
+DEFAULT_CLASS = CLASS + "globalDefault: true\n"
+SCENARIO = "cluster: {generated: {nodes: 2}}\n"
+CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+BOMB = "\n".join(
+    ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]
+)
+
+
+def specified(fields):
+    """POD with more in its spec."""
+    return POD.replace("spec: {", f"spec: {{{fields}, ")
+
+
+def documents(*texts):
+    return "---\n".join(texts)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command line, the files and standard input it meets, and what its one line says."""
+
+    name: str
+    arguments: str
+    says: tuple[str, ...]
+    files: tuple[tuple[str, str | bytes], ...] = ()
+    stdin: bytes = b""
+
+
+def snapshot(name, content, *says, arguments="whatif dump.yaml"):
+    """A case of a bad snapshot."""
+    return Case(name, arguments, ("dump.yaml", *says), (("dump.yaml", content),))
+
+
+def change(name, arguments, *says, content="", cluster=None):
+    """A case of a bad change to a good snapshot."""
+    cluster = cluster or documents(NODE, POD, DEPLOYMENT, OTHER_DEPLOYMENT)
+    files = [("dump.yaml", cluster)]
+    if content:
+        files.append(("change.yaml", content))
+    return Case(name, f"whatif dump.yaml {arguments}", says, tuple(files))
+
+
+def scenario(name, content, *says, files=()):
+    """A case of a bad scenario."""
+    return Case(name, "simulate s.yaml", says, (("s.yaml", content), *files))
+
+
+def config(name, content, *says):
+    """A case of a bad scheduler configuration."""
+    files = (("dump.yaml", NODE), ("c.yaml", content))
+    return Case(name, "whatif dump.yaml --config c.yaml", ("c.yaml", *says), files)
+
+
+CASES = [
+    # --- files ---------------------------------------------------------------------------------
+    Case("missing file", "whatif none.yaml", ("none.yaml: cannot be read: No such file",)),
+    Case("directory without files", "whatif .", (".: is a directory without any .yaml",)),
+    Case("nothing on stdin", "whatif -", ("stdin: is empty (0 bytes)",)),
+    Case("blank stdin", "whatif -", ("stdin: is empty (2 bytes)",), stdin=b" \n"),
+    Case("comment on stdin", "whatif -", ("stdin: holds nothing but",), stdin=b"# no\n"),
+    Case("binary stdin", "whatif -", ("stdin: is not text",), stdin=b"\x7fELF\x02\x01\x00\x00"),
+    Case("broken json", "whatif -", ("stdin: is not JSON",), stdin=b'{"kind": "List", '),
+    Case("deep json", "whatif -", ("stdin: is nested too deeply",),
+         stdin=b'{"a":' + b"[" * 9999 + b"]" * 9999 + b"}"),
+    Case("NaN in json", "whatif -", ("stdin: is not JSON",), stdin=b'{"kind": NaN}'),
+    Case("a folder as a scenario", "simulate .", (".: is a directory; name a file",)),
+    snapshot("binary file", b"\xff\xd8\xff\xe0\x00\x10JFIF", "is not text"),
+    snapshot("yaml syntax error", NODE + "  bad: : indent\n", "is not YAML: line 5"),
+    snapshot("tab in yaml", "kind:\n\tNode", "is not YAML: line 2"),
+    snapshot("deep yaml", "a: " + "{a: " * 300 + "}" * 300, "nested more than 200 levels"),
+    snapshot("alias bomb", BOMB, "aliases repeat more than"),
+    snapshot("recursive alias", "a: &a [*a]", "the alias *a"),
+    snapshot("NaN in yaml", NODE.replace('"4"', ".nan"), ".nan is not a number"),
+    snapshot("python tag", "a: !!python/object/apply:os.system [x]", "is not supported"),
+    snapshot("key twice", NODE + "kind: Node\n", "line 5: the key 'kind' is given twice"),
+    # --- objects -------------------------------------------------------------------------------
+    snapshot("empty list", "{apiVersion: v1, kind: List, items: []}", "holds no Node"),
+    snapshot("empty cluster", POD, "holds no Node"),
+    snapshot("no objects", "just text", "expected an object with apiVersion and kind, got text"),
+    snapshot("number of things", "[1, 2]", "expected an object", "got a number"),
+    snapshot("no kind", "{apiVersion: v1, metadata: {name: x}}", "x: kind: is required"),
+    snapshot("no name", "{apiVersion: v1, kind: Node}", "Node (unnamed): metadata.name: is requ"),
+    snapshot("duplicate", documents(NODE, POD, POD), "Pod shop/web: metadata.name: is given twice"),
+    snapshot("items of a wrong type", "{kind: List, items: 5}", "items: expected a list"),
+    snapshot("wrong type", documents(NODE, POD.replace("[", "").replace("]", "")),
+             "Pod shop/web: spec.containers"),
+    snapshot("name of a wrong type", NODE.replace("name: n1", "name: 7"), "Node 7: metadata.name"),
+    snapshot("unparsable quantity", documents(NODE, POD.replace('"1"', "lots")),
+             "Pod shop/web: spec.containers[0].resources.requests"),
+    snapshot("negative quantity", documents(NODE, POD.replace('"1"', '"-1"')),
+             "Pod shop/web: spec.containers[0].resources.requests", "-1"),
+    snapshot("negative allocatable", NODE.replace("16Gi", "-16Gi"), "Node n1: status.allocatable"),
+    snapshot("huge integer", NODE.replace('"4"', "9" * 999), "is too long"),
+    snapshot("huge priority", documents(NODE, specified(f"priority: {10**30}")),
+             "Pod shop/web: spec.priority"),
+    snapshot("bad timestamp", NODE.replace("status: {", "status: {startTime: noon, "),
+             "Node n1: 'noon' is no RFC 3339 timestamp"),
+    snapshot("bad selector", documents(NODE, BUDGET),
+             "PodDisruptionBudget shop/b: spec.selector.matchExpressions[0].operator", "Near"),
+    snapshot("two defaults", documents(NODE, DEFAULT_CLASS % ("a", 1), DEFAULT_CLASS % ("b", 2)),
+             "PriorityClass", "is already marked as default"),
+    snapshot("class too high", documents(NODE, CLASS % ("a", 2_000_000_000)),
+             "PriorityClass a: value", "maximum allowed value"),
+    snapshot("class of a wrong type", documents(NODE, CLASS % ("a", "high")),
+             "PriorityClass a: value"),
+    snapshot("absent class", documents(NODE, specified("priorityClassName: x")),
+             "Pod shop/web", "no PriorityClass with name x was found"),
+    snapshot("endless workload", documents(NODE, DEPLOYMENT.replace("s: 1", "s: 1e18")),
+             "Deployment shop/web: spec.replicas"),
+    snapshot("bad taint", NODE + "spec: {taints: [{key: a, effect: Nope}]}\n",
+             "Node n1: ", "taints[0].effect", "Nope"),
+    # --- changes -------------------------------------------------------------------------------
+    change("apply nothing there", "--apply none.yaml", "none.yaml: cannot be read"),
+    change("apply rubbish", "--apply change.yaml", "change.yaml: is not YAML", content="a: b: c"),
+    change("apply a pod of an absent class", "--apply change.yaml",
+           "change.yaml: Pod shop/new: spec.priorityClassName: no PriorityClass with name x",
+           content=specified("priorityClassName: x").replace("web", "new")),
+    change("apply a workload of an absent class", "--apply change.yaml",
+           "change.yaml: Deployment shop/new: spec.template.spec.priorityClassName",
+           content=DEPLOYMENT.replace("name: web,", "name: new,").replace(
+               "spec: {cont", "spec: {priorityClassName: x, cont")),
+    change("apply a second default", "--apply change.yaml",
+           "change.yaml: PriorityClass b: ", "a is already marked as default",
+           content=DEFAULT_CLASS % ("b", 2), cluster=documents(NODE, DEFAULT_CLASS % ("a", 1))),
+    change("apply a negative quantity", "--apply change.yaml",
+           "change.yaml: Pod shop/new: spec.containers[0].resources.requests",
+           content=POD.replace("web", "new").replace('"1"', "-1")),
+    change("apply a badly named pod", "--apply change.yaml",
+           "change.yaml: Pod shop/New_: metadata.name",
+           content="{apiVersion: v1, kind: Pod, metadata: {name: New_, namespace: shop}}"),
+    change("scale without a number", "--scale deploy/shop/web", "--scale: 'deploy/shop/web' is"),
+    change("scale to a word", "--scale deploy/shop/web=many", "--scale: 'many' is no number"),
+    change("scale below zero", "--scale deploy/shop/web=-1", "--scale: '-1' is no number"),
+    change("scale beyond reason", f"--scale deploy/shop/web={10**40}", "are more than 1000000"),
+    change("scale an ambiguous name", "--scale deploy/web=2",
+           "--scale: deploy/web is in several namespaces (other, shop); say which"),
+    change("scale a pod", "--scale pod/shop/web=2", "--scale: a Pod cannot be scaled"),
+    change("drain an unknown node", "--drain n7", "--drain: there is no Node n7; known: n1"),
+    change("drain by a selector of nobody", "--drain pool=new", "--drain: no node matches pool="),
+    change("cordon by a bad selector", "--cordon pool=(", "--cordon: 'pool=(' is no node name or"),
+    change("delete an unknown kind", "--delete widgit/x", "--delete: unknown kind 'widgit'"),
+    change("delete nobody", "--delete pod/none", "--delete: there is no Pod none"),
+    change("delete a system class", "--delete pc/system-node-critical",
+           "--delete: there is no PriorityClass system-node-critical"),
+    change("fail a zone", "--fail-zone a", "--fail-zone: ", "not simulated yet"),
+    change("fail a node", "--fail-node n1", "--fail-node: ", "not simulated yet"),
+    change("fail a fraction", "--fail-fraction 0.3", "--fail-fraction: ", "not simulated yet"),
+    change("flap", "--flap n1", "--flap: ", "not simulated yet"),
+    change("bad condition", "--fail-on importance>1", "--fail-on: unknown field 'importance'"),
+    change("bad horizon", "--horizon soon", "--horizon: 'soon' is no duration"),
+    change("bad seed", "--seed x", "seed"),
+    change("unknown option", "--drian n1", "--drian"),
+    change("unknown format", "-o xml", "xml"),
+    change("report nowhere", "--report none/r.html", "--report: there is no directory none"),
+    # --- scheduler configurations --------------------------------------------------------------
+    config("another kind", NODE, "apiVersion: must be kubescheduler.config.k8s.io/v1"),
+    config("unknown field", CONFIG + "profile: []", "profile: unknown field; did you mean prof"),
+    config("unsupported sampling", CONFIG + "percentageOfNodesToScore: 7", "percentageOfNodesToSc"),
+    config("unknown plugin", CONFIG + "profiles: [{plugins: {score: {enabled: [{name: Best}]}}}]",
+           "profiles[0].plugins.score.enabled[0].name: no plugin 'Best'"),
+    # --- scenarios -----------------------------------------------------------------------------
+    scenario("scenario of a wrong type", "[]", "s.yaml: expected object, got array"),
+    scenario("no cluster", "seed: 1", "s.yaml: cluster: is required"),
+    scenario("no node", "cluster: {generated: {nodes: 0}}", "s.yaml: cluster: has no node"),
+    scenario("unknown scenario field", SCENARIO + "sede: 1",
+             "s.yaml: sede: unknown field; did you mean seed? known: cluster, duration, events"),
+    scenario("unknown nested field", SCENARIO + "events: [{at: 1m, drian: node-0}]",
+             "s.yaml: events[0].drian: unknown field; did you mean drain?"),
+    scenario("bad duration", SCENARIO + "duration: 5 parsecs", "s.yaml: duration: '5 parsecs'"),
+    scenario("negative instant", SCENARIO + "events: [{at: -1m, drain: node-0}]",
+             "s.yaml: events[0].at: -1m is negative"),
+    scenario("unknown node", SCENARIO + "events: [{at: 1m, drain: node-9}]",
+             "s.yaml: events[0].drain: there is no Node node-9"),
+    scenario("two verbs", SCENARIO + "events: [{at: 1m, drain: node-0, cordon: node-1}]",
+             "s.yaml: events[0]: has cordon and drain"),
+    scenario("bad object", SCENARIO + "objects: [{kind: Pod}]", "s.yaml: (unnamed): apiVersion"),
+    scenario("refused when its time comes", SCENARIO + "events: [{at: 1m, create: " + json.dumps(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "UPPER"},
+         "spec": {"containers": [{"name": "c", "image": "i"}]}}) + "}]",
+        "s.yaml: events[0].create: Pod default/UPPER: metadata.name"),
+    scenario("missing trace", "cluster: {trace: {nodes: n.csv}}", "n.csv: cannot be read"),
+    scenario("trace without header", "cluster: {trace: {nodes: n.csv}}",
+             "n.csv: line 1: the header must be",
+             files=(("n.csv", "a,b\n1,2\n"),)),
+    scenario("negative count in a trace", "cluster: {trace: {nodes: n.csv}}",
+             "n.csv: line 2: nodes: '-1' is no whole number",
+             files=(("n.csv", "nodes,cpu_milli,memory_mib,gpu,model\n-1,1,1,0,\n"),)),
+    scenario("outputs nowhere", SCENARIO + "outputs: {json: none/x.json}",
+             "s.yaml: outputs.json: there is no directory none"),
+    # --- explain and the command line itself -----------------------------------------------------
+    Case("explain nobody", "explain pod/none --snapshot dump.yaml", ("there is no Pod none",),
+         (("dump.yaml", NODE),)),
+    Case("explain without a snapshot", "explain pod/none", ("snapshot",)),
+    Case("unknown command", "whatfi x", ("whatfi",)),
+    Case("nothing to ask about", "whatif", ("SNAPSHOT",)),
+]  # fmt: skip
+
+
+@pytest.fixture
+def meet(tmp_path, monkeypatch, capsys):
+    """Runs a case in its folder; the code, stdout, stderr, and the files that came to be."""
+
+    def run_case(case):
+        for name, content in case.files:
+            data = content if isinstance(content, bytes) else content.encode()
+            (tmp_path / name).write_bytes(data)
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(case.stdin)))
+        code = run(case.arguments.split())
+        printed = capsys.readouterr()
+        given = {name for name, _ in case.files}
+        made = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*")} - given
+        return code, printed.out, printed.err, made
+
+    return run_case
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name.replace(" ", "-"))
+def test_bad_input_gets_one_line_and_exit_code_2(case, meet):
+    code, out, err, made = meet(case)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    assert err.startswith("fairlead: ")
+    assert "Traceback" not in err
+    assert len(err) < 600
+    for text in case.says:
+        assert text in err
+    assert made == set()
+
+
+def test_the_cases_have_different_names():
+    names = [case.name for case in CASES]
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_hostile_names_cannot_break_the_line(meet):
+    """Control characters from a file do not reach the terminal."""
+    hostile = NODE.replace("name: n1", r'name: "n\n\e[31m\r1"')
+    case = Case("hostile", "whatif dump.yaml", (), (("dump.yaml", hostile),))
+    code, _, err, _ = meet(case)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "\x1b" not in err
+    assert "\r" not in err
+
+
+def test_input_is_never_changed(meet, tmp_path):
+    case = snapshot("good", documents(NODE, POD), arguments="whatif dump.yaml --no-report")
+    code, _, err, made = meet(case)
+    assert (code, err, made) == (0, "", set())
+    assert (tmp_path / "dump.yaml").read_text() == documents(NODE, POD)
+    assert Path("dump.yaml").exists()
