@@ -38,17 +38,6 @@ def uses_resource_claims(spec: PodSpec) -> bool:
     return bool(spec.resource_claims)
 
 
-def uses_topology_spread(spec: PodSpec) -> bool:
-    """Whether the pod has spread constraints of its own."""
-    return bool(spec.topology_spread_constraints)
-
-
-def uses_pod_affinity(spec: PodSpec) -> bool:
-    """Whether the pod has affinity or anti-affinity to other pods."""
-    affinity = spec.affinity
-    return affinity is not None and bool(affinity.pod_affinity or affinity.pod_anti_affinity)
-
-
 def never(_spec: PodSpec) -> bool:
     """For plugins whose other half already refuses."""
     return False

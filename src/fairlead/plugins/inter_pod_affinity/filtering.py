@@ -10,6 +10,7 @@ upstream: interpodaffinity/filtering.go: Filter
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -18,9 +19,13 @@ import numpy.typing as npt
 from fairlead.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.framework.interface import Rows
 from fairlead.plugins.inter_pod_affinity.own_term import OwnTerms
+from fairlead.state.affinity_term import PlacedTerm, TermKind
 from fairlead.state.keyed_counts import SupposedKeyedCounts
+from fairlead.state.lookalikes import Lookalikes
 
 NAME: Final = "InterPodAffinity"
+
+_ANTI: Final = TermKind.REQUIRED_ANTI_AFFINITY
 
 FITS: Final = 0
 NOT_ATTRACTED: Final = 1
@@ -36,6 +41,42 @@ STATUSES: Final[tuple[Status, ...]] = (
 )
 
 
+class Asker:
+    """The incoming pod: its own terms, its lookalikes and the labels of its namespace.
+
+    Remembers what it makes of others for the length of a cycle.
+    """
+
+    __slots__ = ("_known", "is_first_of_its_kind", "namespace_labels", "own", "pods")
+
+    def __init__(
+        self, own: OwnTerms, pods: Lookalikes, namespace_labels: Mapping[str, str]
+    ) -> None:
+        """`own` are the terms of a pod that is one of `pods`."""
+        self.own = own
+        self.pods = pods
+        self.namespace_labels = namespace_labels
+        self.is_first_of_its_kind = own.affinity.matches(pods)
+        self._known: dict[Lookalikes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+
+    def keys_of(self, others: Lookalikes) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The topology keys in which `others` attract, and those in which they repel."""
+        known = self._known.get(others)
+        if known is None:
+            own = self.own
+            near = tuple(own.attracted.by_key) if own.affinity.matches(others) else ()
+            far = tuple(key for selector, key in own.anti_affinity if selector.matches(others))
+            known = self._known[others] = (near, far)
+        return known
+
+    def keys_repelling(self, terms: Iterable[PlacedTerm]) -> Iterator[str]:
+        """The topology keys of the anti-affinity among `terms` that means the pod."""
+        for placed in terms:
+            term = placed.term
+            if term.kind is _ANTI and term.matches(self.pods, self.namespace_labels):
+                yield term.topology_key
+
+
 class AffinityState:
     """What PreFilter found out, and what a hypothesis changes in it.
 
@@ -44,33 +85,36 @@ class AffinityState:
     topology key and domain.
     """
 
-    __slots__ = ("attracted", "existing", "is_first_of_its_kind", "own", "repelled")
+    __slots__ = ("asker", "attracted", "existing", "repelled")
 
     def __init__(
         self,
-        own: OwnTerms,
+        asker: Asker,
         attracted: SupposedKeyedCounts,
         repelled: SupposedKeyedCounts,
         existing: SupposedKeyedCounts,
-        *,
-        is_first_of_its_kind: bool,
     ) -> None:
-        """`is_first_of_its_kind` says whether the pod matches all its own affinity terms."""
-        self.own = own
+        """Takes the counts over."""
+        self.asker = asker
         self.attracted = attracted
         self.repelled = repelled
         self.existing = existing
-        self.is_first_of_its_kind = is_first_of_its_kind
 
     def clone(self) -> AffinityState:
         """Independent from now on."""
         return AffinityState(
-            self.own,
-            self.attracted.clone(),
-            self.repelled.clone(),
-            self.existing.clone(),
-            is_first_of_its_kind=self.is_first_of_its_kind,
+            self.asker, self.attracted.clone(), self.repelled.clone(), self.existing.clone()
         )
+
+    def move(self, pods: Lookalikes, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
+        """Suppose one of `pods`, which has `terms`, came to (1) or left (-1) `row`."""
+        near, far = self.asker.keys_of(pods)
+        for key in near:
+            self.attracted.change(key, row, by)
+        for key in far:
+            self.repelled.change(key, row, by)
+        for key in self.asker.keys_repelling(terms):
+            self.existing.change(key, row, by)
 
     def code(self, row: int) -> int:
         """The verdict on one row, an index into STATUSES."""
@@ -85,7 +129,7 @@ class AffinityState:
         codes = np.zeros(len(rows), np.int32)
         _mark(codes, self.existing, rows, REPELLED_BY_EXISTING)
         _mark(codes, self.repelled, rows, REPELLED)
-        if self.own.attracted.by_key:
+        if self.asker.own.attracted.by_key:
             welcome = self._may_be_first()
             for ids, counts in self.attracted.items():
                 suits = counts.sums() > 0
@@ -105,7 +149,7 @@ class AffinityState:
 
     def _may_be_first(self) -> bool:
         """Otherwise pods that want each other's company could never start (satisfyPodAffinity)."""
-        return self.is_first_of_its_kind and self.attracted.total() == 0
+        return self.asker.is_first_of_its_kind and self.attracted.total() == 0
 
 
 def _is_met(counts: SupposedKeyedCounts, row: int) -> bool:

@@ -14,7 +14,6 @@ from fairlead.state.affinity_term import AffinityTerm, TermKind, affinity_terms
 from fairlead.state.census import Census
 from fairlead.state.counts_cache import CountsCache
 from fairlead.state.keyed_counts import KeyedCounts
-from fairlead.state.lookalikes import Lookalikes
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
 from fairlead.state.pod_selector import PodSelector
@@ -67,10 +66,6 @@ class OwnTerms:
         """Count no longer."""
         for counts in (self.attracted, self.repelled, self.preferred):
             counts.drop(census)
-
-    def attracts_itself(self, pods: Lookalikes) -> bool:
-        """Whether the incoming pod, being like `pods`, matches all its own affinity terms."""
-        return self.affinity.matches(pods)
 
 
 def _of_kind(terms: Sequence[AffinityTerm], kind: TermKind) -> list[AffinityTerm]:

@@ -11,7 +11,7 @@ from fairlead.framework.interface import Locality, Rows, Scores, Verdicts
 from fairlead.framework.runtime import Handle
 from fairlead.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from fairlead.plugins.inter_pod_affinity.existing_term import ExistingTerms
-from fairlead.plugins.inter_pod_affinity.filtering import NAME, STATUSES, AffinityState
+from fairlead.plugins.inter_pod_affinity.filtering import NAME, STATUSES, AffinityState, Asker
 from fairlead.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
 from fairlead.plugins.inter_pod_affinity.own_term import OwnTerms, OwnTermsCache
 from fairlead.plugins.inter_pod_affinity.scoring import PreferenceState, normalize
@@ -21,7 +21,6 @@ from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
 
-_ANTI: Final = TermKind.REQUIRED_ANTI_AFFINITY
 _NO_ARGS: Final = InterPodAffinityArgs()
 
 
@@ -40,7 +39,9 @@ class InterPodAffinity:
         self._no_terms = OwnTerms(table, (), self._namespaces)
         self._none = KeyedCounts(table, ())
         self._own = OwnTermsCache(table, self._namespaces)
-        self._repelling = ExistingTerms(table, self._namespaces, lambda _: 1, (_ANTI,))
+        self._repelling = ExistingTerms(
+            table, self._namespaces, lambda _: 1, (TermKind.REQUIRED_ANTI_AFFINITY,)
+        )
         self._attracting = ExistingTerms(
             table, self._namespaces, *_scoring(args.hard_pod_affinity_weight)
         )
@@ -56,50 +57,24 @@ class InterPodAffinity:
         After a skip, nominated pods are not looked at either.
         """
         own = self._own_terms(pod)
-        existing = self._none
-        if self._census.repelling:
-            existing = self._repelling.meaning(self._census.lookalikes_of(pod))
+        pods = self._census.lookalikes_of(pod)
+        existing = self._repelling.meaning(pods) if self._census.repelling else self._none
         if not own.is_required and not existing.pods():
             return SKIP
-        table = self._table
-        state.write(
-            AffinityState(
-                own,
-                suppose(table, own.attracted.refresh()),
-                suppose(table, own.repelled.refresh()),
-                suppose(table, existing),
-                is_first_of_its_kind=own.attracts_itself(self._census.lookalikes_of(pod)),
-            )
-        )
+        attracted, repelled = own.attracted.refresh(), own.repelled.refresh()
+        three = (suppose(self._table, counts) for counts in (attracted, repelled, existing))
+        state.write(AffinityState(Asker(own, pods, self._namespaces.of(pod.namespace)), *three))
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Suppose `added` on `node`; undone by `remove_pod`."""
-        self._move(state.read(AffinityState), pod, added, node.row, 1)
+        pods, terms = self._census.lookalikes_of(added), self._census.terms_of(added)
+        state.read(AffinityState).move(pods, terms, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Suppose `removed` gone from `node`."""
-        self._move(state.read(AffinityState), pod, removed, node.row, -1)
-
-    def _move(self, found: AffinityState, pod: PodInfo, moved: PodInfo, row: int, by: int) -> None:
-        pods = self._census.lookalikes_of(moved)
-        if found.own.affinity.matches(pods):
-            for key in found.own.attracted.by_key:
-                found.attracted.change(key, row, by)
-        for selector, key in found.own.anti_affinity:
-            if selector.matches(pods):
-                found.repelled.change(key, row, by)
-        for term in self._terms_repelling(pod, moved):
-            found.existing.change(term.topology_key, row, by)
-
-    def _terms_repelling(self, pod: PodInfo, moved: PodInfo) -> list[AffinityTerm]:
-        """The anti-affinity terms of `moved` that mean `pod`."""
-        terms = [p.term for p in self._census.terms_of(moved) if p.term.kind is _ANTI]
-        if not terms:
-            return terms
-        incoming = self._census.lookalikes_of(pod)
-        labels = self._namespaces.of(pod.namespace)
-        return [term for term in terms if term.matches(incoming, labels)]
+        pods, terms = self._census.lookalikes_of(removed), self._census.terms_of(removed)
+        state.read(AffinityState).move(pods, terms, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """The first rule that the node breaks."""

@@ -18,6 +18,7 @@ from fairlead.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.framework.interface import Rows
 from fairlead.plugins.pod_topology_spread.spread_counts import ConstraintCounts, SpreadCounts
 from fairlead.state.domain_counts import SupposedCounts
+from fairlead.state.lookalikes import Lookalikes
 
 NAME: Final = "PodTopologySpread"
 _MISMATCH: Final = "node(s) didn't match pod topology spread constraints"
@@ -35,12 +36,7 @@ STATUSES: Final[tuple[Status, ...]] = (
 
 
 class _SupposedSpread:
-    """One constraint's counts under a hypothesis.
-
-    Pods that are moved count by their labels alone, terminating or with an empty selector as they
-    may be: upstream does not look as closely here as when it counts for the first time, so a
-    count can fall below 0 (filtering.go: updateWithPod).
-    """
+    """One constraint's counts under a hypothesis."""
 
     __slots__ = ("_counts", "_live", "_own")
 
@@ -52,9 +48,12 @@ class _SupposedSpread:
     def clone(self) -> _SupposedSpread:
         return _SupposedSpread(self._live, self._counts.clone(), self._own)
 
-    def move(self, labels: Mapping[str, str], row: int, by: int) -> None:
+    def selects(self, pods: Lookalikes) -> bool:
+        return selector_matches(self._live.constraint.selector, pods.labels)
+
+    def move(self, row: int, by: int) -> None:
         domain = int(self._live.included[row])
-        if domain >= 0 and selector_matches(self._live.constraint.selector, labels):
+        if domain >= 0:
             self._counts.change(domain, by)
 
     def code(self, row: int) -> int:
@@ -78,24 +77,42 @@ class _SupposedSpread:
 
 
 class SpreadState:
-    """What PreFilter found out about the hard constraints, and what a hypothesis changes."""
+    """What PreFilter found out about the hard constraints, and what a hypothesis changes.
 
-    __slots__ = ("_constraints", "_namespace")
+    Pods that are moved count by namespace and labels alone, terminating or with an empty selector
+    as they may be: upstream does not look as closely here as when it counts for the first time, so
+    that a count can fall below 0 (filtering.go: updateWithPod).
+    """
 
-    def __init__(self, namespace: str, constraints: list[_SupposedSpread]) -> None:
-        """Use `suppose_spread`."""
+    __slots__ = ("_constraints", "_known", "_namespace")
+
+    def __init__(
+        self,
+        namespace: str,
+        constraints: list[_SupposedSpread],
+        known: dict[Lookalikes, tuple[bool, ...]],
+    ) -> None:
+        """Use `suppose_spread`. `known` remembers which constraints select whom."""
         self._namespace = namespace
         self._constraints = constraints
+        self._known = known
 
     def clone(self) -> SpreadState:
         """Independent from now on."""
-        return SpreadState(self._namespace, [one.clone() for one in self._constraints])
+        constraints = [one.clone() for one in self._constraints]
+        return SpreadState(self._namespace, constraints, self._known)
 
-    def move(self, namespace: str, labels: Mapping[str, str], row: int, by: int) -> None:
-        """Suppose a pod with `labels` came to (1) or left (-1) `row`."""
-        if namespace == self._namespace:
-            for one in self._constraints:
-                one.move(labels, row, by)
+    def move(self, pods: Lookalikes, row: int, by: int) -> None:
+        """Suppose one of `pods` came to (1) or left (-1) `row`."""
+        if pods.namespace != self._namespace:
+            return
+        selecting = self._known.get(pods)
+        if selecting is None:
+            selecting = tuple(one.selects(pods) for one in self._constraints)
+            self._known[pods] = selecting
+        for one, selects in zip(self._constraints, selecting, strict=True):
+            if selects:
+                one.move(row, by)
 
     def code(self, row: int) -> int:
         """The verdict on one row, an index into STATUSES."""
@@ -116,12 +133,10 @@ class SpreadState:
 
 def suppose_spread(live: SpreadCounts, namespace: str, labels: Mapping[str, str]) -> SpreadState:
     """The state for a pod with `labels`; `live` must be refreshed."""
-    return SpreadState(
-        namespace,
-        [
-            _SupposedSpread(
-                one, one.counts.supposed(), selector_matches(one.constraint.selector, labels)
-            )
-            for one in live.constraints
-        ],
-    )
+    constraints = [
+        _SupposedSpread(
+            one, one.counts.supposed(), selector_matches(one.constraint.selector, labels)
+        )
+        for one in live.constraints
+    ]
+    return SpreadState(namespace, constraints, {})

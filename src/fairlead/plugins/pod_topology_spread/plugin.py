@@ -106,11 +106,13 @@ class PodTopologySpread:
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Suppose `added` on `node`; undone by `remove_pod`."""
-        state.read(SpreadState).move(added.namespace, added.labels, node.row, 1)
+        pods = self._table.census.lookalikes_of(added)
+        state.read(SpreadState).move(pods, node.row, 1)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Suppose `removed` gone from `node`."""
-        state.read(SpreadState).move(removed.namespace, removed.labels, node.row, -1)
+        pods = self._table.census.lookalikes_of(removed)
+        state.read(SpreadState).move(pods, node.row, -1)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """The first constraint that the pod would break there."""

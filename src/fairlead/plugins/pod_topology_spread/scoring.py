@@ -29,36 +29,39 @@ class SpreadScoreState:
     """What PreScore found out; read within the cycle that found it.
 
     `_by_domain` holds per constraint the rows' domains and what each adds to the score, 0.0 last
-    for ABSENT. `ignored` says which of the feasible rows lack a key, None if none does.
+    for ABSENT. `_ignored` says which of the feasible rows lack a key, None if none does.
     """
 
-    __slots__ = ("_by_domain", "ignored")
+    __slots__ = ("_by_domain", "_ignored")
 
     def __init__(self, live: SpreadCounts, rows: Rows) -> None:
         """`live` must be refreshed; `rows` are the feasible nodes."""
-        self.ignored = _without_key(live, rows)
-        kept = rows if self.ignored is None else rows[~self.ignored]
+        self._ignored = _without_key(live, rows)
+        kept = rows if self._ignored is None else rows[~self._ignored]
         self._by_domain = [_added(one, kept) for one in live.constraints]
 
     def score(self, row: int) -> int:
-        """The raw score of one row."""
+        """The raw score of one feasible row."""
         return int(self.scores(np.array([row]))[0])
 
     def scores(self, rows: Rows) -> Scores:
-        """The raw scores of many rows."""
+        """The raw scores of feasible rows."""
         total: Floats = np.zeros(len(rows))
-        for ids, added in self._by_domain:
-            total += added[ids[rows]]
+        for labels, added in self._by_domain:
+            total += added[labels[rows]]
+        if self._ignored is not None:
+            for labels, _ in self._by_domain:
+                total[labels[rows] == ABSENT] = 0.0
         whole = np.floor(total)
         whole += total - whole >= 0.5  # half away from zero, as math.Round; never negative
         return whole.astype(np.int64)
 
     def normalize(self, raw: Scores) -> Scores:
         """The best of the nodes that are not ignored gets 100, the worst 100 × lowest ÷ highest."""
-        if self.ignored is None:
+        if self._ignored is None:
             return _reverse(raw)
         scores = np.zeros_like(raw)
-        kept = ~self.ignored
+        kept = ~self._ignored
         if kept.any():
             scores[kept] = _reverse(raw[kept])
         return scores
