@@ -105,7 +105,8 @@ class _Trace:
 
     def final(self) -> Json:
         """Where every pod is in the end."""
-        return {node.name: sorted(node.pods) for node in self._cluster.table.nodes()}
+        nodes = self._cluster.table.nodes()
+        return {node.name: sorted(pod.key for pod in node.pods.values()) for node in nodes}
 
 
 def _not_possible(found: Evaluation) -> Json:

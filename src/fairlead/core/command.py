@@ -59,6 +59,7 @@ class PatchStatus:
     target: ObjectRef
     fields: Mapping[str, Any] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,8 @@ class PodPlaced:
     """A scheduling cycle chose `node`.
 
     `via` is "nominated", "single" or "score"; `feasible` counts the nodes that fit (1 where the
-    others were not looked at), `equals` those among which the tie-break chose.
+    others were not looked at), `equals` those among which the tie-break chose. `started` is when
+    the pod's turn came, `attempt` how often that had happened by then.
     """
 
     pod: ObjectRef
@@ -27,16 +28,30 @@ class PodPlaced:
     via: str
     feasible: int
     equals: int
+    started: Instant
+    attempt: int
+    profile: str
 
 
 @dataclass(frozen=True, slots=True)
 class PodUnschedulable:
-    """A scheduling cycle found no node; `message` is the FailedScheduling text."""
+    """A scheduling or binding cycle failed; `message` is the FailedScheduling text.
+
+    `nominated_node` is what becomes of the pod's nomination: a node, "" for none any more, None for
+    left as it is. `is_error` tells a failure of the machine from a verdict on the pod, `is_binding`
+    a placement that came to nothing.
+    """
 
     pod: ObjectRef
     at: Instant
     message: str
     plugins: tuple[str, ...]
+    nominated_node: str | None
+    is_error: bool
+    is_binding: bool
+    started: Instant
+    attempt: int
+    profile: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from fairlead.core.status import Status
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.diagnosis import Diagnosis
+from fairlead.framework.waiting_pods import Wait
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
@@ -243,8 +244,8 @@ class ReservePlugin(Plugin, Protocol):
 class PermitPlugin(Plugin, Protocol):
     """The last word before binding."""
 
-    def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """None to go on; a rejection undoes the placement."""
+    def permit(self, state: CycleState, pod: PodInfo, node: str) -> Status | Wait | None:
+        """None to go on, `Wait` to be asked for `allow` first; a rejection undoes the placement."""
         ...
 
 

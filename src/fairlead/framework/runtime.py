@@ -35,6 +35,7 @@ from fairlead.framework.interface import (
 from fairlead.framework.nominator import Nominator
 from fairlead.framework.points import crashed, filter_point, score_point
 from fairlead.framework.profile import Profile
+from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.state.cluster import Cluster
 from fairlead.state.fork import fork
 from fairlead.state.node_info import NodeInfo
@@ -54,6 +55,11 @@ class Handle(Protocol):
     @property
     def nominator(self) -> Nominator:
         """Who was promised which node."""
+        ...
+
+    @property
+    def waiting_pods(self) -> WaitingPods:
+        """Placed pods that Permit plugins keep waiting; plugins may allow and reject them."""
         ...
 
 
@@ -183,7 +189,7 @@ class Framework:
             supposed = state.clone()
             with fork(self.cluster.table) as hypothesis:
                 for rival in rivals:
-                    if rival.key not in node.pods:
+                    if rival.id not in node.pods:
                         hypothesis.add_pod(node, rival)
                         self.run_add_pod(supposed, pod, rival, node)
                 status = self.run_filters(supposed, pod, node)

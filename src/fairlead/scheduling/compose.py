@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -12,6 +12,7 @@ from fairlead.framework.interface import Plugin
 from fairlead.framework.nominator import Nominator
 from fairlead.framework.profile import Profile
 from fairlead.framework.runtime import Framework
+from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.plugins.registry import IN_TREE, Factory
 from fairlead.scheduling.plan_cache import PlanCache
 from fairlead.scheduling.preemption.default_preemption import DefaultPreemption
@@ -29,6 +30,7 @@ class Beliefs:
 
     cluster: Cluster
     nominator: Nominator
+    waiting_pods: WaitingPods = field(default_factory=WaitingPods)
 
 
 @dataclass(frozen=True, slots=True)

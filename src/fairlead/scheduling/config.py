@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fairlead.core.instant import DurationNs
 from fairlead.framework.profile import Profile
 from fairlead.scheduling.backoff import BackoffConfig
 
 
 @dataclass(frozen=True, slots=True)
 class SchedulerConfig:
-    """`profiles` have distinct scheduler names; pods that name another one are not ours."""
+    """`profiles` have distinct scheduler names; pods that name another one are not ours.
+
+    `cycle_time` is how long a scheduling cycle takes (ns): its decision is acted on that much later
+    than it is taken, and the next pod's turn comes no sooner.
+    """
 
     profiles: tuple[Profile, ...] = (Profile(),)
     backoff: BackoffConfig = field(default_factory=BackoffConfig)
+    cycle_time: DurationNs = 0

@@ -1,33 +1,26 @@
 """Scheduler: the controller that schedules one pod at a time.
 
-    stimulus ──▶ handle: what changed moves pods in the queue; answers settle bindings
-    deadline ──▶ handle_deadline: pop one pod, schedule_one, commands
+    stimulus ──▶ handle: what changed moves pods in the queue; answers settle what was sent
+    deadline ──▶ handle_deadline: one pod's turn: schedule_one, then place it or fail it
 
-A placed pod is *assumed* on its node until the world confirms the binding, so the next cycle
-already sees it there; a refused binding forgets it and the pod waits in error backoff.
+The next pod's turn comes when the cycle before has ended and the status patch that a failed cycle
+sent has been answered (upstream's loop waits for it, schedule_one.go: handleSchedulingFailure).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlead.core.command import Bind, Command
+from fairlead.core.command import Bind, Command, PatchStatus
 from fairlead.core.instant import Instant
 from fairlead.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, Reporter
-from fairlead.core.status import Status, unschedulable
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.core.tie_break import TieBreak
-from fairlead.framework.cluster_event import (
-    ClusterEvent,
-    EventKind,
-    assigned_pod_events,
-    node_events,
-    waiting_pod_events,
-)
-from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.interface import PostFilterResult
 from fairlead.framework.nominator import Nominator
-from fairlead.framework.runtime import Framework
+from fairlead.framework.waiting_pods import WaitingPods
+from fairlead.scheduling.binding_cycle import Binding, BindingCycles, Refused
 from fairlead.scheduling.compose import Beliefs, Served, serve
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.scheduling.cycle import Failure, Placement, schedule_one
@@ -38,21 +31,24 @@ from fairlead.scheduling.failure import (
     failure_event,
     failure_patch,
 )
-from fairlead.scheduling.preemption.execution import PreemptionExecution
+from fairlead.scheduling.intake import Intake, nomination_of
+from fairlead.scheduling.preemption.preemptions import Preemptions
 from fairlead.scheduling.queue import SchedulingQueue
 from fairlead.scheduling.queued_pod import QueuedPod
-from fairlead.state.cluster import Cluster, NodeChange, PodChange
-from fairlead.state.node_info import NodeInfo
+from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo
 
 
 @dataclass(frozen=True, slots=True)
-class _Binding:
-    """A decision that the world has not answered yet."""
+class _Cycle:
+    """A scheduling cycle: decided on what was true at `started`, acted on at `ends`."""
 
     queued: QueuedPod
-    node: str
-    state: CycleState
+    pod: PodInfo
+    served: Served
+    decision: Placement | Failure
+    started: Instant
+    ends: Instant
 
 
 class Scheduler:
@@ -67,19 +63,26 @@ class Scheduler:
         start: Instant,
     ) -> None:
         """`cluster` has applied a stimulus before it is handed to `handle`."""
+        self._config = config
         self._cluster = cluster
         self._reporter = reporter
         self._tie_break = tie_break
         self.nominator = Nominator()
-        beliefs = Beliefs(cluster, self.nominator)
+        self._waiting_pods = WaitingPods()
+        beliefs = Beliefs(cluster, self.nominator, self._waiting_pods)
         self.served: dict[str, Served] = {
             profile.scheduler_name: serve(profile, beliefs, tie_break)
             for profile in config.profiles
         }
         frameworks = {name: served.framework for name, served in self.served.items()}
-        self.queue = SchedulingQueue(frameworks, config.backoff, start, self._preemption_gate)
-        self._binding: dict[str, _Binding] = {}
-        self._preempting: dict[str, PreemptionExecution] = {}
+        self._preemptions = Preemptions(cluster, self.nominator)
+        self.queue = SchedulingQueue(frameworks, config.backoff, start, self._preemptions.gate)
+        self._bindings = BindingCycles(cluster, self._waiting_pods)
+        self._intake = Intake(
+            cluster, self.queue, self.nominator, frameworks, self._bindings.is_binding
+        )
+        self._cycle: _Cycle | None = None
+        self._blocked_by: Command | None = None
 
     # --- what happened ---------------------------------------------------------------------
 
@@ -88,198 +91,180 @@ class Scheduler:
         match stimulus:
             case CommandSucceeded(command=Bind() as bind):
                 return self._bound(bind)
-            case CommandFailed(command=Bind() as bind):
-                return self._bind_failed(bind, stimulus, now)
+            case CommandFailed(command=Bind() as bind, message=message):
+                refused = self._bindings.failed(bind, message)
+                return self._refused(refused, now) if refused is not None else []
             case CommandSucceeded() | CommandFailed():
-                return self._continue_preemption(stimulus, now)
+                if stimulus.command is self._blocked_by:
+                    self._blocked_by = None
+                return self._continue_preemptions(stimulus, now)
             case _:
-                self._take_in(now)
+                self._intake.take_in(self._cluster.changes, now)
                 return []
 
-    def _take_in(self, now: Instant) -> None:
-        for change in self._cluster.changes:
-            if isinstance(change, NodeChange):
-                for event in node_events(change.old, change.new):
-                    self.queue.wake(event, now)
-            else:
-                self._take_in_pod(change, now)
+    def _bound(self, bind: Bind) -> list[Command]:
+        binding = self._bindings.bound(bind)
+        return [bound_event(binding.pod, bind.node)] if binding is not None else []
 
-    def _take_in_pod(self, change: PodChange, now: Instant) -> None:
-        old, new = change.old, change.new
-        was_assigned = old is not None and bool(old.pod.spec.node_name)
-        is_assigned = new is not None and bool(new.pod.spec.node_name)
-        if is_assigned:
-            assert new is not None
-            self._assigned(old if was_assigned else None, new, now)
-        elif was_assigned:
-            self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
-        elif new is not None:
-            self._waiting(old, new, now)
-        elif old is not None:
-            self._waiting_gone(old, now)
+    def _continue_preemptions(
+        self, outcome: CommandSucceeded | CommandFailed, now: Instant
+    ) -> list[Command]:
+        commands, failed = self._preemptions.answer(outcome)
+        for preemptor in failed:
+            self.queue.activate(preemptor.key, now)
+        return commands
 
-    def _assigned(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
-        """A pod on a node appeared or changed, maybe through our own binding."""
-        if old is not None:
-            for event in assigned_pod_events(old, new):
-                self.queue.wake(event, now)
-            return
-        if new.key not in self._binding:
-            self.queue.remove(new.key)
-        self.nominator.withdraw(new.uid)
-        self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_ADD, None, new), now)
-
-    def _waiting(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
-        """A pod without a node appeared or changed."""
-        if self._cluster.is_assumed(new.key):
-            return
-        ours = new.pod.spec.scheduler_name in self.served
-        if ours:
-            self._renominate(old, new)
-        if old is None:
-            if ours:
-                self.queue.add(new, now)
-        elif ours:
-            self.queue.update(new, now, list(waiting_pod_events(old, new)))
-        if old is not None and _nomination(old) and not _nomination(new):
-            self._room_given_up(old, now)
-
-    def _waiting_gone(self, old: PodInfo, now: Instant) -> None:
-        self.queue.remove(old.key)
-        self.nominator.withdraw(old.uid)
-        if old.key in self._binding:
-            self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
-        elif _nomination(old):
-            self._room_given_up(old, now)
-
-    def _room_given_up(self, pod: PodInfo, now: Instant) -> None:
-        """A nomination ended without a binding: as if the pod had left the node, for its equals."""
-        event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None, priority_max=pod.priority)
-        self.queue.wake(event, now)
-
-    def _renominate(self, old: PodInfo | None, new: PodInfo) -> None:
-        """Follow status.nominatedNodeName as the API has it (nominator.go: UpdateNominatedPod)."""
-        before = _nomination(old) if old is not None else ""
-        after = _nomination(new)
-        if after:
-            self.nominator.nominate(new, after)
-        elif before:
-            self.nominator.withdraw(new.uid)
-
-    # --- one pod ---------------------------------------------------------------------------
+    # --- one pod's turn --------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """At once while a pod can be tried; else when a backoff or the leftover flush is due."""
-        return self.queue.next_deadline()
+        """At once while a pod can be tried; else when a wait, a backoff or a flush is over."""
+        waiting = self._waiting_pods.next_deadline() if self._waiting_pods else None
+        turn = self._next_turn()
+        if waiting is None or turn is None:
+            return waiting if turn is None else turn
+        return min(waiting, turn)
+
+    def _next_turn(self) -> Instant | None:
+        if self._cycle is not None:
+            return self._cycle.ends
+        return None if self._blocked_by is not None else self.queue.next_deadline()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """One scheduling cycle."""
-        queued = self.queue.pop(now)
-        if queued is None:
+        """Go on with whoever waited; else end the cycle in progress, or begin one."""
+        if self._waiting_pods:
+            commands = self._resume(now)
+            if commands is not None:
+                return commands
+        if self._cycle is not None and self._cycle.ends <= now:
+            return self._end_cycle(now)
+        if self._cycle is not None or self._blocked_by is not None:
             return []
+        queued = self.queue.pop(now)
+        return [] if queued is None else self._begin_cycle(queued, now)
+
+    def _begin_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
         pod = queued.info
         if pod.terminating:
             self.queue.settle(queued)
             return [failure_event(pod, f"skip schedule deleting pod: {pod.key}")]
         served = self.served[pod.pod.spec.scheduler_name]
         decision = schedule_one(served, pod, self._tie_break)
-        if isinstance(decision, Placement):
-            return self._place(served, queued, decision, now)
-        return self._fail(queued, decision, now)
+        ends = now + self._config.cycle_time
+        self._cycle = _Cycle(queued, pod, served, decision, now, ends)
+        return self._end_cycle(now) if ends <= now else []
 
-    def _place(
-        self, served: Served, queued: QueuedPod, decision: Placement, now: Instant
-    ) -> list[Command]:
-        """Assume, reserve, permit and bind."""
-        pod, node = queued.info, decision.node
-        self._cluster.assume(pod, node)
+    def _end_cycle(self, now: Instant) -> list[Command]:
+        cycle, self._cycle = self._cycle, None
+        assert cycle is not None
+        if isinstance(cycle.decision, Placement):
+            return self._place(cycle, cycle.decision, now)
+        commands = self._fail(cycle.queued, cycle.pod, cycle.decision, cycle.started, now)
+        self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
+        if cycle.decision.room is not None:
+            commands += self._make_room(cycle.pod, cycle.decision.room, now)
+        return commands
+
+    def _place(self, cycle: _Cycle, placement: Placement, now: Instant) -> list[Command]:
+        pod, node = cycle.pod, placement.node.name
+        attempt = cycle.queued.attempts
         self.nominator.withdraw(pod.uid)
-        refusal = reserve_and_permit(served.framework, decision.state, pod, node.name)
-        if refusal is not None:
-            self._give_back(served.framework, decision.state, pod, node.name, now)
-            failure = Failure(refusal.message, (refusal.plugin,), is_error=not refusal.is_rejected)
-            return self._fail(queued, failure, now)
-        self._binding[pod.key] = _Binding(queued, node.name, decision.state)
-        self.queue.settle(queued)
-        self._report_placement(pod, node, decision, now)
-        return [bind_command(served.framework, pod, node.name)]
-
-    def _report_placement(
-        self, pod: PodInfo, node: NodeInfo, decision: Placement, now: Instant
-    ) -> None:
-        self._reporter.report(
-            PodPlaced(pod.ref, node.name, now, decision.via, decision.feasible, decision.equals)
+        binding = Binding(
+            cycle.queued, pod, node, placement.state, cycle.served.framework, cycle.started, attempt
         )
+        answer = self._bindings.begin(binding, now)
+        if isinstance(answer, Refused):
+            return self._refused(answer, now)
+        self.queue.settle(cycle.queued)
+        self._reporter.report(
+            PodPlaced(
+                pod=pod.ref,
+                node=node,
+                at=now,
+                via=placement.via,
+                feasible=placement.feasible,
+                equals=placement.equals,
+                started=cycle.started,
+                attempt=attempt,
+                profile=pod.pod.spec.scheduler_name,
+            )
+        )
+        return answer
 
-    def _bound(self, bind: Bind) -> list[Command]:
-        binding = self._binding.pop(bind.pod.key, None)
-        if binding is None:
-            return []
-        pod = binding.queued.info
-        for plugin in self.served[pod.pod.spec.scheduler_name].framework.post_bind:
-            plugin.post_bind(pod, bind.node)
-        return [bound_event(pod, bind.node)]
-
-    def _bind_failed(self, bind: Bind, failed: CommandFailed, now: Instant) -> list[Command]:
-        binding = self._binding.pop(bind.pod.key, None)
-        if binding is None:
-            return []
-        queued = binding.queued
-        pod = queued.info
-        framework = self.served[pod.pod.spec.scheduler_name].framework
-        self._give_back(framework, binding.state, pod, binding.node, now)
-        message = f'running Bind plugin "{framework.bind[0].name}": {failed.message}'
-        return self._fail(queued, Failure(message, is_error=True), now)
-
-    def _give_back(
-        self, framework: Framework, state: CycleState, pod: PodInfo, node: str, now: Instant
-    ) -> None:
-        """Undo `_place`; the room it took wakes whoever waits for some."""
-        for plugin in reversed(framework.reserve):
-            plugin.unreserve(state, pod, node)
-        self._cluster.forget(pod)
-        self.queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, pod, None), now)
+    def _resume(self, now: Instant) -> list[Command] | None:
+        """Act on every wait that is over; None if there is none."""
+        commands: list[Command] | None = None
+        for _, answer in self._bindings.resume(now):
+            done = self._refused(answer, now) if isinstance(answer, Refused) else answer
+            commands = (commands or []) + done
+        return commands
 
     # --- failures --------------------------------------------------------------------------
 
-    def _fail(self, queued: QueuedPod, failure: Failure, now: Instant) -> list[Command]:
-        """upstream: handleSchedulingFailure, then the preemption it goes with."""
-        tried = queued.info
+    def _refused(self, refused: Refused, now: Instant) -> list[Command]:
+        """A placement came to nothing; the room it took wakes whoever waits for some."""
+        binding, status = refused.binding, refused.status
+        event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, binding.pod, None)
+        self.queue.wake(event, now)
+        plugins = (status.plugin,) if status.is_rejected else ()
+        failure = Failure(status.message, plugins, is_error=not status.is_rejected)
+        return self._fail(
+            binding.queued, binding.pod, failure, binding.started, now, is_binding=True
+        )
+
+    def _fail(
+        self,
+        queued: QueuedPod,
+        tried: PodInfo,
+        failure: Failure,
+        started: Instant,
+        now: Instant,
+        *,
+        is_binding: bool = False,
+    ) -> list[Command]:
+        """Put the pod back, and say why (schedule_one.go: handleSchedulingFailure)."""
         known = self._cluster.pods.get(tried.key)
-        if known is not None and (known.uid != tried.uid or known.pod.spec.node_name):
+        if known is not None and (known.id != tried.id or known.pod.spec.node_name):
             self.queue.settle(queued)  # bound by somebody else, or another pod by now
             return []
         pod = known or tried
+        attempt = queued.attempts
         if known is None:
             self.queue.settle(queued)
         else:
             queued.info = known
             self.queue.put_back(queued, now, failure.plugins, is_error=failure.is_error)
             self._nominate(pod, failure.nominated_node)
-        self._reporter.report(PodUnschedulable(pod.ref, now, failure.message, failure.plugins))
+        self._reporter.report(
+            PodUnschedulable(
+                pod=pod.ref,
+                at=now,
+                message=failure.message,
+                plugins=failure.plugins,
+                nominated_node=failure.nominated_node,
+                is_error=failure.is_error,
+                is_binding=is_binding,
+                started=started,
+                attempt=attempt,
+                profile=pod.pod.spec.scheduler_name,
+            )
+        )
         reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
-        commands: list[Command] = [failure_event(pod, failure.message)]
-        commands += failure_patch(pod, reason, failure.message, failure.nominated_node)
-        if failure.room is not None:
-            commands += self._preempt(pod, failure.room, now)
-        return commands
+        patch = failure_patch(pod, reason, failure.message, failure.nominated_node)
+        return [failure_event(pod, failure.message), *patch]
 
     def _nominate(self, pod: PodInfo, node: str | None) -> None:
         """None keeps an earlier nomination, as the most recent one of its node."""
-        wanted = _nomination(pod) if node is None else node
+        wanted = nomination_of(pod) if node is None else node
         if wanted:
             self.nominator.nominate(pod, wanted)
         else:
             self.nominator.withdraw(pod.uid)
 
-    # --- preemption ------------------------------------------------------------------------
-
-    def _preempt(self, pod: PodInfo, room: PostFilterResult, now: Instant) -> list[Command]:
-        node = room.nominated_node or ""
+    def _make_room(self, pod: PodInfo, room: PostFilterResult, now: Instant) -> list[Command]:
         self._reporter.report(
             PodPreempting(
                 pod=pod.ref,
-                node=node,
+                node=room.nominated_node or "",
                 victims=tuple(victim.ref for victim in room.victims),
                 pdb_violations=room.pdb_violations,
                 rule=room.rule,
@@ -288,75 +273,11 @@ class Scheduler:
                 at=now,
             )
         )
-        leaving = tuple(victim for victim in room.victims if not victim.terminating)
-        if not leaving:
-            return []
-        rivals = self.nominator.pods_on(node)
-        lower = tuple(rival for rival in rivals if rival.priority < pod.priority)
-        execution = PreemptionExecution(pod, node, lower, leaving)
-        self._preempting[pod.uid] = execution
-        return self._sent(execution, execution.start(), now)
-
-    def _continue_preemption(
-        self, outcome: CommandSucceeded | CommandFailed, now: Instant
-    ) -> list[Command]:
-        commands: list[Command] = []
-        for execution in list(self._preempting.values()):
-            commands += self._sent(execution, execution.answer(outcome), now)
-        return commands
-
-    def _sent(
-        self, execution: PreemptionExecution, commands: list[Command], now: Instant
-    ) -> list[Command]:
-        if execution.is_done:
-            self._preempting.pop(execution.preemptor.uid, None)
-            if execution.failed:
-                self.queue.activate(execution.preemptor.key, now)
-        return commands
-
-    def _preemption_gate(self, pod: PodInfo) -> Status | None:
-        """A preemptor is not tried again before its last victim has been told to go.
-
-        upstream: default_preemption.go: PreEnqueue; executor.go: IsPodRunningPreemption
-        """
-        execution = self._preempting.get(pod.uid)
-        if execution is None:
-            return None
-        last = self._cluster.pods.get(execution.last_victim.key)
-        if last is None or last.uid != execution.last_victim.uid or last.terminating:
-            return None
-        return unschedulable("waiting for the preemption for this pod to be finished").by(
-            "DefaultPreemption"
-        )
+        for victim in room.victims:
+            self._waiting_pods.reject(victim.id, "DefaultPreemption", "preempted")
+        return self._preemptions.start(pod, room)
 
 
-def _nomination(pod: PodInfo) -> str:
-    return pod.pod.status.nominated_node_name
-
-
-def reserve_and_permit(
-    framework: Framework, state: CycleState, pod: PodInfo, node: str
-) -> Status | None:
-    """Run Reserve, Permit and PreBind; the first refusal, None if all agree."""
-    for reserve in framework.reserve:
-        status = reserve.reserve(state, pod, node)
-        if status is not None and not status.is_success:
-            return status.by(reserve.name)
-    for permit in framework.permit:
-        status = permit.permit(state, pod, node)
-        if status is not None and not status.is_success:
-            return status.by(permit.name)
-    for pre_bind in framework.pre_bind:
-        status = pre_bind.pre_bind(state, pod, node)
-        if status is not None and not status.is_success:
-            return status.by(pre_bind.name)
-    return None
-
-
-def bind_command(framework: Framework, pod: PodInfo, node: str) -> Command:
-    """The first Bind plugin's command; DefaultBinder always has one."""
-    for plugin in framework.bind:
-        command = plugin.bind(pod, node)
-        if isinstance(command, Bind):
-            return command
-    return Bind(pod.ref, node)
+def _is_awaited(command: Command) -> bool:
+    """Whether the scheduling loop waits for the answer to `command` of a failed cycle."""
+    return isinstance(command, PatchStatus)

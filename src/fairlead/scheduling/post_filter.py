@@ -6,6 +6,7 @@ upstream: framework/runtime/framework.go: RunPostFilterPlugins
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from fairlead.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.framework.diagnosis import Diagnosis
@@ -32,7 +33,7 @@ def run_post_filters(
     reasons: list[str] = []
     last = PostFilterResult(SUCCESS)
     for plugin in framework.post_filters:
-        answer = attempt(plugin, lambda p=plugin: p.post_filter(found.state, pod, diagnosis))  # type: ignore[misc]
+        answer = attempt(plugin, partial(plugin.post_filter, found.state, pod, diagnosis))
         if isinstance(answer, Status):
             answer = PostFilterResult(answer)
         status = answer.status.by(plugin.name)

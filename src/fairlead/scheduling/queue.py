@@ -9,7 +9,8 @@
 ACTIVE is served by the QueueSort plugin. When it is empty, the head of BACKOFF is served at once:
 backoff only matters while others are waiting (feature SchedulerPopFromBackoffQ). Pods whose last
 attempt was an error do wait theirs out. A pod in UNSCHEDULABLE waits for an event that one of the
-plugins that rejected it cares about, or, after five minutes, for the leftover flush.
+plugins that rejected it cares about, or, after five minutes, for the leftover flush. What happens
+while a pod is IN_FLIGHT is remembered and held against it when it comes back rejected.
 upstream: pkg/scheduler/backend/queue/{scheduling_queue,active_queue,backoff_queue}.go
 """
 
@@ -23,7 +24,8 @@ from fairlead.core.instant import Instant, seconds
 from fairlead.core.status import Status
 from fairlead.framework.cluster_event import ClusterEvent, EventKind, hears, wakes
 from fairlead.framework.runtime import Framework
-from fairlead.scheduling.backoff import BackoffConfig, backoff_window, is_backing_off, release_at
+from fairlead.scheduling.backoff import BackoffConfig, backoff_clock
+from fairlead.scheduling.in_flight import InFlightEvents
 from fairlead.scheduling.queued_pod import Place, QueuedPod
 from fairlead.state.pod_info import PodInfo
 
@@ -45,7 +47,9 @@ class SchedulingQueue:
         """`start` is the phase of the leftover flush; `extra_gate` is asked after PreEnqueue."""
         self._frameworks = frameworks
         self._config = config
+        self._clock = backoff_clock(config, start)
         self._start = start
+        self._in_flight = InFlightEvents()
         self._extra_gate = extra_gate
         self._pods: dict[str, QueuedPod] = {}
         self._active: list[Entry] = []
@@ -81,6 +85,8 @@ class SchedulingQueue:
                 if any(self._is_woken(queued, event) for event in events):
                     self._leave_pool(queued)
                     self._enqueue(queued, now)
+            case Place.IN_FLIGHT:
+                self._in_flight.note_own(queued, events)
             case _:
                 pass
 
@@ -104,14 +110,18 @@ class SchedulingQueue:
     def pop(self, now: Instant) -> QueuedPod | None:
         """The next pod to try; its attempt counts from here."""
         self.flush(now)
-        queued = self._take(self._active, Place.ACTIVE) or self._take(self._backoff, Place.BACKOFF)
+        queued = self._take(self._active, Place.ACTIVE)
+        if queued is None and self._config.pop_from_backoff:
+            queued = self._take(self._backoff, Place.BACKOFF)
         if queued is not None:
             queued.place = Place.IN_FLIGHT
             queued.attempts += 1
+            self._in_flight.begin(queued)
         return queued
 
     def settle(self, queued: QueuedPod) -> None:
         """The popped pod's attempt succeeded; forget its history."""
+        self._in_flight.end(queued)
         if self._pods.get(queued.info.key) is queued:
             del self._pods[queued.info.key]
         queued.place = Place.GONE
@@ -123,6 +133,7 @@ class SchedulingQueue:
 
         upstream: AddUnschedulableIfNotPresent
         """
+        missed = self._in_flight.end(queued)
         self._pods[queued.info.key] = queued
         queued.timestamp = now
         queued.stamp = self._next()
@@ -132,16 +143,19 @@ class SchedulingQueue:
         else:
             queued.unschedulable_count += 1
             queued.error_count = 0
-        queued.window = backoff_window(self._config, now, queued.backoff_count)
-        if plugins:
-            self._join_pool(queued)
-        else:
+        queued.window = self._clock.expiry(now, queued.backoff_count)
+        if not plugins:
             self._push_backoff(queued)
+        elif any(self._is_woken(queued, event) for event in missed):
+            self._enqueue(queued, now)
+        else:
+            self._join_pool(queued)
 
     # --- waking ----------------------------------------------------------------------------
 
     def wake(self, event: ClusterEvent, now: Instant) -> None:
         """Move every pod of the pool to which `event` gives hope."""
+        self._in_flight.note(event)
         woken: list[QueuedPod] = []
         for plugins, pods in self._unschedulable.items():
             if self._group_hears(plugins, event):
@@ -178,11 +192,15 @@ class SchedulingQueue:
 
     def next_deadline(self) -> Instant | None:
         """When `pop` may have something new to say; AT_ONCE while a pod can be popped."""
-        if self._head(self._active, Place.ACTIVE) or self._head(self._backoff, Place.BACKOFF):
+        backing_off = self._head(self._backoff, Place.BACKOFF)
+        if self._head(self._active, Place.ACTIVE):
+            return AT_ONCE
+        if backing_off is not None and self._config.pop_from_backoff:
             return AT_ONCE
         error = self._head(self._error_backoff, Place.ERROR_BACKOFF)
+        heads = (head for head in (backing_off, error) if head is not None)
+        due = [self._clock.release_at(head.window) for head in heads]
         leftover = self._next_leftover_flush()
-        due = [release_at(error.window)] if error is not None else []
         if leftover is not None:
             due.append(leftover)
         return min(due, default=None)
@@ -193,7 +211,7 @@ class SchedulingQueue:
             (self._backoff, Place.BACKOFF),
             (self._error_backoff, Place.ERROR_BACKOFF),
         ):
-            while (queued := self._head(heap, place)) and not is_backing_off(queued.window, now):
+            while (queued := self._head(heap, place)) and not self._clock.is_on(queued.window, now):
                 heapq.heappop(heap)
                 self._push_active(queued)
         self._flush_leftover(now)
@@ -239,7 +257,7 @@ class SchedulingQueue:
         """Put a pod that may be tried where it belongs: gated, backing off, or active."""
         if self._is_gated(queued):
             self._join_pool(queued)
-        elif queued.attempts and is_backing_off(queued.window, now):
+        elif queued.attempts and self._clock.is_on(queued.window, now):
             self._push_backoff(queued)
         else:
             self._push_active(queued)

@@ -6,6 +6,9 @@
                                  |                        ^
                                  +--forget--> (unknown)   +-- apply(bound by somebody else)
 
+A pod that is deleted while it is ASSUMED keeps its room until the answer to its binding comes
+(and `forget` with it), because the scheduler does not know before that it will never arrive.
+
 `apply` is the one entrance for what happened; `assume` and `forget` are the pair for what the
 scheduler decided and the world has not confirmed. What a stimulus changed is left in `changes`
 for the controllers that react to differences.
@@ -18,7 +21,6 @@ from dataclasses import dataclass
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget
 from fairlead.api.pod import is_terminal
 from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
 from fairlead.state.related_objects import RelatedObjects
@@ -110,10 +112,10 @@ class Cluster:
         """Count `old` out where it was and `new` in where it is."""
         was = self.node_of(old) if old is not None else ""
         now = new.pod.spec.node_name
-        if not now and new.key in self._assumed:
-            now = self._assumed[new.key]  # an update that overtook the bind it knows nothing of
+        if not now and new.id in self._assumed:
+            now = self._assumed[new.id]  # an update that overtook the bind it knows nothing of
         elif now:
-            self._assumed.pop(new.key, None)
+            self._assumed.pop(new.id, None)
         if old is not None and was == now and old.shape is new.shape and was:
             self._replace(was, new)
             return
@@ -126,8 +128,7 @@ class Cluster:
         old = self.pods.pop(key, None)
         if old is None:
             return
-        was = self.node_of(old)
-        self._assumed.pop(key, None)
+        was = old.pod.spec.node_name
         if was:
             self._take_from(was, old)
         self.changes.append(PodChange(old, None))
@@ -147,56 +148,53 @@ class Cluster:
             return
         pods = self.table.remove_node(name)
         if pods:
-            self._homeless[name] = {pod.key: pod for pod in pods}
+            self._homeless[name] = {pod.id: pod for pod in pods}
         self.changes.append(NodeChange(info.node, None))
 
     # --- what was decided ------------------------------------------------------------------
 
-    def assume(self, pod: PodInfo, node: NodeInfo) -> None:
+    def assume(self, pod: PodInfo, node: str) -> None:
         """Count `pod` in on `node` before the bind is confirmed; undone by `forget`."""
-        self._assumed[pod.key] = node.name
-        self.table.add_pod(node, pod)
+        self._assumed[pod.id] = node
+        self._place_on(node, pod)
 
-    def forget(self, pod: PodInfo) -> PodInfo | None:
-        """Take back `assume`; returns what was counted out, None if it is not assumed."""
-        node = self._assumed.pop(pod.key, None)
-        known = self.pods.get(pod.key)
-        if node is None or known is None:
-            return None
-        self._take_from(node, known)
-        return known
+    def forget(self, pod: PodInfo) -> None:
+        """Take back `assume`; does nothing for a pod that is not assumed (any more)."""
+        node = self._assumed.pop(pod.id, None)
+        if node is not None:
+            self._take_from(node, pod)
 
-    def is_assumed(self, key: str) -> bool:
+    def is_assumed(self, pod: PodInfo) -> bool:
         """Whether the pod is on a node by our decision only."""
-        return key in self._assumed
+        return pod.id in self._assumed
 
     def node_of(self, pod: PodInfo) -> str:
         """The node that `pod` is counted on, "" if none."""
-        return pod.pod.spec.node_name or self._assumed.get(pod.key, "")
+        return pod.pod.spec.node_name or self._assumed.get(pod.id, "")
 
     # --- where pods are --------------------------------------------------------------------
 
     def _place_on(self, node: str, pod: PodInfo) -> None:
         info = self.table.find(node)
         if info is None:
-            self._homeless.setdefault(node, {})[pod.key] = pod
+            self._homeless.setdefault(node, {})[pod.id] = pod
         else:
             self.table.add_pod(info, pod)
 
     def _take_from(self, node: str, pod: PodInfo) -> None:
         info = self.table.find(node)
         if info is None:
-            self._homeless.get(node, {}).pop(pod.key, None)
+            self._homeless.get(node, {}).pop(pod.id, None)
         else:
-            self.table.remove_pod(info, info.pods[pod.key])
+            self.table.remove_pod(info, info.pods[pod.id])
 
     def _replace(self, node: str, pod: PodInfo) -> None:
         """A new version that occupies the same: no sums change, only the row's contents."""
         info = self.table.find(node)
         if info is None:
-            self._homeless[node][pod.key] = pod
+            self._homeless[node][pod.id] = pod
             return
-        self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.key], pod))
+        self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.id], pod))
 
     def budgets(self) -> list[PodDisruptionBudget]:
         """All PodDisruptionBudgets, in order of namespace and name."""

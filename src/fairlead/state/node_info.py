@@ -17,6 +17,8 @@ from fairlead.state.shape import HostPort
 class NodeInfo:
     """Mutable; written only through `NodeTable`, which keeps the columns in step.
 
+    `pods` are by `PodInfo.id`.
+
     `allocatable` and `requested` are lists by resource column (see `ResourceColumns`), possibly
     shorter than the table of resources: a missing entry is 0. Ports are a set, so that removing
     one of two pods that share a port frees it, as upstream's HostPortInfo does.
@@ -63,14 +65,14 @@ class NodeInfo:
 
     def add_pod(self, pod: PodInfo) -> None:
         """Count `pod` in. Undone by `remove_pod`."""
-        self.pods[pod.key] = pod
+        self.pods[pod.id] = pod
         self._count(pod, 1)
         for port in pod.shape.host_ports:
             self.used_ports[port] = None
 
     def remove_pod(self, pod: PodInfo) -> None:
         """Count `pod` out; the exact inverse of `add_pod`."""
-        del self.pods[pod.key]
+        del self.pods[pod.id]
         self._count(pod, -1)
         for port in pod.shape.host_ports:
             self.used_ports.pop(port, None)

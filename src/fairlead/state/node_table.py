@@ -39,8 +39,8 @@ class NodeTable:
         """Start without nodes."""
         self.resources = ResourceColumns()
         self.images = ImageTable()
-        self.node_log : ChangeLog[int] = ChangeLog()
-        self.pod_log : ChangeLog[int] = ChangeLog()
+        self.node_log: ChangeLog[int] = ChangeLog()
+        self.pod_log: ChangeLog[int] = ChangeLog()
         self.census = Census()
         self.count = 0
         self.size = 0
@@ -180,8 +180,8 @@ class NodeTable:
 
     def replace_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool) -> None:
         """Take over a new version of a pod on the node that occupies the same as before."""
-        self.census.replace(info.row, info.pods[pod.key], pod)
-        info.pods[pod.key] = pod
+        self.census.replace(info.row, info.pods[pod.id], pod)
+        info.pods[pod.id] = pod
         if log:
             self.pod_log.append(info.row)
 

@@ -18,9 +18,13 @@ NEVER_STARTED: Final[Instant] = 1 << 62
 
 
 class PodInfo:
-    """One version of a pod; read-only."""
+    """One version of a pod; read-only.
+
+    `id` tells pods apart that had the same name one after the other.
+    """
 
     __slots__ = (
+        "id",
         "key",
         "labels",
         "lookalikes",
@@ -41,6 +45,7 @@ class PodInfo:
         self.namespace = meta.namespace
         self.key = f"{meta.namespace}/{meta.name}"
         self.uid = meta.uid
+        self.id = meta.uid or self.key
         self.labels = meta.labels
         self.lookalikes: Lookalikes | None = None  # interned by `Census` when it first matters
         self.priority = pod_priority(pod)

@@ -1,19 +1,20 @@
 """Carrying out a preemption: victims are told to go, the least important one last.
 
-    CLEARING ──▶ REMOVING all but the last ──▶ REMOVING the last ──▶ done
-       nominations of lower-priority pods       (its disappearance is what lets the preemptor
-       on the node are taken back                through PreEnqueue again)
+    CLEARING one by one ──▶ REMOVING all but the last at once ──▶ REMOVING the last ──▶ done
+       nominations of lower-priority pods              (its disappearance is what lets the
+       on the node are taken back                       preemptor through PreEnqueue again)
 
 Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and has an
 event Preempted recorded. Every step waits for the world's answers to the one before. A victim that
-is already gone counts as done; another failure ends the preemption and the preemptor is tried again
-at once.
+is already gone counts as done; after another failure the rest of the phase is carried out, the last
+victim is spared, and the preemptor is tried again at once.
 upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from fairlead.core.command import (
     Command,
@@ -29,6 +30,8 @@ from fairlead.scheduling.preemption.eligibility import (
     is_preempted,
 )
 from fairlead.state.pod_info import PodInfo
+
+PREEMPTION: Final = "preemption"
 
 
 @dataclass(slots=True)
@@ -46,7 +49,9 @@ class PreemptionExecution:
     @property
     def is_done(self) -> bool:
         """Whether nothing more will be sent."""
-        return self._phase > len(self._phases()) or self.failed
+        if self._outstanding:
+            return False
+        return self.failed or self._phase > len(self._phases())
 
     @property
     def last_victim(self) -> PodInfo:
@@ -65,26 +70,28 @@ class PreemptionExecution:
         uid = command.target.uid
         if uid not in self._outstanding:
             return []
-        if isinstance(outcome, CommandFailed) and outcome.reason is not FailureReason.NOT_FOUND:
-            self.failed = self._phase > 1
-        if isinstance(outcome, CommandSucceeded) and self._phase > 1:
+        removing = self._phase > len(self.lower_nominated)
+        if isinstance(outcome, CommandSucceeded) and removing:
             victim = next(v for v in self.victims if v.uid == uid)
             if isinstance(command, PatchStatus):
                 return [self._delete(victim)]
             del self._outstanding[uid]
             return [self._event(victim), *self._advance()]
+        if isinstance(outcome, CommandFailed) and outcome.reason is not FailureReason.NOT_FOUND:
+            self.failed = self.failed or removing
         del self._outstanding[uid]
-        return [] if self.failed else self._advance()
+        return self._advance()
 
     def _phases(self) -> tuple[tuple[PodInfo, ...], ...]:
-        return (self.lower_nominated, self.victims[:-1], self.victims[-1:])
+        one_by_one = tuple((pod,) for pod in self.lower_nominated)
+        return (*one_by_one, self.victims[:-1], self.victims[-1:])
 
     def _advance(self) -> list[Command]:
         """The commands of the next phase that has any, once nothing is outstanding."""
         commands: list[Command] = []
         while not self._outstanding and not self.is_done and not commands:
             pods = self._phases()[self._phase] if self._phase < len(self._phases()) else ()
-            clearing = self._phase == 0
+            clearing = self._phase < len(self.lower_nominated)
             self._phase += 1
             for pod in pods:
                 self._outstanding[pod.uid] = None
@@ -97,10 +104,10 @@ class PreemptionExecution:
         scheduler = self.preemptor.pod.spec.scheduler_name
         message = f"{scheduler}: preempting to accommodate a higher priority pod"
         condition = Condition(DISRUPTION_TARGET, "True", PREEMPTED_BY_SCHEDULER, message)
-        return PatchStatus(victim.ref, conditions=(condition,))
+        return PatchStatus(victim.ref, conditions=(condition,), why=PREEMPTION)
 
     def _delete(self, victim: PodInfo) -> DeleteObject:
-        return DeleteObject(victim.ref, why="preempted")
+        return DeleteObject(victim.ref, why=PREEMPTION)
 
     def _event(self, victim: PodInfo) -> RecordEvent:
         return RecordEvent(
@@ -115,4 +122,4 @@ class PreemptionExecution:
 
 
 def _clear(pod: PodInfo) -> PatchStatus:
-    return PatchStatus(pod.ref, fields={"nominatedNodeName": None})
+    return PatchStatus(pod.ref, fields={"nominatedNodeName": None}, why=PREEMPTION)

@@ -1,0 +1,156 @@
+"""BindingCycles: from a decision to a bound pod, or back.
+
+    reserve ──▶ permit ──▶ (waiting) ──▶ pre-bind ──▶ Bind sent ──▶ bound ──▶ post-bind
+       │           │           │             │            │
+       └───────────┴───────────┴── refused ──┴────────────┘  unreserve, forget
+
+The pod is assumed on its node from the start, so that the next scheduling cycle sees it there.
+upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from fairlead.core.command import Bind, Command
+from fairlead.core.instant import Instant
+from fairlead.core.status import Status, error
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.runtime import Framework, attempt
+from fairlead.framework.waiting_pods import Wait, WaitingPod, WaitingPods
+from fairlead.scheduling.queued_pod import QueuedPod
+from fairlead.state.cluster import Cluster
+from fairlead.state.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """One placed pod on its way."""
+
+    queued: QueuedPod
+    pod: PodInfo
+    node: str
+    state: CycleState
+    framework: Framework
+    started: Instant
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The binding came to nothing; everything `begin` did is undone."""
+
+    binding: Binding
+    status: Status
+
+
+class BindingCycles:
+    """All placed pods that the world has not confirmed yet."""
+
+    def __init__(self, cluster: Cluster, waiting: WaitingPods) -> None:
+        """Nothing is on its way."""
+        self._cluster = cluster
+        self._waiting = waiting
+        self._by_pod: dict[str, Binding] = {}
+
+    def is_binding(self, pod: PodInfo) -> bool:
+        """Whether `pod` is on its way."""
+        return pod.id in self._by_pod
+
+    def begin(self, binding: Binding, now: Instant) -> list[Command] | Refused:
+        """Assume, reserve, permit; the commands that bind, none while a Permit plugin waits."""
+        self._by_pod[binding.pod.id] = binding
+        self._cluster.assume(binding.pod, binding.node)
+        refusal = self._reserve(binding)
+        if refusal is None:
+            refusal = self._permit(binding, now)
+        if refusal is not None:
+            return self._undo(binding, refusal)
+        if self._waiting.find(binding.pod.id) is not None:
+            return []
+        return self._send(binding)
+
+    def _reserve(self, binding: Binding) -> Status | None:
+        for plugin in binding.framework.reserve:
+            status = attempt(
+                plugin, partial(plugin.reserve, binding.state, binding.pod, binding.node)
+            )
+            if status is not None and not status.is_success:
+                return status.by(plugin.name)
+        return None
+
+    def _permit(self, binding: Binding, now: Instant) -> Status | None:
+        pending: dict[str, None] = {}
+        ends: list[tuple[Instant, str]] = []
+        for plugin in binding.framework.permit:
+            answer = attempt(
+                plugin, partial(plugin.permit, binding.state, binding.pod, binding.node)
+            )
+            if isinstance(answer, Wait):
+                pending[plugin.name] = None
+                ends.append((now + answer.timeout, plugin.name))
+            elif answer is not None and not answer.is_success:
+                return answer.by(plugin.name)
+        if ends:
+            deadline, expiring = min(ends)
+            waiting = WaitingPod(binding.pod, binding.node, pending, deadline, expiring)
+            self._waiting.add(waiting)
+        return None
+
+    def _send(self, binding: Binding) -> list[Command] | Refused:
+        """Pre-bind and bind."""
+        for plugin in binding.framework.pre_bind:
+            status = attempt(
+                plugin, partial(plugin.pre_bind, binding.state, binding.pod, binding.node)
+            )
+            if status is not None and not status.is_success:
+                return self._undo(binding, status.by(plugin.name))
+        for command in _bind_commands(binding):
+            return [command]
+        return self._undo(binding, error("no Bind plugin took the pod"))
+
+    def resume(self, now: Instant) -> Iterator[tuple[Binding, list[Command] | Refused]]:
+        """Go on with every pod whose wait is over."""
+        while (waiting := self._waiting.decided(now)) is not None:
+            self._waiting.remove(waiting.pod.id)
+            binding = self._by_pod[waiting.pod.id]
+            if waiting.rejection is not None:
+                yield binding, self._undo(binding, waiting.rejection)
+            else:
+                yield binding, self._send(binding)
+
+    def bound(self, bind: Bind) -> Binding | None:
+        """The world bound the pod; None if it was not ours."""
+        binding = self._by_pod.pop(_id_of(bind), None)
+        if binding is not None:
+            for plugin in binding.framework.post_bind:
+                attempt(plugin, partial(plugin.post_bind, binding.pod, binding.node))
+        return binding
+
+    def failed(self, bind: Bind, message: str) -> Refused | None:
+        """The world refused to bind the pod; None if it was not ours."""
+        binding = self._by_pod.get(_id_of(bind))
+        if binding is None:
+            return None
+        plugin = binding.framework.bind[0].name
+        return self._undo(binding, error(f'running Bind plugin "{plugin}": {message}'))
+
+    def _undo(self, binding: Binding, status: Status) -> Refused:
+        for plugin in reversed(binding.framework.reserve):
+            attempt(plugin, partial(plugin.unreserve, binding.state, binding.pod, binding.node))
+        del self._by_pod[binding.pod.id]
+        self._cluster.forget(binding.pod)
+        return Refused(binding, status)
+
+
+def _id_of(bind: Bind) -> str:
+    return bind.pod.uid or bind.pod.key
+
+
+def _bind_commands(binding: Binding) -> Iterator[Command]:
+    for plugin in binding.framework.bind:
+        command = attempt(plugin, partial(plugin.bind, binding.pod, binding.node))
+        if isinstance(command, Bind):
+            yield command
