@@ -1,0 +1,7 @@
+"""`python -m fairlead.cli` is `fairlead`."""
+
+from __future__ import annotations
+
+from fairlead.cli.main import main
+
+main()

@@ -1,0 +1,198 @@
+"""The command line as a whole: help, exit codes, what goes to stdout, stderr and files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairlead import __version__
+from fairlead.cli import main
+from fairlead.cli.main import run
+
+ROOT = Path(__file__).parents[3]
+STORE = ROOT / "examples" / "store"
+PRIORITIES = ROOT / "examples" / "priorities" / "scenario.yaml"
+
+
+@pytest.fixture
+def fairlead(tmp_path, monkeypatch, capsys):
+    """Runs `fairlead` in a folder of its own; code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_fairlead(*arguments):
+        code = run([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run_fairlead
+
+
+def test_the_version_is_told(fairlead):
+    assert fairlead("--version") == (0, f"{__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", ["", "simulate", "whatif", "explain", "conformance", "bench"])
+def test_every_command_has_help_with_examples(fairlead, command):
+    code, out, _ = fairlead(*command.split(), "--help")
+    assert code == 0
+    assert f"fairlead {command}".strip() in out
+
+
+def test_no_difference_is_0(fairlead):
+    code, out, err = fairlead("whatif", STORE / "store.yaml", "--no-report")
+    assert (code, err) == (0, "")
+    assert "No difference." in out
+
+
+def test_a_difference_is_1_and_comes_with_a_report(fairlead, tmp_path):
+    change = STORE / "flash-sale.yaml"
+    code, out, err = fairlead("whatif", STORE / "store.yaml", "--apply", change)
+    assert code == 1
+    assert "placed 6   moved 0   preempted 0   evicted 0   pending 0" in out
+    assert err == "report: fairlead-whatif.html\n"
+    assert "<html" in (tmp_path / "fairlead-whatif.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("conditions", "code"),
+    [
+        (["priority>=1000000"], 3),
+        (["priority>=2000000", "name=nobody", "namespace=analytics"], 3),
+        (["priority>=2000000", "labels.app=absent"], 1),
+    ],
+)
+def test_a_displaced_pod_that_must_not_be_is_3(fairlead, conditions, code):
+    options = [f"--fail-on={condition}" for condition in conditions]
+    found, out, _ = fairlead(
+        "whatif", STORE / "store.yaml", "--drain=worker-11", "--no-report", *options
+    )
+    assert found == code
+    assert ("Displaced in spite of --fail-on" in out) is (code == 3)
+
+
+def test_json_is_all_that_stdout_holds(fairlead, tmp_path):
+    code, out, err = fairlead("whatif", STORE / "store.yaml", "--drain", "worker-11", "-o", "json")
+    result = json.loads(out)
+    assert (code, err) == (1, "")
+    assert result["kind"] == "WhatIfResult"
+    assert result["changes"] == ["--drain worker-11"]
+    assert result["started_at"] == "2026-11-20T05:00:00Z"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_snapshot_comes_from_standard_input(fairlead, monkeypatch):
+    with (STORE / "store-nodes-pods.json").open() as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        code, out, _ = fairlead("whatif", "-", "--cordon", "worker-00", "-o", "json")
+    assert code == 0
+    assert json.loads(out)["source"] == "stdin"
+
+
+def test_a_simulation_writes_what_its_scenario_and_options_name(fairlead, tmp_path):
+    scenario = PRIORITIES.read_text() + "outputs: {json: r.json, report: r.html, commands: c.jsonl}"
+    (tmp_path / "s.yaml").write_text(scenario)
+    code, out, err = fairlead("simulate", "s.yaml", "--snapshot", "end.json")
+    assert code == 0
+    assert "preempted 6" in out
+    assert err == "result: r.json\nsnapshot: end.json\nreport: r.html\n"
+    assert json.loads((tmp_path / "r.json").read_text())["kind"] == "SimulationResult"
+    lines = (tmp_path / "c.jsonl").read_text().splitlines()
+    assert {"Bind", "DeleteObject", "CreateObject"} <= {json.loads(x)["command"] for x in lines}
+    code, out, _ = fairlead("whatif", "end.json", "--no-report")
+    assert code == 0  # what a simulation leaves is a snapshot that stands still
+
+
+def test_a_written_file_replaces_an_old_one_and_has_usual_permissions(fairlead, tmp_path):
+    (tmp_path / "old.json").write_text("{}")
+    fairlead("simulate", PRIORITIES, "--snapshot", "old.json", "--no-report")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "old.json").stat().st_mode == (tmp_path / "other").stat().st_mode
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["old.json", "other"]
+
+
+def test_a_seed_is_part_of_the_input(fairlead):
+    def choices(seed):
+        arguments = ("simulate", PRIORITIES, "-o", "json", "--seed", seed)
+        result = json.loads(fairlead(*arguments)[1])
+        return [(one["pod"], one["node"]) for one in result["placed"]]
+
+    assert choices(1) == choices(1)
+    assert choices(1) != choices(2)
+
+
+def test_explanations_are_text_or_data(fairlead):
+    arguments = ("explain", "pod/search-58f855c4f4-kvqhp", "--snapshot", STORE / "store.yaml")
+    code, out, _ = fairlead(*arguments)
+    assert code == 0
+    assert "Goes to worker-01, which has the highest score." in out
+    assert "nodes that do not fit (6)" in out
+    found = json.loads(fairlead(*arguments, "-o", "json")[1])
+    assert found["choices"] == ["worker-01"]
+
+
+def test_an_unexpected_failure_is_one_line_with_a_hint(fairlead, monkeypatch):
+    def broken():
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr(main, "_app", broken)
+    code, out, err = fairlead("whatif")
+    assert (code, out) == (70, "")
+    assert err == "fairlead: internal error: RuntimeError: two lines (--debug shows where)\n"
+    _, _, err = fairlead("whatif", "--debug")
+    assert "Traceback" in err
+
+
+def test_an_interrupt_is_130_without_a_word(fairlead, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(main, "_app", interrupted)
+    assert fairlead("whatif") == (130, "", "")
+
+
+def test_a_file_that_cannot_be_written_is_74(fairlead, monkeypatch):
+    def full():
+        raise OSError(28, "No space left on device", "r.html")
+
+    monkeypatch.setattr(main, "_app", full)
+    code, _, err = fairlead("whatif")
+    assert (code, err) == (74, "fairlead: r.html: No space left on device\n")
+
+
+def in_process(*arguments, seed):
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    command = [sys.executable, "-m", "fairlead.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, check=False, env=environment, text=True)
+
+
+def test_the_hash_seed_changes_nothing(tmp_path):
+    """Same scenario and seed under two PYTHONHASHSEEDs: the same commands and result."""
+
+    def outcome(seed):
+        log = tmp_path / f"{seed}.jsonl"
+        done = in_process("simulate", PRIORITIES, "-o", "json", "--commands", log, seed=seed)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout, log.read_text()
+
+    assert outcome(1) == outcome(2)
+
+
+def test_a_reader_that_leaves_is_no_failure():
+    command = f"{sys.executable} -m fairlead.cli --help | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, check=False, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_help_loads_nothing_heavy():
+    """`fairlead --help` answers at once: neither numpy nor the engine is imported."""
+    code = (
+        "import sys; from fairlead.cli.main import run; run(['--help']); "
+        "print([m for m in sys.modules if m in ('numpy', 'yaml', 'fairlead.engine')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"

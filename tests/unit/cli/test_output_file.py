@@ -1,0 +1,43 @@
+"""Files appear whole or not at all."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.cli.output_file import WholeFile, require_writable, write_whole
+from fairlead.whatif.input_error import InputError
+
+
+def test_a_file_appears_when_the_block_ends(tmp_path):
+    path = tmp_path / "out"
+    with WholeFile(path) as file:
+        file.write(b"a")
+        assert not path.exists()
+        file.write(b"b")
+    assert path.read_bytes() == b"ab"
+
+
+def test_nothing_is_left_behind_by_a_failure(tmp_path):
+    path = tmp_path / "out"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyError), WholeFile(path) as file:
+        file.write(b"new")
+        raise KeyError
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writing_replaces(tmp_path):
+    path = tmp_path / "out"
+    path.write_bytes(b"a longer old content")
+    write_whole(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_unwritable_places_are_refused_beforehand(tmp_path):
+    require_writable("--report", None)
+    require_writable("--report", tmp_path / "new")
+    with pytest.raises(InputError, match="--report: there is no directory"):
+        require_writable("--report", tmp_path / "no" / "file")
+    with pytest.raises(InputError, match=r"--report: .* is a directory"):
+        require_writable("--report", tmp_path)
