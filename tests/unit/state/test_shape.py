@@ -1,0 +1,93 @@
+"""Shapes: what pods share that only differ where scheduling does not look."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.quantity import QuantityError
+from fairlead.testing.builders import make_pod
+
+SAME = {
+    "another name": make_pod("b", requests={"cpu": "1"}),
+    "another namespace": make_pod("a", namespace="x", requests={"cpu": "1"}),
+    "labels": make_pod("a", labels={"app": "x"}, requests={"cpu": "1"}),
+    "a priority": make_pod("a", priority=9, requests={"cpu": "1"}),
+    "a node": make_pod("a", node="n1", requests={"cpu": "1"}),
+    "a nomination": make_pod("a", nominated="n1", requests={"cpu": "1"}),
+    "a deletion": make_pod("a", terminating=True, requests={"cpu": "1"}),
+    "a plain status": make_pod(
+        "a", requests={"cpu": "1"}, status={"containerStatuses": [{"name": "main"}]}
+    ),
+    "gates": make_pod("a", requests={"cpu": "1"}, spec={"schedulingGates": [{"name": "g"}]}),
+}
+OTHER = {
+    "another amount": make_pod("a", requests={"cpu": "2"}),
+    "the same amount in other words": make_pod("a", requests={"cpu": "1000m"}),
+    "ports": make_pod("a", requests={"cpu": "1"}, host_ports=[80]),
+    "a selector": make_pod("a", requests={"cpu": "1"}, spec={"nodeSelector": {"a": "b"}}),
+    "tolerations": make_pod("a", requests={"cpu": "1"}, spec={"tolerations": [{"key": "a"}]}),
+    "overhead": make_pod("a", requests={"cpu": "1"}, spec={"overhead": {"cpu": "1m"}}),
+    "volumes": make_pod("a", requests={"cpu": "1"}, spec={"volumes": [{"name": "v"}]}),
+    "a resize under way": make_pod(
+        "a",
+        requests={"cpu": "1"},
+        status={"containerStatuses": [{"name": "main", "resources": {"requests": {"cpu": "3"}}}]},
+    ),
+}
+
+
+@pytest.fixture
+def shape_of(believer):
+    return believer.cluster.shapes.shape_of
+
+
+@pytest.mark.parametrize("pod", SAME.values(), ids=SAME)
+def test_one_shape_for_pods_that_differ_in(pod, shape_of):
+    """Such pods are judged alike by everything that is cached per shape."""
+    assert shape_of(pod) is shape_of(make_pod("a", requests={"cpu": "1"}))
+
+
+@pytest.mark.parametrize("pod", OTHER.values(), ids=OTHER)
+def test_two_shapes_for_pods_that_differ_in(pod, shape_of):
+    """A shape too many costs time, a shape too few costs truth."""
+    assert shape_of(pod) is not shape_of(make_pod("a", requests={"cpu": "1"}))
+
+
+def test_the_order_of_a_selector_is_no_difference(shape_of):
+    """JSON objects have none."""
+    one = make_pod("a", spec={"nodeSelector": {"a": "1", "b": "2"}})
+    other = make_pod("a", spec={"nodeSelector": {"b": "2", "a": "1"}})
+    assert shape_of(one) is shape_of(other)
+
+
+def test_a_resize_counts_for_the_load_and_not_for_the_request(shape_of):
+    """What a running pod occupies may be more than a successor would ask for."""
+    shape = shape_of(OTHER["a resize under way"])
+    assert (dict(shape.requests)[0], dict(shape.load)[0]) == (1000, 3000)
+
+
+def test_an_infeasible_resize_is_another_shape(shape_of):
+    """It occupies what it has, not what it asked for."""
+    statuses = [{"name": "main", "resources": {"requests": {"cpu": "500m"}}}]
+    refusal = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+    asking = make_pod("a", requests={"cpu": "1"}, status={"containerStatuses": statuses})
+    refused = make_pod(
+        "a",
+        requests={"cpu": "1"},
+        status={"containerStatuses": statuses, "conditions": [refusal]},
+    )
+    assert [dict(shape_of(pod).load)[0] for pod in (asking, refused)] == [1000, 500]
+
+
+def test_zero_requests_are_not_wanted(shape_of):
+    """A resource asked for with 0 is never short."""
+    shape = shape_of(make_pod("a", requests={"cpu": "0", "memory": "1"}))
+    assert (dict(shape.requests), dict(shape.wanted)) == ({0: 0, 1: 1}, {1: 1})
+
+
+def test_a_quantity_that_is_none_is_refused(shape_of):
+    """And the shape is not half known afterwards."""
+    pod = make_pod("a", requests={"cpu": "much"})
+    for _ in range(2):
+        with pytest.raises(QuantityError):
+            shape_of(pod)
