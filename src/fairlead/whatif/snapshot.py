@@ -74,7 +74,7 @@ def newest_instant(found: Iterable[Manifest]) -> Instant | None:
     """
     newest: Instant | None = None
     for manifest in found:
-        for text in set(_timestamps(manifest)):
+        for text in dict.fromkeys(_timestamps(manifest)):
             try:
                 instant = parse_timestamp(text)
             except ValueError as cause:

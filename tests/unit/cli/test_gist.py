@@ -6,6 +6,9 @@ import pytest
 
 from fairlead.cli.gist import gist
 
+NONE = "0/5 nodes are available: "
+NEVER = "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+
 
 @pytest.mark.parametrize(
     ("message", "expected"),
@@ -13,13 +16,11 @@ from fairlead.cli.gist import gist
         ("", "not tried yet"),
         ("no nodes available to schedule pods", "no nodes available to schedule pods"),
         (
-            "0/5 nodes are available: 12 Insufficient cpu, 3 node(s) were unschedulable. "
-            "preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling.",
+            f"{NONE}12 Insufficient cpu, 3 node(s) were unschedulable. preemption: {NONE}5 x.",
             "Insufficient cpu, node(s) were unschedulable",
         ),
         (
-            "0/5 nodes are available: 3 node(s) were unschedulable, 2 Insufficient cpu. no new "
-            "claims to deallocate, preemption: not eligible due to preemptionPolicy=Never.",
+            f"{NONE}3 node(s) were unschedulable, 2 Insufficient cpu. {NEVER}",
             "Insufficient cpu, node(s) were unschedulable; may not preempt",
         ),
         ("0/1 nodes are available: 1 Too many pods.", "Too many pods"),
