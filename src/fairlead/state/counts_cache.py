@@ -12,8 +12,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from fairlead.state.census import Census
 from fairlead.state.node_table import NodeTable
 
-_NODES_TIMES_ENTRIES_MAX: Final = 20_000_000  # about 20 bytes each
-_ENTRIES_MIN: Final = 64
+_ROWS_MAX: Final = 20_000_000  # about 20 bytes each
 
 
 class LiveCounts(Protocol):
@@ -31,9 +30,10 @@ Entry = TypeVar("Entry", bound=LiveCounts)
 class CountsCache(Generic[Key, Entry]):
     """Entries by key, the least recently used first to go."""
 
-    def __init__(self, table: NodeTable) -> None:
-        """For counts over the nodes of `table`."""
+    def __init__(self, table: NodeTable, rows_max: int = _ROWS_MAX) -> None:
+        """For counts over the nodes of `table`; those of all entries together are `rows_max`."""
         self._table = table
+        self._rows_max = rows_max
         self._entries: dict[Key, Entry] = {}
 
     def get(self, key: Key) -> Entry | None:
@@ -46,7 +46,7 @@ class CountsCache(Generic[Key, Entry]):
     def put(self, key: Key, entry: Entry) -> Entry:
         """Keep `entry`; others may be dropped for it. Returns it."""
         self.remove(key)
-        bound = max(_NODES_TIMES_ENTRIES_MAX // self._table.capacity, _ENTRIES_MIN)
+        bound = max(self._rows_max // self._table.capacity, 1)
         while len(self._entries) >= bound:
             self.remove(next(iter(self._entries)))
         self._entries[key] = entry

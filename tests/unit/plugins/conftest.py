@@ -70,6 +70,10 @@ class Scene:
     def delete(self, obj):
         self.cluster.apply(ObjectDeleted(decode(obj)))
 
+    def gone(self, pod):
+        """The pod that the cluster knew is gone."""
+        self.cluster.apply(ObjectDeleted(pod.pod))
+
     def node(self, name, zone=None, **more):
         self.put(node_json(name, zone, **more))
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from fairlead.api.objects import Namespace
 from fairlead.api.selector import selector_matches
 from fairlead.api.taint import find_untolerated
+from fairlead.core.stimulus import ObjectDeleted
 from fairlead.state.fork import fork
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
@@ -133,16 +134,16 @@ class Story:
     def delete(self, number):
         gone = self.pods.pop(number, None)
         if gone is not None:
-            known = self.scene.cluster.pods[f"{gone['namespace']}/{gone['name']}"]
-            self.scene.cluster._drop_pod(known.key)
+            self.scene.gone(self.scene.cluster.pods[f"{gone['namespace']}/{gone['name']}"])
 
     def node(self, name, fields):
         zone = fields["zone"]
         self.scene.node(name, labels={ZONE: zone, **fields["labels"]}, taints=fields["taints"])
 
     def drop(self, name):
-        if self.scene.table.count > 1 and self.scene.table.find(name):
-            self.scene.cluster._drop_node(name)
+        info = self.scene.table.find(name)
+        if info is not None and self.scene.table.count > 1:
+            self.scene.cluster.apply(ObjectDeleted(info.node))
 
     def team(self, name, is_in):
         meta = {"name": name, "labels": {"team": "t"} if is_in else {}}

@@ -199,8 +199,7 @@ def test_the_namespaces_of_the_incoming_pods_terms(zones, plugin, case, more, at
         placed = zones.pod("friend", "a", labels=WEB, namespace=name)
         if open_nodes(zones, plugin, zones.incoming(affinity=near(term(WEB, **more)))):
             found.append(name)
-        zones.cluster.table.remove_pod(zones.table.find("a"), placed)
-        zones.cluster.pods.clear()
+        zones.gone(placed)
     assert found == attracting
 
 
@@ -263,8 +262,7 @@ def test_an_absent_selector_matches_nothing_and_an_empty_one_everything(
         pod = scene.incoming(affinity=apart(term(labels)))
         if not open_nodes(scene, plugin, pod):
             found.append(candidate)
-        scene.table.remove_pod(scene.table.find("a"), placed)
-        scene.cluster.pods.clear()
+        scene.gone(placed)
     assert found == matching
 
 
