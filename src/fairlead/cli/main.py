@@ -67,8 +67,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return exit_code.INTERRUPTED
-    except BrokenPipeError:
-        return _reader_gone()
+    except BrokenPipeError:  # whoever read our output has left: no reason to complain
+        sys.stderr.close()
+        return exit_code.SUCCESS
     except Exception as cause:  # noqa: BLE001 - no traceback may reach a user
         if debug:
             traceback.print_exc()
@@ -110,9 +111,3 @@ def _line_and_code(cause: Exception) -> tuple[str, int]:
         case _:
             what = one_line(f"{type(cause).__name__}: {cause}")
             return f"internal error: {what} (--debug shows where)", exit_code.DEFECT
-
-
-def _reader_gone() -> int:
-    """Whoever read our output has left; keep the interpreter from complaining at exit."""
-    sys.stderr.close()
-    return exit_code.SUCCESS

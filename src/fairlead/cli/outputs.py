@@ -8,15 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fairlead.cli.output_file import WholeFile
+from fairlead.cli.terminal import nobody_reads_stdout
 from fairlead.whatif.report import ReportData, write_report
 from fairlead.whatif.run import CommandLog
 
 
 def print_bytes(content: bytes) -> None:
-    """`content` on stdout as it is."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
+    """`content` on stdout as it is, as far as anyone reads it."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        nobody_reads_stdout()
 
 
 @contextmanager

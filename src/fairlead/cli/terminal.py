@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -14,9 +16,23 @@ from fairlead.whatif.input_error import one_line
 WIDTH_WITHOUT_TERMINAL: Final = 120
 
 
+class _PatientConsole(Console):
+    """A console whose reader may leave (`| head`): the rest is for nobody, the work goes on."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on in silence; rich would end the process."""
+        self.quiet = True
+        nobody_reads_stdout()
+
+
+def nobody_reads_stdout() -> None:
+    """Let what is still to be written go nowhere, so that the interpreter does not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def stdout_console() -> Console:
     """Stdout; wide enough for tables where it is no terminal."""
-    console = Console(highlight=False, emoji=False, markup=False)
+    console = _PatientConsole(highlight=False, emoji=False, markup=False)
     if not console.is_terminal:
         console.width = WIDTH_WITHOUT_TERMINAL
     return console
