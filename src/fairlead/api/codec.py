@@ -16,6 +16,7 @@ View = TypeVar("View", bound=objects.ApiObject)
 VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
     ("v1", "Pod"): objects.Pod,
     ("v1", "Node"): objects.Node,
+    ("coordination.k8s.io/v1", "Lease"): objects.Lease,
     ("v1", "Namespace"): objects.Namespace,
     ("v1", "Service"): objects.Service,
     ("v1", "ReplicationController"): objects.ReplicationController,
@@ -26,6 +27,13 @@ VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
     ("apps/v1", "StatefulSet"): objects.StatefulSet,
     ("apps/v1", "DaemonSet"): objects.DaemonSet,
     ("batch/v1", "Job"): objects.Job,
+    ("v1", "PersistentVolume"): objects.PersistentVolume,
+    ("v1", "PersistentVolumeClaim"): objects.PersistentVolumeClaim,
+    ("storage.k8s.io/v1", "StorageClass"): objects.StorageClass,
+    ("storage.k8s.io/v1", "CSINode"): objects.CSINode,
+    ("storage.k8s.io/v1", "CSIDriver"): objects.CSIDriver,
+    ("storage.k8s.io/v1", "CSIStorageCapacity"): objects.CSIStorageCapacity,
+    ("storage.k8s.io/v1", "VolumeAttachment"): objects.VolumeAttachment,
 }
 
 

@@ -209,25 +209,89 @@ class PersistentVolumeClaimSource(_View, frozen=True):
     claim_name: str = ""
 
 
+class EphemeralVolumeSource(_View, frozen=True):
+    """volumes[].ephemeral: a claim that is made for the pod and goes with it."""
+
+    volume_claim_template: Json = {}
+
+
+class CSISource(_View, frozen=True):
+    """csi of a PersistentVolume; inline volumes have no handle."""
+
+    driver: str = ""
+    volume_handle: str = ""
+
+
+class GCEPersistentDiskSource(_View, frozen=True):
+    """gcePersistentDisk of a volume or PersistentVolume."""
+
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AWSElasticBlockStoreSource(_View, frozen=True):
+    """awsElasticBlockStore of a volume or PersistentVolume."""
+
+    volume_id: str = msgspec.field(name="volumeID", default="")
+
+
+class AzureDiskSource(_View, frozen=True):
+    """azureDisk of a volume or PersistentVolume."""
+
+    disk_uri: str = msgspec.field(name="diskURI", default="")
+
+
+class VolumeIdSource(_View, frozen=True):
+    """cinder and portworxVolume of a volume or PersistentVolume."""
+
+    volume_id: str = msgspec.field(name="volumeID", default="")
+
+
+class ISCSISource(_View, frozen=True):
+    """volumes[].iscsi."""
+
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RBDSource(_View, frozen=True):
+    """volumes[].rbd."""
+
+    monitors: tuple[str, ...] = ()
+    pool: str = "rbd"
+    image: str = ""
+    read_only: bool = False
+
+
 class Volume(_View, frozen=True):
     """The volume sources that scheduling looks at; others only matter by their absence here."""
 
     name: str = ""
     image: ImageVolumeSource | None = None
     persistent_volume_claim: PersistentVolumeClaimSource | None = None
-    ephemeral: Json | None = None
-    csi: Json | None = None
-    gce_persistent_disk: Json | None = None
-    aws_elastic_block_store: Json | None = None
-    azure_disk: Json | None = None
-    iscsi: Json | None = None
-    rbd: Json | None = None
+    ephemeral: EphemeralVolumeSource | None = None
+    csi: CSISource | None = None
+    gce_persistent_disk: GCEPersistentDiskSource | None = None
+    aws_elastic_block_store: AWSElasticBlockStoreSource | None = None
+    azure_disk: AzureDiskSource | None = None
+    azure_file: Json | None = None
+    cinder: VolumeIdSource | None = None
+    portworx_volume: VolumeIdSource | None = None
+    vsphere_volume: Json | None = None
+    iscsi: ISCSISource | None = None
+    rbd: RBDSource | None = None
 
 
 class PodSchedulingGate(_View, frozen=True):
     """schedulingGates[]."""
 
     name: str
+
+
+class SchedulingGroup(_View, frozen=True):
+    """schedulingGroup of a pod: the PodGroup of scheduling.k8s.io that it belongs to."""
+
+    pod_group_name: str = ""
 
 
 class PodSpec(_View, frozen=True):
@@ -247,6 +311,7 @@ class PodSpec(_View, frozen=True):
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
     volumes: tuple[Volume, ...] = ()
     resource_claims: tuple[Json, ...] = ()
     host_network: bool = False
@@ -256,7 +321,7 @@ class PodSpec(_View, frozen=True):
 
 
 class PodCondition(_View, frozen=True):
-    """status.conditions[] of a pod, and of a node."""
+    """status.conditions[] of a pod, and of most other kinds."""
 
     type: str
     status: str
@@ -277,6 +342,7 @@ class PodStatus(_View, frozen=True):
     """status of a pod."""
 
     phase: str = ""
+    reason: str = ""
     start_time: str = ""
     nominated_node_name: str = ""
     conditions: tuple[PodCondition, ...] = ()
@@ -322,13 +388,19 @@ class ContainerImage(_View, frozen=True):
     size_bytes: int = 0
 
 
+class NodeCondition(PodCondition, frozen=True):
+    """status.conditions[] of a node."""
+
+    last_heartbeat_time: str = ""
+
+
 class NodeStatus(_View, frozen=True):
     """status of a node."""
 
     capacity: ResourceList = {}
     allocatable: ResourceList = {}
     images: tuple[ContainerImage, ...] = ()
-    conditions: tuple[PodCondition, ...] = ()
+    conditions: tuple[NodeCondition, ...] = ()
 
 
 class Node(_Object, frozen=True):
@@ -336,6 +408,18 @@ class Node(_Object, frozen=True):
 
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+
+
+class LeaseSpec(_View, frozen=True):
+    """spec of a Lease."""
+
+    renew_time: str = ""
+
+
+class Lease(_Object, frozen=True):
+    """coordination.k8s.io/v1 Lease; a node's stands in kube-node-lease under the node's name."""
+
+    spec: LeaseSpec = LeaseSpec()
 
 
 # --- policy --------------------------------------------------------------------------------
@@ -465,6 +549,256 @@ class Job(_Object, frozen=True):
     status: JobStatus = JobStatus()
 
 
+# --- storage -------------------------------------------------------------------------------
+
+
+class ObjectReference(_View, frozen=True):
+    """claimRef of a PersistentVolume."""
+
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class VolumeNodeAffinity(_View, frozen=True):
+    """nodeAffinity of a PersistentVolume: the nodes that can reach it."""
+
+    required: NodeSelector | None = None
+
+
+class PersistentVolumeSpec(_View, frozen=True):
+    """spec of a PersistentVolume; of its sources those that a CSI driver serves."""
+
+    capacity: ResourceList = {}
+    access_modes: tuple[str, ...] = ()
+    claim_ref: ObjectReference | None = None
+    storage_class_name: str = ""
+    volume_mode: str = "Filesystem"
+    volume_attributes_class_name: str = ""
+    persistent_volume_reclaim_policy: str = "Retain"
+    node_affinity: VolumeNodeAffinity | None = None
+    csi: CSISource | None = None
+    gce_persistent_disk: GCEPersistentDiskSource | None = None
+    aws_elastic_block_store: AWSElasticBlockStoreSource | None = None
+    azure_disk: AzureDiskSource | None = None
+    cinder: VolumeIdSource | None = None
+    portworx_volume: VolumeIdSource | None = None
+
+
+class PersistentVolumeStatus(_View, frozen=True):
+    """status of a PersistentVolume."""
+
+    phase: str = ""
+
+
+class PersistentVolume(_Object, frozen=True):
+    """v1 PersistentVolume."""
+
+    spec: PersistentVolumeSpec = PersistentVolumeSpec()
+    status: PersistentVolumeStatus = PersistentVolumeStatus()
+
+
+class PersistentVolumeClaimSpec(_View, frozen=True):
+    """spec of a PersistentVolumeClaim; no class (None) and the class "" mean different things."""
+
+    access_modes: tuple[str, ...] = ()
+    resources: ResourceRequirements = ResourceRequirements()
+    selector: LabelSelector | None = None
+    storage_class_name: str | None = None
+    volume_name: str = ""
+    volume_mode: str = "Filesystem"
+    volume_attributes_class_name: str = ""
+
+
+class PersistentVolumeClaimStatus(_View, frozen=True):
+    """status of a PersistentVolumeClaim."""
+
+    phase: str = ""
+
+
+class PersistentVolumeClaim(_Object, frozen=True):
+    """v1 PersistentVolumeClaim."""
+
+    spec: PersistentVolumeClaimSpec = PersistentVolumeClaimSpec()
+    status: PersistentVolumeClaimStatus = PersistentVolumeClaimStatus()
+
+
+class TopologySelectorLabelRequirement(_View, frozen=True):
+    """The label `key` has one of `values`."""
+
+    key: str
+    values: tuple[str, ...] = ()
+
+
+class TopologySelectorTerm(_View, frozen=True):
+    """Requirements that must all hold; a term without any matches nothing."""
+
+    match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
+
+
+class StorageClass(_Object, frozen=True):
+    """storage.k8s.io/v1 StorageClass."""
+
+    provisioner: str = ""
+    reclaim_policy: str = "Delete"
+    volume_binding_mode: str = "Immediate"
+    allowed_topologies: tuple[TopologySelectorTerm, ...] = ()
+
+
+class VolumeNodeResources(_View, frozen=True):
+    """How many volumes of a driver fit on a node; None for any number."""
+
+    count: int | None = None
+
+
+class CSINodeDriver(_View, frozen=True):
+    """spec.drivers[] of a CSINode."""
+
+    name: str
+    allocatable: VolumeNodeResources = VolumeNodeResources()
+
+
+class CSINodeSpec(_View, frozen=True):
+    """spec of a CSINode."""
+
+    drivers: tuple[CSINodeDriver, ...] = ()
+
+
+class CSINode(_Object, frozen=True):
+    """storage.k8s.io/v1 CSINode; it has the name of its node."""
+
+    spec: CSINodeSpec = CSINodeSpec()
+
+
+class CSIDriverSpec(_View, frozen=True):
+    """spec of a CSIDriver."""
+
+    storage_capacity: bool = False
+
+
+class CSIDriver(_Object, frozen=True):
+    """storage.k8s.io/v1 CSIDriver."""
+
+    spec: CSIDriverSpec = CSIDriverSpec()
+
+
+class CSIStorageCapacity(_Object, frozen=True):
+    """storage.k8s.io/v1 CSIStorageCapacity: what is left of a class on nodes of a topology."""
+
+    storage_class_name: str = ""
+    node_topology: LabelSelector | None = None
+    capacity: QuantityText | None = None
+    maximum_volume_size: QuantityText | None = None
+
+
+class VolumeAttachmentSource(_View, frozen=True):
+    """spec.source of a VolumeAttachment."""
+
+    persistent_volume_name: str = ""
+
+
+class VolumeAttachmentSpec(_View, frozen=True):
+    """spec of a VolumeAttachment."""
+
+    attacher: str = ""
+    node_name: str = ""
+    source: VolumeAttachmentSource = VolumeAttachmentSource()
+
+
+class VolumeAttachment(_Object, frozen=True):
+    """storage.k8s.io/v1 VolumeAttachment."""
+
+    spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
+
+
+# --- whole jobs ----------------------------------------------------------------------------
+
+
+class GangPolicy(_View, frozen=True):
+    """schedulingPolicy.gang."""
+
+    min_count: int = 0
+
+
+class SchedulingPolicy(_View, frozen=True):
+    """schedulingPolicy of scheduling.k8s.io: gang, or basic, which is each pod for itself."""
+
+    basic: Json | None = None
+    gang: GangPolicy | None = None
+
+
+class PodGroupSpec(_View, frozen=True):
+    """spec of a PodGroup in any of its API groups; `fairlead.batch.group` tells them apart."""
+
+    min_member: int = 0
+    queue: str = ""
+    priority_class_name: str = ""
+    priority: int | None = None
+    scheduling_policy: SchedulingPolicy | None = None
+    disruption_mode: str | Json = ""
+
+
+class PodGroupCondition(_View, frozen=True):
+    """status.conditions[] of a PodGroup."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    transition_id: str = msgspec.field(name="transitionID", default="")
+    last_transition_time: str = ""
+
+
+class PodGroupStatus(_View, frozen=True):
+    """status of a PodGroup."""
+
+    phase: str = ""
+    conditions: tuple[PodGroupCondition, ...] = ()
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+class PodGroup(_Object, frozen=True):
+    """A group of pods that belong together: kube-batch's, Volcano's, or upstream's own."""
+
+    api_version: str = ""
+    spec: PodGroupSpec = PodGroupSpec()
+    status: PodGroupStatus = PodGroupStatus()
+
+
+class QueueGuarantee(_View, frozen=True):
+    """spec.guarantee of a Queue."""
+
+    resource: ResourceList = {}
+
+
+class QueueSpec(_View, frozen=True):
+    """spec of a Queue: kube-batch's `weight`, and what Volcano added to it."""
+
+    weight: int = 0
+    capability: ResourceList = {}
+    deserved: ResourceList = {}
+    guarantee: QueueGuarantee = QueueGuarantee()
+    reclaimable: bool | None = None
+    parent: str = ""
+    priority: int = 0
+
+
+class QueueStatus(_View, frozen=True):
+    """status of a Queue; Volcano closes queues by its state."""
+
+    state: str = ""
+
+
+class Queue(_Object, frozen=True):
+    """A share of the cluster that jobs wait for."""
+
+    api_version: str = ""
+    spec: QueueSpec = QueueSpec()
+    status: QueueStatus = QueueStatus()
+
+
 class Unstructured(_Object, frozen=True):
     """Any other kind: carried along, looked at by nobody."""
 
@@ -475,6 +809,7 @@ class Unstructured(_Object, frozen=True):
 ApiObject = (
     Pod
     | Node
+    | Lease
     | Namespace
     | PriorityClass
     | PodDisruptionBudget
@@ -485,5 +820,12 @@ ApiObject = (
     | StatefulSet
     | DaemonSet
     | Job
+    | PersistentVolume
+    | PersistentVolumeClaim
+    | StorageClass
+    | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
     | Unstructured
 )
