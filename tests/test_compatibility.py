@@ -32,16 +32,10 @@ HEAD_ROWS: Final = 2
 COMPOSED: Final = "DefaultPreemption"
 
 # A pod for each plugin that may be absent: one that would need it.
-TERM: Final = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
-SPREAD: Final = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
 DEMANDING: Final[dict[str, dict[str, Any]]] = {
     "VolumeRestrictions": {"volumes": [{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]},
     "NodeVolumeLimits": {"volumes": [{"name": "v", "csi": {"driver": "d"}}]},
     "VolumeBinding": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
-    "PodTopologySpread": {"topologySpreadConstraints": [SPREAD]},
-    "InterPodAffinity": {
-        "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}}
-    },
     "DynamicResources": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]},
 }
 WITHOUT_PODS_OF_THEIR_OWN: Final = {"VolumeZone", "NodeDeclaredFeatures"}
