@@ -1,0 +1,40 @@
+"""What README.md shows is what happens: its console blocks are run again.
+
+A block starts with `$ fairlead ...` and shows all of the command's standard output, except that
+spaces at the ends of lines are left out.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from fairlead.cli import main
+
+ROOT: Final = Path(__file__).parent.parent
+BLOCK: Final = re.compile(r"^```console\n\$ fairlead (.+)\n((?:.*\n)*?)```$", re.MULTILINE)
+SHOWN: Final = BLOCK.findall((ROOT / "README.md").read_text())
+
+
+def test_there_is_something_shown() -> None:
+    """The README leads with an answer."""
+    assert any(command.startswith("whatif") for command, _ in SHOWN)
+
+
+@pytest.mark.parametrize(("command", "output"), SHOWN, ids=[command for command, _ in SHOWN])
+def test_the_command_prints_what_is_shown(
+    command: str,
+    output: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Line by line."""
+    monkeypatch.chdir(ROOT)
+    quiet = ["--no-report"] if command.startswith("whatif") else []
+    main.run([*shlex.split(command), *quiet])
+    printed = capsys.readouterr().out
+    assert [line.rstrip() for line in printed.splitlines()] == output.splitlines()
