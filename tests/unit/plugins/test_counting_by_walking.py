@@ -347,7 +347,7 @@ def check(scene, pod):
 
 
 stories = st.lists(changes, max_size=12)
-fewer = settings(max_examples=settings.default.max_examples // 3)  # walking takes its time
+fewer = settings(max_examples=settings().max_examples // 3)  # walking takes its time
 
 
 @fewer

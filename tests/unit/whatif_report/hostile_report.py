@@ -36,7 +36,12 @@ def hostile_report() -> ReportData:
         "started_at": MARKUP,
         "virtual_seconds": 1e12,
         "wall_seconds": float("nan"),
-        "summary": {"nodes": 10**15, "pods": 10**18, "placed": 10**17, "preempted": float("inf")},
+        "summary": {
+            "nodes": 10**15,
+            "pods": 10**18,
+            "placed": 10**17,
+            "preempted": float("inf"),  # type: ignore[typeddict-item] # no count, but a number
+        },
         "resources": [
             {"name": name, "unit": "", "allocatable": 10**30, "requested": 3 * 10**30}
             for name in resources

@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 
 from fairlead.whatif.report import ReportData, write_report
+from fairlead.whatif.report.data import Summary
 
 GIB = 1 << 30
 ONLINE, BATCH = 100_000, 100
@@ -252,7 +253,7 @@ def small_report() -> ReportData:
     times.gone[0] = [row["t_s"] for row in preemptions]
     timeline = times.timeline([float(t) for t in range(0, 601, 4)])
     timeline["series"][-1]["evicted"] = [min(3, int(t // 120)) for t in timeline["t_s"]]
-    summary = {"nodes": 12, "pods": 81, "completed": 6}
+    summary: Summary = {"nodes": 12, "pods": 81, "completed": 6}
     return {
         "kind": "whatif",
         "title": "Drain shop-a-1 and shop-a-2",
