@@ -111,6 +111,14 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Undrained:
+    """A pod whose eviction is asked for and was refused to the end, and why."""
+
+    pod: PodEnd
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
     """A scripted event that found nothing to act on, and why."""
 
@@ -150,6 +158,7 @@ class Outcome:
     preempted: tuple[Preempted, ...]
     evicted: tuple[Evicted, ...]
     pdb_breaches: tuple[PdbBreach, ...]
+    undrained: tuple[Undrained, ...]
     skipped: tuple[Skipped, ...]
     complaints: tuple[Complaint, ...]
     nodes: tuple[NodeEnd, ...]

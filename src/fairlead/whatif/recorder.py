@@ -16,11 +16,17 @@ from fairlead.api.pod import is_terminal, is_terminating, pod_priority
 from fairlead.api.pod_requests import pod_requests
 from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.core.command import Command, ObjectRef, RecordEvent
+from fairlead.core.command import Command, EvictPod, ObjectRef, RecordEvent
 from fairlead.core.instant import Instant
 from fairlead.core.reporter import PodEvicted, PodPlaced, PodPreempting, PodUnschedulable, Record
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.whatif.outcome import Evicted, PdbBreach, PodEnd, Preempted, Sample
+from fairlead.core.stimulus import (
+    CommandFailed,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.whatif.outcome import Evicted, PdbBreach, PodEnd, Preempted, Sample, Undrained
 from fairlead.workloads.annotation import original_name
 
 _PENDING = "pending"
@@ -38,6 +44,7 @@ class _Track:
     reason: str = ""
     pending_since: Instant = 0
     started_at: Instant | None = None
+    refusal: str = ""
 
 
 @dataclass(slots=True)
@@ -150,6 +157,9 @@ class Recorder:
                 self._see(changed)
             case ObjectDeleted(gone):
                 self._forget(gone)
+            case CommandFailed(EvictPod(pod=ref), _, message):
+                if track := self._known.get(ref.uid):
+                    track.refusal = message
 
     def _see(self, changed: ApiObject) -> None:
         match changed:
@@ -202,6 +212,15 @@ class Recorder:
     def everyone(self) -> list[PodEnd]:
         """All pods there are, leaving and replaced ones included, in order of names."""
         return [_end_of(self._tracks[key]) for key in sorted(self._tracks)]
+
+    def undrained(self) -> list[Undrained]:
+        """The pods that should go and may not, in order of names."""
+        tracks = (self._tracks[key] for key in sorted(self._tracks))
+        return [
+            Undrained(pod=_end_of(track), why=track.refusal)
+            for track in tracks
+            if track.refusal and not is_terminating(track.pod) and not is_terminal(track.pod)
+        ]
 
     # --- bookkeeping -----------------------------------------------------------------------
 

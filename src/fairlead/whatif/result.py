@@ -42,6 +42,7 @@ def whatif_result(answer: Answer) -> Json:
         "pending": _pending(found.pending, start),
         "removed": _placed(found.removed),
         "pdb_breaches": [_breach(one, start) for one in found.pdb_breaches],
+        "undrained": _undrained(changed),
         "skipped": _skipped(changed),
         "complaints": _complaints(changed),
         "allocation": _allocation_of_both(without, changed),
@@ -62,6 +63,7 @@ def simulation_result(experiment: Experiment, outcome: Outcome) -> Json:
         "pending": _pending(outcome.pending(), start),
         "completed": [{"pod": pod.key, "node": pod.node, "phase": pod.phase} for pod in completed],
         "pdb_breaches": [_breach(one, start) for one in outcome.pdb_breaches],
+        "undrained": _undrained(outcome),
         "skipped": _skipped(outcome),
         "complaints": _complaints(outcome),
         "allocation": [
@@ -138,6 +140,10 @@ def _pending(pods: Iterable[PodEnd], start: Instant) -> list[Json]:
 
 def _breach(one: PdbBreach, start: Instant) -> Json:
     return {"pdb": one.pdb, "pod": one.pod, "by": one.by, "at_s": _at_s(one.at, start)}
+
+
+def _undrained(outcome: Outcome) -> list[Json]:
+    return [{"pod": one.pod.key, "node": one.pod.node, "why": one.why} for one in outcome.undrained]
 
 
 def _skipped(outcome: Outcome) -> list[Json]:

@@ -175,6 +175,7 @@ class _Run:
             preempted=tuple(recorder.preempted),
             evicted=tuple(recorder.evicted),
             pdb_breaches=tuple(recorder.breaches),
+            undrained=tuple(recorder.undrained()),
             skipped=tuple(self._skipped),
             complaints=tuple(starmap(Complaint, recorder.complaints.items())),
             nodes=nodes,

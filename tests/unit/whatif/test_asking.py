@@ -161,6 +161,24 @@ def test_a_budget_is_breached_where_nothing_else_helps(ask, make):
     assert (breach.pdb, breach.pod, breach.by) == ("default/web", "default/guarded", "default/high")
 
 
+def test_a_drain_that_a_budget_holds_up_is_told(ask, make):
+    guarded = make.pod("guarded", node_name="a", owner="rs")
+    guarded["metadata"]["labels"] = {"app": "web"}
+    guarded["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+        "status": {"expectedPods": 1, "currentHealthy": 1, "desiredHealthy": 1},
+    }
+    answer = ask([make.node("a"), make.node("b"), guarded, budget], drain=("a",))
+    assert answer.difference.is_empty
+    [undrained] = answer.changed.undrained
+    assert (undrained.pod.key, undrained.pod.node) == ("default/guarded", "a")
+    assert "violate the pod's disruption budget" in undrained.why
+
+
 def test_another_scheduler_configuration_places_new_pods_elsewhere(ask, make, write):
     config = write(
         "scheduler.yaml",

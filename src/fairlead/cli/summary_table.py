@@ -1,0 +1,157 @@
+"""The tables of a summary: one per list of a result, its first rows only."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from rich.console import Console
+
+from fairlead.cli.amount import amount_text, share_text
+from fairlead.cli.gist import gist
+from fairlead.cli.terminal import print_table
+from fairlead.core.instant import Instant
+from fairlead.whatif.difference import Move
+from fairlead.whatif.duration import for_readers
+from fairlead.whatif.outcome import (
+    Complaint,
+    Evicted,
+    PdbBreach,
+    PodEnd,
+    Preempted,
+    Skipped,
+    Undrained,
+)
+
+ROWS_MAX: Final = 6
+NAMES_MAX: Final = 2
+
+
+def names_of(pods: Sequence[PodEnd]) -> str:
+    """The first few names, and how many more there are."""
+    shown = ", ".join(pod.key for pod in pods[:NAMES_MAX])
+    rest = len(pods) - NAMES_MAX
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def _table(
+    console: Console,
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Collection[str] = (),
+) -> None:
+    print_table(console, title, columns, rows, numbers=numbers, rows_max=ROWS_MAX)
+
+
+def _after(start: Instant, at: Instant) -> str:
+    return for_readers(at - start)
+
+
+def print_preempted(console: Console, rows: Sequence[Preempted], start: Instant) -> None:
+    """Who had to leave which node for whom, and which rule decided."""
+    cells = [
+        (
+            _after(start, one.at),
+            f"{one.pod.key} ({one.pod.priority})",
+            one.node,
+            f"{one.by} ({one.by_priority})",
+            one.rule,
+        )
+        for one in rows
+    ]
+    columns = ("after", "pod (priority)", "from node", "by", "decided by")
+    _table(console, f"preempted ({len(rows):,})", columns, cells, ("after",))
+
+
+def print_evicted(console: Console, rows: Sequence[Evicted], start: Instant) -> None:
+    """Whom a controller evicted."""
+    cells = [
+        (_after(start, one.at), f"{one.pod.key} ({one.pod.priority})", one.node, one.why)
+        for one in rows
+    ]
+    columns = ("after", "pod (priority)", "from node", "why")
+    _table(console, f"evicted ({len(rows):,})", columns, cells, ("after",))
+
+
+def print_moved(console: Console, rows: Sequence[Move]) -> None:
+    """Who ended elsewhere."""
+    cells = [(move.pod.key, move.origin, move.target) for move in rows]
+    _table(console, f"moved ({len(rows):,})", ("pod", "from", "to"), cells)
+
+
+def print_pending(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
+    """By what stands in the way, most frequent first; the full messages are in the result."""
+    by_reason: dict[str, list[PodEnd]] = {}
+    for pod in rows:
+        by_reason.setdefault(gist(pod.reason), []).append(pod)
+    reasons = sorted(by_reason, key=lambda reason: (-len(by_reason[reason]), reason))
+    cells = [
+        (f"{len(by_reason[reason]):,}", reason, names_of(by_reason[reason])) for reason in reasons
+    ]
+    _table(console, f"{title} ({len(rows):,})", ("pods", "why", "which"), cells, ("pods",))
+
+
+def print_placed(console: Console, rows: Sequence[PodEnd]) -> None:
+    """Who has a node now."""
+    cells = [(pod.key, pod.node) for pod in rows]
+    _table(console, f"placed ({len(rows):,})", ("pod", "on node"), cells)
+
+
+def print_removed(console: Console, rows: Sequence[PodEnd]) -> None:
+    """Who is not there any more."""
+    cells = [(pod.key, pod.node) for pod in rows]
+    _table(console, f"gone for good ({len(rows):,})", ("pod", "would be on node"), cells)
+
+
+def print_breaches(console: Console, rows: Sequence[PdbBreach], start: Instant) -> None:
+    """Which budgets were exceeded."""
+    _table(
+        console,
+        f"disruption budgets breached ({len(rows):,})",
+        ("after", "budget", "pod", "by"),
+        [(_after(start, one.at), one.pdb, one.pod, one.by) for one in rows],
+        numbers=("after",),
+    )
+
+
+def print_undrained(console: Console, rows: Sequence[Undrained]) -> None:
+    """Whose eviction was refused to the end."""
+    cells = [(one.pod.key, one.pod.node, one.why) for one in rows]
+    _table(console, f"not drained ({len(rows):,})", ("pod", "on node", "why"), cells)
+
+
+def print_skipped(console: Console, rows: Sequence[Skipped], start: Instant) -> None:
+    """Which events found nothing to act on."""
+    _table(
+        console,
+        f"events without effect ({len(rows):,})",
+        ("after", "event", "why"),
+        [(_after(start, one.at), one.what, one.why) for one in rows],
+        numbers=("after",),
+    )
+
+
+def print_complaints(console: Console, rows: Sequence[Complaint]) -> None:
+    """What controllers could not create."""
+    cells = [(one.subject, one.message) for one in rows]
+    _table(console, f"what could not be created ({len(rows):,})", ("for", "why"), cells)
+
+
+def print_allocation(console: Console, rows: Sequence[tuple[str, int, int, int]]) -> None:
+    """Resource, allocatable, requested before and after."""
+    _table(
+        console,
+        "requested of what the nodes offer",
+        ("resource", "allocatable", "before", "", "after", " "),
+        [
+            (
+                resource, amount_text(resource, allocatable),
+                amount_text(resource, before), share_text(before, allocatable),
+                amount_text(resource, after), share_text(after, allocatable),
+            )
+            for resource, allocatable, before, after in rows
+        ],
+        numbers=("allocatable", "before", "", "after", " "),
+    )  # fmt: skip
+    console.print()
