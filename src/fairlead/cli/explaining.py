@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 from rich.console import Console
 
@@ -79,7 +81,7 @@ def _print_feasible(console: Console, found: Evaluation) -> None:
         )
         for name in names
     ]
-    headings = [f"{plugin} x{found.weights[plugin]}" for plugin in plugins]
+    headings = [f"{_spaced(plugin)} x{found.weights[plugin]}" for plugin in plugins]
     columns = ("node", "total", *headings, " ")
     title = f"nodes that fit ({len(rows)}), with scores of 0..100 before the weight"
     print_table(console, title, columns, rows, numbers=columns[1:-1])
@@ -87,6 +89,11 @@ def _print_feasible(console: Console, found: Evaluation) -> None:
         print_line(
             console, f"no say in this pod's scores: {', '.join(found.skipped_scores)}", "dim"
         )
+
+
+def _spaced(plugin: str) -> str:
+    """`NodeResourcesFit` with blanks where a narrow column may break it."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 
 def _print_infeasible(console: Console, found: Evaluation) -> None:

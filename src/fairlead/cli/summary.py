@@ -87,11 +87,12 @@ def print_simulation(
 
 
 def _setting(source: str, seed: int, outcome: Outcome) -> str:
+    span = for_readers(seconds(outcome.virtual_seconds))
     parts = [
         source,
         f"{len(outcome.nodes):,} nodes",
         f"{len(outcome.pods):,} pods",
-        f"{for_readers(seconds(outcome.virtual_seconds))} from {format_timestamp(outcome.started_at)}",
+        f"{span} from {format_timestamp(outcome.started_at)}",
         f"seed {seed}",
         f"{outcome.choices_among_equals:,} choices among equals",
     ]
