@@ -7,6 +7,7 @@ import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,8 +44,9 @@ def first_difference(expected: object, found: object, path: str = "") -> Differe
             if inner is not None:
                 return inner
         return None
-    if isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
-        for i, (a, b) in enumerate(zip(expected, found, strict=True)):
+    if isinstance(expected, list) and isinstance(found, list):
+        pairs = zip_longest(expected, found, fillvalue=ABSENT)
+        for i, (a, b) in enumerate(pairs):
             inner = first_difference(a, b, f"{path}[{i}]")
             if inner is not None:
                 return inner

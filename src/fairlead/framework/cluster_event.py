@@ -94,7 +94,10 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
     hint = getattr(plugin, "is_woken_by", None)
     if event.kind is EventKind.FLUSH or not listens or hint is None:
         return True
-    return bool(hint(pod, event))
+    try:
+        return bool(hint(pod, event))
+    except Exception:  # noqa: BLE001 - better one attempt too many than a pod forgotten
+        return True
 
 
 def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:

@@ -31,6 +31,7 @@ from fairlead.framework.waiting_pods import Wait
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
+from fairlead.state.shape import Shape
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.int64]
@@ -118,7 +119,16 @@ class PreFilterPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class PreFilterExtensions(Protocol):
+class ShapeRelevance(Plugin, Protocol):
+    """A plugin that can tell from a pod's shape that it would skip every pod of it."""
+
+    def concerns(self, shape: Shape) -> bool:
+        """False if PreFilter and PreScore would answer SKIP; then neither is asked."""
+        ...
+
+
+@runtime_checkable
+class PreFilterExtensions(Plugin, Protocol):
     """Keeps a PreFilter's findings true while a dry run moves pods."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:

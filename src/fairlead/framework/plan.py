@@ -53,7 +53,7 @@ class ShapePlan:
     def __init__(self, framework: Framework, split: PluginSplit, pod: PodInfo) -> None:
         """Plan for all pods of `pod.shape`; call `refresh` before reading."""
         self._framework = framework
-        self._split = split
+        self.split = split
         self.table = framework.cluster.table
         self.state = CycleState()
         self.rejected: dict[str, Status] = {}
@@ -71,8 +71,9 @@ class ShapePlan:
 
     def _pre_filter(self, pod: PodInfo) -> None:
         """Ask the cached plugins' PreFilter once; their answers hold for the shape."""
-        for plugin in self._framework.pre_filters:
-            if plugin.name not in self._split.local_names:
+        self.state.skipped_filters |= dict.fromkeys(self._framework.filter_names(self.split.idle))
+        for plugin in self.split.pre_filters:
+            if plugin.name not in self.split.local_names:
                 continue
             answer = self._framework.run_pre_filter(self.state, pod, plugin)
             if isinstance(answer, Status):
@@ -84,14 +85,15 @@ class ShapePlan:
 
     def _pre_score(self, pod: PodInfo) -> None:
         """Ask the cached plugins' PreScore once; an error only counts when scores are needed."""
+        self.state.skipped_scores |= dict.fromkeys(self._framework.score_names(self.split.idle))
         nothing = np.zeros(0, np.int64)
-        for point in self._split.local_scorers:
+        for point in self.split.local_scorers:
             error = self._framework.run_pre_score(self.state, pod, point.name, nothing)
             self.score_error = self.score_error or error
 
     def _drop_skipped(self) -> None:
         skipped, unscored = self.state.skipped_filters, self.state.skipped_scores
-        split = self._split
+        split = self.split
         self.static_filters = [p for p in split.static_filters if p.name not in skipped]
         self.row_filters = [p for p in split.row_filters if p.name not in skipped]
         self.static_scorers = [p for p in split.static_scorers if p.name not in unscored]

@@ -15,6 +15,7 @@ import numpy as np
 from fairlead.core.status import SUCCESS, Status, error
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import (
+    SCORE_MAX,
     ColumnFilterPlugin,
     ColumnScorePlugin,
     FilterPlugin,
@@ -173,6 +174,21 @@ def normalized(kind: Normalization, raw: Scores) -> Scores:
     highest = int(raw.max()) if len(raw) else 0
     scaled = raw * 100 // highest if highest else np.zeros_like(raw)
     return 100 - scaled if kind is Normalization.REVERSED else scaled
+
+
+def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
+    """The ERROR status of a plugin whose normalised `scores` are not all within 0..100.
+
+    upstream: framework/runtime/framework.go: RunScorePlugins
+    """
+    if not len(scores) or (scores.min() >= 0 and scores.max() <= SCORE_MAX):
+        return None
+    wrong = int(scores[(scores < 0) | (scores > SCORE_MAX)][0])
+    reason = (
+        f'plugin "{plugin.name}" returns an invalid score {wrong}, '
+        f"it should in the range of [0, {SCORE_MAX}] after normalizing"
+    )
+    return error(reason).by(plugin.name)
 
 
 def crashed(plugin: Plugin, cause: Exception) -> Status:

@@ -7,11 +7,11 @@ ERROR status naming the plugin, never a crash.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
-from fairlead.core.status import SKIP, Code, Status
+from fairlead.core.status import Code, Status
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import (
     BindPlugin,
@@ -42,6 +42,7 @@ from fairlead.state.node_info import NodeInfo
 from fairlead.state.pod_info import PodInfo
 
 Answer = TypeVar("Answer")
+_GOING_ON: Final = (Code.SUCCESS, Code.SKIP)
 
 
 class Handle(Protocol):
@@ -78,9 +79,7 @@ class Framework:
         self.pre_enqueue = [p for p in named if isinstance(p, PreEnqueuePlugin)]
         self.queue_sort = next(p for p in named if isinstance(p, QueueSortPlugin))
         self.pre_filters = [p for p in named if isinstance(p, PreFilterPlugin)]
-        self._extensions: list[tuple[str, PreFilterExtensions]] = [
-            (p.name, p) for p in self.pre_filters if isinstance(p, PreFilterExtensions)
-        ]
+        self._extensions = [p for p in self.pre_filters if isinstance(p, PreFilterExtensions)]
         self.filters = [
             filter_point(p, table)
             for p in named
@@ -109,6 +108,14 @@ class Framework:
         """The weight of every Score plugin, by name."""
         return {point.name: point.weight for point in self.scorers}
 
+    def filter_names(self, among: Collection[str]) -> list[str]:
+        """Which of `among` are Filter plugins, in configured order."""
+        return [point.name for point in self.filters if point.name in among]
+
+    def score_names(self, among: Collection[str]) -> list[str]:
+        """Which of `among` are Score plugins, in configured order."""
+        return [point.name for point in self.scorers if point.name in among]
+
     def find(self, name: str) -> Plugin | None:
         """The plugin called `name`, None if the profile has none."""
         return self._by_name.get(name)
@@ -119,7 +126,7 @@ class Framework:
         """The first rejection, None when the pod may be queued."""
         for plugin in self.pre_enqueue:
             status = attempt(plugin, partial(plugin.pre_enqueue, pod))
-            if status is not None:
+            if status is not None and not status.is_success:
                 return status.by(plugin.name)
         return None
 
@@ -131,12 +138,11 @@ class Framework:
             answer = plugin.pre_filter(state, pod)
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
             return crashed(plugin, cause)
-        if answer is SKIP:
+        if not isinstance(answer, Status):
+            return answer
+        if answer.code is Code.SKIP:
             state.skipped_filters[plugin.name] = None
-            return None
-        if isinstance(answer, Status):
-            return answer.by(plugin.name)
-        return answer
+        return None if answer.code in _GOING_ON else answer.by(plugin.name)
 
     def run_pre_score(
         self, state: CycleState, pod: PodInfo, name: str, rows: object
@@ -149,10 +155,10 @@ class Framework:
         if plugin is None:
             return None
         answer = attempt(plugin, partial(plugin.pre_score, state, pod, rows))  # type: ignore[arg-type]
-        if answer is SKIP:
-            state.skipped_scores[name] = None
-            return None
         if answer is None or answer.is_success:
+            return None
+        if answer.code is Code.SKIP:
+            state.skipped_scores[name] = None
             return None
         text = f'running PreScore plugin "{name}": {answer.message}'
         return Status(Code.ERROR, (text,), name)
@@ -186,30 +192,50 @@ class Framework:
         """
         rivals = self.nominator.rivals_on(node.name, pod)
         if rivals:
-            supposed = state.clone()
-            with fork(self.cluster.table) as hypothesis:
-                for rival in rivals:
-                    if rival.id not in node.pods:
-                        hypothesis.add_pod(node, rival)
-                        self.run_add_pod(supposed, pod, rival, node)
-                status = self.run_filters(supposed, pod, node)
+            status = self._run_filters_beside(rivals, state, pod, node)
             if status is not None:
                 return status
         return self.run_filters(state, pod, node)
 
-    def run_add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
-        """Tell the PreFilter findings in `state` that `added` is on `node`."""
-        for name, plugin in self._extensions:
-            if name not in state.skipped_filters:
-                plugin.add_pod(state, pod, added, node)
+    def _run_filters_beside(
+        self, rivals: Sequence[PodInfo], state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> Status | None:
+        supposed = state.clone()
+        with fork(self.cluster.table) as hypothesis:
+            for rival in rivals:
+                if rival.id not in node.pods:
+                    hypothesis.add_pod(node, rival)
+                    failure = self.run_add_pod(supposed, pod, rival, node)
+                    if failure is not None:
+                        return failure
+            return self.run_filters(supposed, pod, node)
+
+    def run_add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
+    ) -> Status | None:
+        """Tell the PreFilter findings in `state` that `added` is on `node`.
+
+        Returns the ERROR status of a plugin that failed, after which `state` is worthless.
+        """
+        for plugin in self._extensions:
+            if plugin.name not in state.skipped_filters:
+                try:
+                    plugin.add_pod(state, pod, added, node)
+                except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                    return crashed(plugin, cause)
+        return None
 
     def run_remove_pod(
         self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
-    ) -> None:
-        """Tell the PreFilter findings in `state` that `removed` left `node`."""
-        for name, plugin in self._extensions:
-            if name not in state.skipped_filters:
-                plugin.remove_pod(state, pod, removed, node)
+    ) -> Status | None:
+        """Tell the PreFilter findings in `state` that `removed` left `node`; as `run_add_pod`."""
+        for plugin in self._extensions:
+            if plugin.name not in state.skipped_filters:
+                try:
+                    plugin.remove_pod(state, pod, removed, node)
+                except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                    return crashed(plugin, cause)
+        return None
 
 
 def attempt(plugin: Plugin, ask: Callable[[], Answer]) -> Answer | Status:

@@ -23,7 +23,7 @@ from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.scheduling.binding_cycle import Binding, BindingCycles, Refused
 from fairlead.scheduling.compose import Beliefs, Served, serve
 from fairlead.scheduling.config import SchedulerConfig
-from fairlead.scheduling.cycle import Failure, Placement, schedule_one
+from fairlead.scheduling.cycle import Failure, Placement, schedule_one, vanished
 from fairlead.scheduling.failure import (
     SCHEDULER_ERROR,
     UNSCHEDULABLE,
@@ -158,10 +158,13 @@ class Scheduler:
         assert cycle is not None
         if isinstance(cycle.decision, Placement):
             return self._place(cycle, cycle.decision, now)
-        commands = self._fail(cycle.queued, cycle.pod, cycle.decision, cycle.started, now)
+        failure = cycle.decision
+        if cycle.pod.key not in self._cluster.pods:
+            failure = vanished(cycle.pod, failure)
+        commands = self._fail(cycle.queued, cycle.pod, failure, cycle.started, now)
         self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
-        if cycle.decision.room is not None:
-            commands += self._make_room(cycle.pod, cycle.decision.room, now)
+        if failure.room is not None:
+            commands += self._make_room(cycle.pod, failure.room, now)
         return commands
 
     def _place(self, cycle: _Cycle, placement: Placement, now: Instant) -> list[Command]:
@@ -222,18 +225,32 @@ class Scheduler:
         is_binding: bool = False,
     ) -> list[Command]:
         """Put the pod back, and say why (schedule_one.go: handleSchedulingFailure)."""
+        self._report_failure(queued, tried, failure, started, now, is_binding=is_binding)
         known = self._cluster.pods.get(tried.key)
         if known is not None and (known.id != tried.id or known.pod.spec.node_name):
             self.queue.settle(queued)  # bound by somebody else, or another pod by now
             return []
         pod = known or tried
-        attempt = queued.attempts
         if known is None:
             self.queue.settle(queued)
         else:
             queued.info = known
-            self.queue.put_back(queued, now, failure.plugins, is_error=failure.is_error)
+            self.queue.put_back(queued, now, failure.plugins)
             self._nominate(pod, failure.nominated_node)
+        reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
+        patch = failure_patch(pod, reason, failure.message, failure.nominated_node)
+        return [failure_event(pod, failure.message), *patch]
+
+    def _report_failure(
+        self,
+        queued: QueuedPod,
+        pod: PodInfo,
+        failure: Failure,
+        started: Instant,
+        now: Instant,
+        *,
+        is_binding: bool,
+    ) -> None:
         self._reporter.report(
             PodUnschedulable(
                 pod=pod.ref,
@@ -244,13 +261,10 @@ class Scheduler:
                 is_error=failure.is_error,
                 is_binding=is_binding,
                 started=started,
-                attempt=attempt,
+                attempt=queued.attempts,
                 profile=pod.pod.spec.scheduler_name,
             )
         )
-        reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
-        patch = failure_patch(pod, reason, failure.message, failure.nominated_node)
-        return [failure_event(pod, failure.message), *patch]
 
     def _nominate(self, pod: PodInfo, node: str | None) -> None:
         """None keeps an earlier nomination, as the most recent one of its node."""

@@ -12,7 +12,7 @@ upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairlead.core.status import Status
 from fairlead.core.tie_break import TieBreak
@@ -40,7 +40,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The pod goes nowhere.
+    """The pod goes nowhere; `rejections` is the part of the message that counts the nodes.
 
     `plugins` rejected it. `room` is what a PostFilter found: its victims and nomination.
     `is_error` tells a failure of ours from a verdict on the pod.
@@ -51,6 +51,18 @@ class Failure:
     room: PostFilterResult | None = None
     nominated_node: str | None = ""
     is_error: bool = False
+    rejections: str = ""
+
+
+def vanished(pod: PodInfo, failure: Failure) -> Failure:
+    """`failure`, where the pod was deleted while its cycle went on: preemption does not find it.
+
+    upstream: framework/preemption/preemption.go: Preempt
+    """
+    if not failure.rejections:
+        return failure
+    message = f'{failure.rejections} preemption: pod "{pod.pod.metadata.name}" not found'
+    return replace(failure, message=message, room=None, nominated_node=None)
 
 
 def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Placement | Failure:
@@ -96,4 +108,10 @@ def _make_room(served: Served, pod: PodInfo, found: Feasibility) -> Failure:
     outcome = run_post_filters(served.framework, found, pod, diagnosis)
     message = fit_error(diagnosis, outcome.message)
     room = outcome.result if outcome.status.is_success else None
-    return Failure(message, diagnosis.plugins(), room, outcome.result.nominated_node)
+    return Failure(
+        message,
+        diagnosis.plugins(),
+        room,
+        outcome.result.nominated_node,
+        rejections=fit_error(diagnosis, ""),
+    )

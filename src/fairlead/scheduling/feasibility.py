@@ -85,17 +85,34 @@ def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
     found = Feasibility(plan, plan.state.clone(), plan.codes, tuple(plan.restricting))
     _pre_filter(plans, pod, found)
     if found.rejected is None:
-        _filter_by_cluster(plans, pod, found)
+        _filter_by_cluster(pod, found)
         found.codes = count_promised_room(plans, pod, plan, found.state, found.codes)
+        if found.restricting:
+            _blame_for_nominated(plans, pod, found)
     return found
+
+
+def _blame_for_nominated(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
+    """Name whoever rejects the pod's nominated node among those who exclude the other nodes.
+
+    Upstream tries that node first and shares the set of plugins between the two texts
+    (schedule_one.go: evaluateNominatedNode).
+    """
+    node = found.plan.table.find(pod.pod.status.nominated_node_name)
+    if node is None:
+        return
+    status = plans.framework.run_filters_with_nominated(found.state, pod, node)
+    if status is not None and status.plugin and status.plugin not in found.restricting:
+        found.restricting = tuple(sorted((*found.restricting, status.plugin)))
 
 
 def _pre_filter(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
     """Ask what is not cached, in configured order, and stop at the first rejection."""
     plan, framework = found.plan, plans.framework
-    plugins = framework.pre_filters if plan.rejected else plans.split.cluster_pre_filters
+    split = plan.split
+    plugins = split.pre_filters if plan.rejected else split.cluster_pre_filters
     for plugin in plugins:
-        if plugin.name in plans.split.local_names:
+        if plugin.name in split.local_names:
             answer: object = plan.rejected.get(plugin.name)
         else:
             answer = framework.run_pre_filter(found.state, pod, plugin)
@@ -115,10 +132,10 @@ def _restrict(found: Feasibility, plugin: str, names: Iterable[str]) -> None:
     found.restricting += (plugin,)
 
 
-def _filter_by_cluster(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
+def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
     """Filters whose answers depend on more than the node: asked anew, only where still open."""
     skipped, plan = found.state.skipped_filters, found.plan
-    for point in plans.split.cluster_filters:
+    for point in plan.split.cluster_filters:
         if point.name in skipped:
             continue
         open_at = np.flatnonzero(found.codes == 0)

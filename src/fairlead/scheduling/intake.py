@@ -82,13 +82,15 @@ class Intake:
                 self._queue.add(new, now)
             else:
                 self._queue.update(new, now, list(waiting_pod_events(old, new)))
-        if old is not None and nomination_of(old) and not nomination_of(new):
+        if old is not None and nomination_of(old) not in ("", nomination_of(new)):
             self._room_given_up(old, now)
 
     def _waiting_gone(self, old: PodInfo, now: Instant) -> None:
         self._queue.remove(old.key)
         self._nominator.withdraw(old.uid)
-        if nomination_of(old) and not self._cluster.is_assumed(old):
+        if self._is_binding(old):
+            self._queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
+        elif nomination_of(old):
             self._room_given_up(old, now)
 
     def _room_given_up(self, pod: PodInfo, now: Instant) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.interface import ShapeRelevance
 from fairlead.framework.plan import ShapePlan
 from fairlead.framework.plugin_split import PluginSplit
 from fairlead.framework.runtime import Framework
 from fairlead.state.pod_info import PodInfo
+from fairlead.state.shape import Shape
 
 _NODES_TIMES_PLANS_MAX: Final = 20_000_000  # about 30 bytes each
 _PLANS_MIN: Final = 64
@@ -23,7 +25,8 @@ class PlanCache:
     def __init__(self, framework: Framework) -> None:
         """For the pods of `framework`'s profile."""
         self.framework = framework
-        self.split = PluginSplit(framework)
+        self._choosy = [p for p in framework.pre_filters if isinstance(p, ShapeRelevance)]
+        self._splits: dict[tuple[str, ...], PluginSplit] = {}
         self.promised: dict[tuple[int, int], object] = {}
         self._plans: dict[int, ShapePlan] = {}
 
@@ -34,10 +37,17 @@ class PlanCache:
         if plan is None:
             self._make_room()
             self.framework.cluster.table.widen()
-            plan = ShapePlan(self.framework, self.split, pod)
+            plan = ShapePlan(self.framework, self._split_for(pod.shape), pod)
         self._plans[shape_id] = plan
         plan.refresh(pod)
         return plan
+
+    def _split_for(self, shape: Shape) -> PluginSplit:
+        idle = tuple(plugin.name for plugin in self._choosy if not plugin.concerns(shape))
+        found = self._splits.get(idle)
+        if found is None:
+            found = self._splits[idle] = PluginSplit(self.framework, idle)
+        return found
 
     def _make_room(self) -> None:
         nodes = max(self.framework.cluster.table.capacity, 1)
@@ -46,7 +56,7 @@ class PlanCache:
             del self._plans[next(iter(self._plans))]
 
 
-def looks_beyond_the_node(plans: PlanCache, state: CycleState) -> bool:
+def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
     """Whether any Filter that has a say in this cycle depends on more than the node."""
     skipped = state.skipped_filters
-    return any(point.name not in skipped for point in plans.split.cluster_filters)
+    return any(point.name not in skipped for point in plan.split.cluster_filters)

@@ -43,7 +43,7 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows |
     plan = found.plan
     if plan.score_error is not None:
         return plan.score_error
-    asked = [point for point in plans.split.cluster_scorers if not point.scores_alike(pod)]
+    asked = [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]
     if not asked and not plan.live and found.is_cached:
         return np.flatnonzero(plan.total == plan.total.max())
     result = _prioritize(plans, pod, found, asked)
@@ -93,7 +93,7 @@ def explain_scores(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Priori
     plan = found.plan
     if plan.score_error is not None:
         return Prioritization(found.positions(), np.zeros(0, np.int64), plan.score_error)
-    result = _prioritize(plans, pod, found, plans.split.cluster_scorers)
+    result = _prioritize(plans, pod, found, plan.split.cluster_scorers)
     if result.error is not None:
         return result
     for point in (*plan.static_scorers, *plan.row_scorers):

@@ -92,7 +92,7 @@ def count_promised_room(
     nominator = plans.framework.nominator
     if not nominator:
         return codes
-    if looks_beyond_the_node(plans, state):
+    if looks_beyond_the_node(plan, state):
         found = _judge_all(plans, pod, plan, state, nominator.nodes())
     else:
         verdicts = _kept(plans, pod, plan)

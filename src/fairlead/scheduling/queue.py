@@ -126,10 +126,8 @@ class SchedulingQueue:
             del self._pods[queued.info.key]
         queued.place = Place.GONE
 
-    def put_back(
-        self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...], *, is_error: bool
-    ) -> None:
-        """The popped pod's attempt failed; `plugins` rejected it.
+    def put_back(self, queued: QueuedPod, now: Instant, plugins: tuple[str, ...]) -> None:
+        """The popped pod's attempt failed; `plugins` rejected it, none when it was an error.
 
         upstream: AddUnschedulableIfNotPresent
         """
@@ -138,11 +136,11 @@ class SchedulingQueue:
         queued.timestamp = now
         queued.stamp = self._next()
         queued.plugins = plugins
-        if is_error:
-            queued.error_count += 1
-        else:
+        if plugins:
             queued.unschedulable_count += 1
             queued.error_count = 0
+        else:
+            queued.error_count += 1
         queued.window = self._clock.expiry(now, queued.backoff_count)
         if not plugins:
             self._push_backoff(queued)
@@ -211,10 +209,14 @@ class SchedulingQueue:
             (self._backoff, Place.BACKOFF),
             (self._error_backoff, Place.ERROR_BACKOFF),
         ):
-            while (queued := self._head(heap, place)) and not self._clock.is_on(queued.window, now):
+            while (queued := self._head(heap, place)) and self._is_released(queued, now):
                 heapq.heappop(heap)
                 self._push_active(queued)
         self._flush_leftover(now)
+
+    def _is_released(self, queued: QueuedPod, now: Instant) -> bool:
+        """Whether a flush since the pod's backoff ended has let it go."""
+        return self._clock.release_at(queued.window) <= now
 
     def _flush_leftover(self, now: Instant) -> None:
         """Wake whoever has waited too long (flushUnschedulablePodsLeftover)."""

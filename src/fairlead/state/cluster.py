@@ -6,9 +6,6 @@
                                  |                        ^
                                  +--forget--> (unknown)   +-- apply(bound by somebody else)
 
-A pod that is deleted while it is ASSUMED keeps its room until the answer to its binding comes
-(and `forget` with it), because the scheduler does not know before that it will never arrive.
-
 `apply` is the one entrance for what happened; `assume` and `forget` are the pair for what the
 scheduler decided and the world has not confirmed. What a stimulus changed is left in `changes`
 for the controllers that react to differences.
@@ -128,7 +125,8 @@ class Cluster:
         old = self.pods.pop(key, None)
         if old is None:
             return
-        was = old.pod.spec.node_name
+        was = self.node_of(old)
+        self._assumed.pop(old.id, None)
         if was:
             self._take_from(was, old)
         self.changes.append(PodChange(old, None))

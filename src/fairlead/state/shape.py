@@ -2,7 +2,9 @@
 
 A shape is what the plugins' caches are keyed by: selectors, requests, ports and images are worked
 out once per distinct spec instead of once per pod. Priority, labels, names and the chosen node are
-not part of it; `PodInfo` has those.
+not part of it; `PodInfo` has those. Nor is which volumes a pod has, beyond images, only that it has
+some: the pods of a StatefulSet each have claims of their own, and almost every pod has a token
+under a random name.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from fairlead.api.host_port import host_ports
 from fairlead.api.image import pod_images
 from fairlead.api.objects import Pod, PodSpec
 from fairlead.api.pod_requests import pod_nonzero_requests, pod_requests
+from fairlead.api.pod_volume import is_placed
 from fairlead.state.resource_columns import CPU, MEMORY, ResourceColumns
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -28,11 +31,13 @@ class Shape:
     `requests` is what the incoming pod asks for, `load` what an existing pod of this shape
     occupies (in-place resize status included): (column, amount) in base units, cpu in milli.
     `nonzero_requests` and `nonzero_load` are (milli cpu, memory bytes) with upstream's defaults
-    for containers that ask for nothing (least_allocated.go).
+    for containers that ask for nothing (least_allocated.go). `has_volumes` tells of any that a
+    volume plugin might look at; `spec.volumes` are those of some pod of this shape.
     """
 
     __slots__ = (
         "container_count",
+        "has_volumes",
         "host_ports",
         "id",
         "images",
@@ -62,6 +67,7 @@ class Shape:
         self.host_ports: tuple[HostPort, ...] = host_ports(spec)
         self.images = pod_images(spec)
         self.container_count = len(spec.containers) + len(spec.init_containers)
+        self.has_volumes = any(is_placed(volume) for volume in spec.volumes)
 
 
 def _shape_key(pod: Pod) -> bytes:
@@ -79,12 +85,19 @@ def _shape_key(pod: Pod) -> bytes:
             spec.affinity,
             spec.tolerations,
             spec.topology_spread_constraints,
-            spec.volumes,
+            _volumes_key(spec),
             spec.resource_claims,
             spec.host_network,
             resize,
         )
     )
+
+
+def _volumes_key(spec: PodSpec) -> object:
+    if not spec.volumes:
+        return None
+    images = [volume.image for volume in spec.volumes if volume.image is not None]
+    return images, any(is_placed(volume) for volume in spec.volumes)
 
 
 def _resize_key(pod: Pod) -> object:

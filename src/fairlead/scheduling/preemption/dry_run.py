@@ -61,7 +61,7 @@ class DryRuns:
         """Ask every row in `potential` (ascending)."""
         framework = self._plans.framework
         table = framework.cluster.table
-        if looks_beyond_the_node(self._plans, found.state):
+        if looks_beyond_the_node(found.plan, found.state):
             columns = CandidateColumns(table.capacity)
         else:
             columns = self._current(pod, table)

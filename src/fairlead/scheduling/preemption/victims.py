@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.api.objects import PodDisruptionBudget
-from fairlead.core.status import Status, unresolvable
+from fairlead.core.status import Status, error, unresolvable
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.runtime import Framework
 from fairlead.scheduling.preemption.candidate import Candidate, importance
@@ -37,24 +37,42 @@ def select_victims_on_node(
     lower = [other for other in node.pods.values() if other.priority < pod.priority]
     if not lower:
         return NO_VICTIMS
-    supposed = state.clone()
-    with fork(framework.cluster.table) as hypothesis:
-        for other in lower:
-            hypothesis.remove_pod(node, other)
-            framework.run_remove_pod(supposed, pod, other, node)
-        status = framework.run_filters_with_nominated(supposed, pod, node)
-        if status is not None:
-            return status
-        lower.sort(key=importance)
-        violating, others = split_by_budget(lower, budgets)
-        trial = _Reprieve(framework, supposed, pod, node, hypothesis)
-        breached = [other for other in violating if not trial.reprieve(other)]
-        lost = [other for other in others if not trial.reprieve(other)]
-    return Candidate(node, tuple(sorted(breached + lost, key=importance)), len(breached))
+    lower.sort(key=importance)
+    try:
+        with fork(framework.cluster.table) as hypothesis:
+            trial = _Trial(framework, state.clone(), pod, node, hypothesis)
+            return _select(trial, lower, budgets)
+    except _PluginFailedError as failure:
+        return failure.status
 
 
-class _Reprieve:
-    """Lets pods back onto the node where the preemptor still fits beside them."""
+def _select(
+    trial: _Trial, lower: Sequence[PodInfo], budgets: Sequence[PodDisruptionBudget]
+) -> Candidate | Status:
+    for other in lower:
+        trial.remove(other)
+    status = trial.verdict()
+    if status is not None:
+        return status
+    violating, others = split_by_budget(lower, budgets)
+    breached = [other for other in violating if not trial.reprieve(other)]
+    lost = [other for other in others if not trial.reprieve(other)]
+    if not breached and not lost:
+        # Only a plugin that contradicts itself gets here (preemption.go: DryRunPreemption).
+        return error(f'expected at least one victim pod on node "{trial.node.name}"')
+    return Candidate(trial.node, tuple(sorted(breached + lost, key=importance)), len(breached))
+
+
+class _PluginFailedError(Exception):
+    """What a plugin keeps about the cluster could not be kept true; ends the dry run."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+class _Trial:
+    """The node as it is supposed to be, and what the plugins say about the preemptor on it."""
 
     def __init__(
         self,
@@ -67,16 +85,32 @@ class _Reprieve:
         self._framework = framework
         self._state = state
         self._pod = pod
-        self._node = node
+        self.node = node
         self._hypothesis = hypothesis
+
+    def verdict(self) -> Status | None:
+        """Whether the preemptor fits now."""
+        return self._framework.run_filters_with_nominated(self._state, self._pod, self.node)
 
     def reprieve(self, other: PodInfo) -> bool:
         """Whether `other` may stay."""
-        framework, pod, node = self._framework, self._pod, self._node
-        self._hypothesis.add_pod(node, other)
-        framework.run_add_pod(self._state, pod, other, node)
-        if framework.run_filters_with_nominated(self._state, pod, node) is None:
+        self.add(other)
+        if self.verdict() is None:
             return True
-        self._hypothesis.remove_pod(node, other)
-        framework.run_remove_pod(self._state, pod, other, node)
+        self.remove(other)
         return False
+
+    def add(self, other: PodInfo) -> None:
+        """Let `other` come back; undone by `remove`."""
+        self._hypothesis.add_pod(self.node, other)
+        _demand(self._framework.run_add_pod(self._state, self._pod, other, self.node))
+
+    def remove(self, other: PodInfo) -> None:
+        """Suppose `other` gone."""
+        self._hypothesis.remove_pod(self.node, other)
+        _demand(self._framework.run_remove_pod(self._state, self._pod, other, self.node))
+
+
+def _demand(failure: Status | None) -> None:
+    if failure is not None:
+        raise _PluginFailedError(failure)

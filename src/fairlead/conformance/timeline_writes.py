@@ -1,0 +1,92 @@
+"""Writes: what changed in the scripted world, in the recorder's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlead.core.command import RecordEvent
+
+Json = dict[str, Any]
+_RECORDED = ("PodScheduled", "DisruptionTarget")
+
+
+@dataclass(slots=True)
+class Writes:
+    """`entries` in the order in which they happened."""
+
+    entries: list[Json] = field(default_factory=list)
+
+    def _add(self, t_ms: int, kind: str, **fields: Any) -> None:
+        self.entries.append({"t_ms": t_ms, "kind": kind, **fields})
+
+    def bind(self, t_ms: int, pod: str, node: str) -> None:
+        """The pod was bound."""
+        self._add(t_ms, "bind", pod=pod, node=node)
+
+    def bind_error(self, t_ms: int, pod: str, node: str, code: int, message: str) -> None:
+        """The API refused to bind the pod."""
+        self._add(t_ms, "bind_error", pod=pod, node=node, code=code, message=message)
+
+    def running(self, t_ms: int, pod: str) -> None:
+        """The kubelet started the pod."""
+        self._add(t_ms, "running", pod=pod)
+
+    def removed(self, t_ms: int, pod: str) -> None:
+        """The pod's object is gone."""
+        self._add(t_ms, "removed", pod=pod)
+
+    def delete(self, t_ms: int, pod: str, node: str, *, already_terminating: bool) -> None:
+        """The scheduler deleted a victim."""
+        self._add(t_ms, "delete", pod=pod, node=node, already_terminating=already_terminating)
+
+    def delete_error(self, t_ms: int, pod: str, message: str) -> None:
+        """The API refused to delete a victim."""
+        self._add(t_ms, "delete_error", pod=pod, message=message)
+
+    def event(self, t_ms: int, event: RecordEvent) -> None:
+        """The scheduler recorded an event."""
+        fields: Json = {
+            "object": event.regarding.key,
+            "type": event.type,
+            "reason": event.reason,
+            "action": event.action,
+            "note": cut(event.note),
+        }
+        if event.related is not None:
+            fields["related"] = event.related.key
+        self._add(t_ms, "event", **fields)
+
+    def pod_changed(self, t_ms: int, before: Json | None, after: Json) -> None:
+        """Nominations and conditions that changed with this version."""
+        if before is None:
+            return
+        meta = after["metadata"]
+        pod = f"{meta['namespace']}/{meta['name']}"
+        was, now = (v["status"].get("nominatedNodeName", "") for v in (before, after))
+        if was != now:
+            self._add(t_ms, "nominated", pod=pod, node=now)
+        known = _conditions(before)
+        for name, found in _conditions(after).items():
+            if name in _RECORDED and known.get(name) != found:
+                status, reason, message = found
+                fields = {"status": status, "reason": reason, "message": message}
+                self._add(t_ms, "condition", pod=pod, type=name, **fields)
+
+
+def _conditions(pod: Json) -> dict[str, tuple[str, str, str]]:
+    return {
+        found["type"]: (found["status"], found.get("reason", ""), found.get("message", ""))
+        for found in pod["status"].get("conditions", [])
+    }
+
+
+def cut(note: str) -> str:
+    """An event note of at most 1,024 bytes (schedule_one.go: truncateMessage)."""
+    if len(note) <= _NOTE_MAX:
+        return note
+    return note[: _NOTE_MAX - len(_CUT)] + _CUT
+
+
+_NOTE_MAX = 1024
+_CUT = " ..."

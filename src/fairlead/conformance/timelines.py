@@ -1,0 +1,151 @@
+"""Replaying recorded timelines: the scheduler over time against a scripted world.
+
+Compared are all scheduling attempts, in order and to the millisecond, and everything that was
+written, as a multiset per instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from fairlead.conformance.timeline_world import (
+    EPOCH,
+    NS_PER_MS,
+    TimelineWorld,
+    instant,
+    operations,
+    to_ms,
+)
+from fairlead.core.instant import seconds
+from fairlead.core.reporter import PodPlaced, PodUnschedulable, Record
+from fairlead.core.tie_break import TieBreak
+from fairlead.engine.engine import Engine
+from fairlead.framework.diagnosis import NO_NODES
+from fairlead.framework.profile import Profile
+from fairlead.scheduling.backoff import BackoffConfig
+from fairlead.scheduling.config import SchedulerConfig
+from fairlead.scheduling.controller import Scheduler
+from fairlead.state.cluster import Cluster
+
+Json = dict[str, Any]
+
+_PROFILES: Final[Mapping[str, Profile]] = {
+    "default-scheduler": Profile(),
+    "bin-packer": Profile(
+        scheduler_name="bin-packer",
+        args={"NodeResourcesFit": {"scoringStrategy": {"type": "MostAllocated"}}},
+    ),
+}
+_ATTEMPT_FIELDS: Final = ("t_ms", "pod", "attempt", "profile", "result")
+_SCHEDULED_FIELDS: Final = ("node",)
+_FAILED_FIELDS: Final = ("plugins", "nominating", "message")
+
+
+class _Attempts:
+    """A reporter that lists attempts in the recorder's words."""
+
+    def __init__(self) -> None:
+        self.entries: list[Json] = []
+
+    def report(self, record: Record) -> None:
+        match record:
+            case PodPlaced():
+                self._add(record, result="scheduled", node=record.node)
+            case PodUnschedulable(is_binding=False):
+                self._add(record, **_failure(record))
+            case PodUnschedulable():
+                same = (record.pod.key, record.attempt, to_ms(record.started))
+                for entry in self.entries:
+                    if (entry["pod"], entry["attempt"], entry["t_ms"]) == same:
+                        entry["nominating"] = _nominating(record)
+            case _:
+                pass
+
+    def _add(self, record: PodPlaced | PodUnschedulable, **fields: Any) -> None:
+        self.entries.append(
+            {
+                "t_ms": to_ms(record.started),
+                "pod": record.pod.key,
+                "attempt": record.attempt,
+                "profile": record.profile,
+                **fields,
+            }
+        )
+
+
+def _nominating(record: PodUnschedulable) -> str:
+    named = record.nominated_node
+    return "keep" if named is None else named or "clear"
+
+
+def _failure(record: PodUnschedulable) -> Json:
+    nominating = _nominating(record)
+    if record.message == NO_NODES:
+        return {"result": "no_nodes", "nominating": nominating}
+    fields: Json = {"result": "unschedulable", "nominating": nominating}
+    return fields | {"plugins": list(record.plugins), "message": record.message}
+
+
+def decide_timeline(scenario: Json) -> Json:
+    """What happens in `scenario`, as far as it is compared: `{"attempts": …, "writes": …}`."""
+    attempts = _Attempts()
+    cluster = Cluster()
+    start = instant(scenario["config"]["start_ms"])
+    config = scheduler_config(scenario["config"])
+    scheduler = Scheduler(config, cluster, attempts, TieBreak(0), start)
+    world = TimelineWorld(
+        scenario["config"], scenario.get("terminate_ms", {}), Engine(cluster, [scheduler])
+    )
+    for operation in _initial(scenario["initial"]):
+        world.operate(operation)
+    world.begin(scenario["config"]["start_ms"])
+    for operation in operations(scenario):
+        world.at(operation["t_ms"], lambda op=operation: world.operate(op))  # type: ignore[misc]
+    world.run(scenario["duration_ms"])
+    return {"attempts": attempts.entries, "writes": by_instant(world.writes.entries)}
+
+
+def _initial(operations_: list[Json]) -> Iterable[Json]:
+    """Everything but unbound pods as given; those in order of namespace and name."""
+    return operations_
+
+
+def scheduler_config(config: Json) -> SchedulerConfig:
+    """The scheduler's configuration in a scenario."""
+    gates = config.get("gates", {})
+    backoff = BackoffConfig(
+        initial=seconds(config.get("pod_initial_backoff_s", 1)),
+        maximum=seconds(config.get("pod_max_backoff_s", 10)),
+        max_in_unschedulable=seconds(config.get("max_in_unschedulable_s", 300)),
+        pop_from_backoff=gates.get("SchedulerPopFromBackoffQ", True),
+    )
+    names = config.get("profiles", ["default-scheduler"])
+    profiles = tuple(_PROFILES[name] for name in names)
+    return SchedulerConfig(profiles, backoff, config.get("cycle_ms", 0) * NS_PER_MS)
+
+
+def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
+    """Writes grouped by instant, sorted within it."""
+    grouped: dict[str, list[Json]] = {}
+    for write in writes:
+        grouped.setdefault(f"{write['t_ms']:09d}", []).append(write)
+    for entries in grouped.values():
+        entries.sort(key=repr)
+    return grouped
+
+
+def comparable(expect: Json) -> Json:
+    """The part of a recorded expectation that is compared."""
+    attempts = []
+    for entry in expect["attempts"]:
+        fields = (*_ATTEMPT_FIELDS, *_SCHEDULED_FIELDS, *_FAILED_FIELDS)
+        kept = {name: entry[name] for name in fields if name in entry}
+        if entry["result"] == "no_nodes":
+            kept = {k: v for k, v in kept.items() if k not in ("plugins", "message")}
+        attempts.append(kept)
+    writes = ({name: write[name] for name in sorted(write)} for write in expect["writes"])
+    return {"attempts": attempts, "writes": by_instant(writes)}
+
+
+__all__ = ["EPOCH", "comparable", "decide_timeline", "scheduler_config"]
