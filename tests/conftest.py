@@ -32,6 +32,11 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update-golden`: write anew what tests compare with, to be reviewed as a diff."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite expected outputs")
+
+
 def find_program(name: str) -> Path | None:
     """Where `name` is installed under one of its spellings, None when it is not."""
     for spelling in SPELLINGS.get(name, (name,)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from fairlead.api.codec import VIEWS, decode_as
 from fairlead.api.objects import Pod
 from fairlead.cli import main
 from fairlead.core.status import Status
+from fairlead.engine import compose
 from fairlead.framework import interface
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.nominator import Nominator
@@ -120,17 +120,17 @@ def test_commands_are_those_of_the_command_line() -> None:
 
 
 def test_kinds_are_those_with_a_view() -> None:
-    """Every kind that some rule reads."""
-    assert present("Objects") == {kind for _, kind in VIEWS}
+    """Every kind whose form is checked."""
+    assert set(states("Objects")) == {kind for _, kind in VIEWS}
 
 
 @pytest.mark.parametrize(
-    ("section", "package"),
-    [("Node lifecycle", "fairlead.nodelifecycle"), ("Batch", "fairlead.batch")],
+    ("section", "package"), [("Node lifecycle", "nodelifecycle"), ("Batch", "batch")]
 )
-def test_controllers_are_absent_while_their_package_is(section: str, package: str) -> None:
-    """The first feature of a controller changes its section."""
-    assert bool(present(section)) is (importlib.util.find_spec(package) is not None)
+def test_controllers_are_absent_until_the_engine_runs_them(section: str, package: str) -> None:
+    """The engine's composition names every controller there is."""
+    composition = Path(compose.__file__).read_text()
+    assert bool(present(section)) is (f"from fairlead.{package}." in composition)
 
 
 @pytest.mark.parametrize(

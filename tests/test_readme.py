@@ -1,7 +1,7 @@
 """What README.md shows is what happens: its console blocks are run again.
 
 A block starts with `$ fairlead ...` and shows all of the command's standard output, except that
-spaces at the ends of lines are left out.
+spaces at the ends of lines are left out. `--update-golden` writes the blocks anew.
 """
 
 from __future__ import annotations
@@ -16,8 +16,16 @@ import pytest
 from fairlead.cli import main
 
 ROOT: Final = Path(__file__).parent.parent
-BLOCK: Final = re.compile(r"^```console\n\$ fairlead (.+)\n((?:.*\n)*?)```$", re.MULTILINE)
-SHOWN: Final = BLOCK.findall((ROOT / "README.md").read_text())
+PAGE: Final = ROOT / "README.md"
+BLOCK: Final = re.compile(r"(?<=^```console\n)\$ fairlead (.+)\n((?:.*\n)*?)(?=```$)", re.MULTILINE)
+SHOWN: Final = BLOCK.findall(PAGE.read_text())
+
+
+def output_of(command: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """What `fairlead COMMAND` prints, without a report and without spaces at the ends of lines."""
+    quiet = ["--no-report"] if command.startswith("whatif") else []
+    main.run([*shlex.split(command), *quiet])
+    return "".join(f"{line.rstrip()}\n" for line in capsys.readouterr().out.splitlines())
 
 
 def test_there_is_something_shown() -> None:
@@ -29,12 +37,14 @@ def test_there_is_something_shown() -> None:
 def test_the_command_prints_what_is_shown(
     command: str,
     output: str,
+    request: pytest.FixtureRequest,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Line by line."""
     monkeypatch.chdir(ROOT)
-    quiet = ["--no-report"] if command.startswith("whatif") else []
-    main.run([*shlex.split(command), *quiet])
-    printed = capsys.readouterr().out
-    assert [line.rstrip() for line in printed.splitlines()] == output.splitlines()
+    printed = output_of(command, capsys)
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(PAGE.read_text().replace(output, printed))
+    else:
+        assert printed == output
