@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.core.status import SKIP, Status
+from fairlead.framework.cluster_event import ClusterEvent
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality, Rows, Scores, Verdicts
 from fairlead.framework.runtime import Handle
@@ -15,6 +16,7 @@ from fairlead.plugins.inter_pod_affinity.filtering import NAME, STATUSES, Affini
 from fairlead.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
 from fairlead.plugins.inter_pod_affinity.own_term import OwnTerms, OwnTermsCache
 from fairlead.plugins.inter_pod_affinity.scoring import PreferenceState, normalize
+from fairlead.plugins.inter_pod_affinity.waking import EVENTS, is_worth_a_try
 from fairlead.state.affinity_term import AffinityTerm, TermKind, has_pod_affinity
 from fairlead.state.keyed_counts import KeyedCounts, suppose
 from fairlead.state.node_info import NodeInfo
@@ -29,6 +31,7 @@ class InterPodAffinity:
 
     name = NAME
     locality = Locality.CLUSTER
+    events = EVENTS
 
     def __init__(self, handle: Handle, args: InterPodAffinityArgs = _NO_ARGS) -> None:
         """Counts with the census of the cluster's table."""
@@ -49,6 +52,10 @@ class InterPodAffinity:
     def _own_terms(self, pod: PodInfo) -> OwnTerms:
         return self._own.of(pod) if has_pod_affinity(pod.shape.spec) else self._no_terms
 
+    def _asker(self, pod: PodInfo) -> Asker:
+        labels = self._namespaces.of(pod.namespace)
+        return Asker(self._own_terms(pod), self._census.lookalikes_of(pod), labels)
+
     # --- filtering -------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
@@ -56,14 +63,14 @@ class InterPodAffinity:
 
         After a skip, nominated pods are not looked at either.
         """
-        own = self._own_terms(pod)
-        pods = self._census.lookalikes_of(pod)
-        existing = self._repelling.meaning(pods) if self._census.repelling else self._none
+        own, existing = self._own_terms(pod), self._none
+        if self._census.repelling:
+            existing = self._repelling.meaning(self._census.lookalikes_of(pod))
         if not own.is_required and not existing.pods():
             return SKIP
         attracted, repelled = own.attracted.refresh(), own.repelled.refresh()
         three = (suppose(self._table, counts) for counts in (attracted, repelled, existing))
-        state.write(AffinityState(Asker(own, pods, self._namespaces.of(pod.namespace)), *three))
+        state.write(AffinityState(self._asker(pod), *three))
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
@@ -86,6 +93,12 @@ class InterPodAffinity:
     ) -> Verdicts:
         """`filter` over `rows`."""
         return Verdicts(state.read(AffinityState).codes(rows), STATUSES)
+
+    # --- waiting ---------------------------------------------------------------------------
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Whether another attempt is worth while."""
+        return is_worth_a_try(pod, self._census, event)
 
     # --- scoring ---------------------------------------------------------------------------
 

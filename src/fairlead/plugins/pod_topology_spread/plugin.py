@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.core.status import SKIP, Status
+from fairlead.framework.cluster_event import ClusterEvent
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality, Rows, Scores, Verdicts
 from fairlead.framework.runtime import Handle
@@ -28,6 +29,7 @@ from fairlead.plugins.pod_topology_spread.filtering import (
 )
 from fairlead.plugins.pod_topology_spread.scoring import HOSTNAME, SpreadScoreState
 from fairlead.plugins.pod_topology_spread.spread_counts import SpreadCounts
+from fairlead.plugins.pod_topology_spread.waking import EVENTS, is_worth_a_try
 from fairlead.state.counts_cache import CountsCache
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
@@ -43,6 +45,7 @@ class PodTopologySpread:
 
     name = NAME
     locality = Locality.CLUSTER
+    events = EVENTS
 
     def __init__(self, handle: Handle, args: PodTopologySpreadArgs = _NO_ARGS) -> None:
         """Counts with the census of the cluster's table."""
@@ -124,6 +127,14 @@ class PodTopologySpread:
     ) -> Verdicts:
         """`filter` over `rows`."""
         return Verdicts(state.read(SpreadState).codes(rows), STATUSES)
+
+    # --- waiting ---------------------------------------------------------------------------
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Whether another attempt is worth while."""
+        live = self._counts(pod, DO_NOT_SCHEDULE)
+        constraints = [one.constraint for one in live.constraints] if live is not None else []
+        return is_worth_a_try(pod, constraints, event)
 
     # --- scoring ---------------------------------------------------------------------------
 
