@@ -11,7 +11,7 @@ Json = dict[str, Any]
 def with_conditions(
     conditions: Iterable[Json], changes: Iterable[Mapping[str, str]], timestamp: str
 ) -> list[Json]:
-    """`conditions` with each of `changes` (type, status, reason, message) merged in by type.
+    """`conditions` with each of `changes` (type, status, reason, message, ...) merged in by type.
 
     lastTransitionTime becomes `timestamp` where the status is another one than before, or there
     was none; empty reasons and messages are left out.

@@ -163,15 +163,18 @@ class Store:
         *,
         conditions: Iterable[Mapping[str, str]] = (),
         uid: str = "",
+        resource_version: str = "",
     ) -> Json:
         """Merge `fields` (RFC 7386) into status and `conditions` into status.conditions by type.
 
         A condition has type, status, reason and message; its lastTransitionTime becomes `now`
-        when its status changes. A non-empty `uid` is a precondition. Raises ApiError: 404, 409
-        another uid, 422 or 400 invalid.
+        when its status changes. A non-empty `uid` or `resource_version` is a precondition. Raises
+        ApiError: 404, 409 another uid or version, 422 or 400 invalid.
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
+        if resource_version not in ("", old["metadata"]["resourceVersion"]):
+            raise conflict(kind, namespace, name, STALE)
         status = merge_patch(old.get("status", {}), fields)
         changes = tuple(conditions)
         if changes:

@@ -32,12 +32,16 @@ class ObjectRef:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One entry of `status.conditions`; the performing world stamps lastTransitionTime."""
+    """One entry of `status.conditions`; the performing world stamps lastTransitionTime.
+
+    `last_heartbeat_time` exists on nodes only; "" leaves it as it is.
+    """
 
     type: str
     status: str
     reason: str = ""
     message: str = ""
+    last_heartbeat_time: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +57,14 @@ class PatchStatus:
     """Merge `fields` into status, and `conditions` into status.conditions by type.
 
     A field whose value is None is removed. A condition keeps its lastTransitionTime unless its
-    status changes.
+    status changes. A non-empty `resource_version` is a precondition.
     """
 
     target: ObjectRef
     fields: Mapping[str, Any] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     why: str = ""
+    resource_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ def _request(store: Store, command: Command, now: Instant) -> None:
     match command:
         case Bind(pod, node):
             bind(store, pod.namespace, pod.name, node, now, uid=pod.uid)
-        case PatchStatus(target, fields, conditions):
+        case PatchStatus(target, fields, conditions, _, resource_version):
             store.patch_status(
                 _kind(store, target.kind),
                 target.namespace,
@@ -53,6 +53,7 @@ def _request(store: Store, command: Command, now: Instant) -> None:
                 now,
                 conditions=map(_json, conditions),
                 uid=target.uid,
+                resource_version=resource_version,
             )
         case PatchObject(target, patch):
             kind = _kind(store, target.kind)
@@ -93,4 +94,5 @@ def _json(condition: Condition) -> dict[str, str]:
         "status": condition.status,
         "reason": condition.reason,
         "message": condition.message,
+        "lastHeartbeatTime": condition.last_heartbeat_time,
     }

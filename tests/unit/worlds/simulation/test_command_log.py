@@ -31,7 +31,8 @@ REF = '{"kind":"Pod","namespace":"ns","name":"a","uid":"u1"}'
             PatchStatus(POD, {"b": 1, "a": None}, (Condition("T", "True", "R"),)),
             (
                 f'{{"t_ns":5,"command":"PatchStatus","target":{REF},"fields":{{"a":null,"b":1}},'
-                '"conditions":[{"type":"T","status":"True","reason":"R","message":""}]}'
+                '"conditions":[{"type":"T","status":"True","reason":"R","message":"",'
+                '"last_heartbeat_time":""}],"why":"","resource_version":""}'
             ),
         ),
         (

@@ -59,6 +59,29 @@ def test_patch_status(store):
     }
 
 
+def test_patch_status_of_one_version_of_a_node(store, node):
+    store.create(node(), 0)
+    ref = ObjectRef("Node", "", "n1")
+    never = Condition("Ready", "Unknown", "R", "", "1970-01-01T00:00:00Z")
+    stale = PatchStatus(ref, conditions=(never,), resource_version="1")
+    found = perform(store, stale, 0)
+    assert isinstance(found, CommandFailed)
+    assert found.reason is FailureReason.CONFLICT
+    version = store.get(NODE, "", "n1")["metadata"]["resourceVersion"]
+    current = PatchStatus(ref, conditions=(never,), resource_version=version)
+    assert perform(store, current, 0) == CommandSucceeded(current)
+    stopped = PatchStatus(ref, conditions=(Condition("Ready", "True"),))
+    assert perform(store, stopped, 10**9) == CommandSucceeded(stopped)
+    assert store.get(NODE, "", "n1")["status"]["conditions"] == [
+        {
+            "type": "Ready",
+            "status": "True",
+            "lastHeartbeatTime": "1970-01-01T00:00:00Z",
+            "lastTransitionTime": "1970-01-01T00:00:01Z",
+        }
+    ]
+
+
 def test_patch_object(store, node):
     store.create(node(), 0)
     command = PatchObject(ObjectRef("Node", "", "n1"), {"spec": {"unschedulable": True}})

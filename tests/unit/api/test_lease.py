@@ -1,0 +1,52 @@
+"""When a lease was renewed last."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode
+from fairlead.api.lease import RENEWED_EVERY, Renewals, renewals_of
+
+
+def lease(renew_time="2026-01-01T00:00:03.500000Z", **annotations):
+    return decode(
+        {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": "n1", "namespace": "kube-node-lease", "annotations": annotations},
+            "spec": {"renewTime": renew_time},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "last", "following"),
+    [(0, 7, 7), (7, 7, 17), (16, 7, 17), (17, 17, 27), (1_000, 997, 1_007)],
+)
+def test_regular_renewals_are_a_function_of_time(now, last, following):
+    renewals = Renewals(7, 10)
+    assert (renewals.last(now), renewals.next(now)) == (last, following)
+
+
+def test_a_lease_that_nobody_renews_stays_as_it_is():
+    assert (Renewals(7).last(1_000), Renewals(7).next(1_000)) == (7, None)
+
+
+def test_a_lease_says_how_it_is_renewed():
+    found = renewals_of(lease(**{RENEWED_EVERY: "10s"}))
+    assert found is not None
+    assert found.every == 10_000_000_000
+    assert found.first % 10_000_000_000 == 3_500_000_000
+    assert renewals_of(lease()) == Renewals(found.first)
+
+
+def test_a_lease_without_a_renewal_is_no_heartbeat():
+    assert renewals_of(lease(renew_time="")) is None
+
+
+@pytest.mark.parametrize(
+    "odd", [{"renew_time": "yesterday"}, {RENEWED_EVERY: "often"}], ids=["time", "interval"]
+)
+def test_unreadable_renewals_are_refused(odd):
+    with pytest.raises(ValueError, match="yesterday|often"):
+        renewals_of(lease(**odd))
