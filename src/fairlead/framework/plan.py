@@ -26,9 +26,22 @@ import numpy.typing as npt
 
 from fairlead.core.status import SUCCESS, Code, Status
 from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.interface import PreFilterResult, Rows, Scores, Verdicts
+from fairlead.framework.interface import (
+    SCORE_MAX,
+    Normalization,
+    PreFilterResult,
+    Rows,
+    Scores,
+    Verdicts,
+)
 from fairlead.framework.plugin_split import PluginSplit
-from fairlead.framework.points import FilterPoint, ScorePoint, crashed
+from fairlead.framework.points import (
+    FilterPoint,
+    ScorePoint,
+    crashed,
+    invalid_score,
+    is_in_range,
+)
 from fairlead.framework.runtime import Framework
 from fairlead.state.pod_info import PodInfo
 
@@ -36,6 +49,8 @@ Codes = npt.NDArray[np.int32]
 
 DEAD: Final = -1
 NOT_FEASIBLE: Final = -1
+
+Broken = dict[int, Status]
 
 # From this many changed rows on, redoing them over columns is cheaper than one by one (measured:
 # a pass over columns costs about as much as a dozen rows).
@@ -47,7 +62,8 @@ class ShapePlan:
 
     `rejected` are PreFilter's refusals by plugin, `node_names` the only nodes worth looking at
     (None for all), as the plugins in `restricting` say. `score_error` fails a cycle that needs
-    scores.
+    scores; a Score plugin that fails on some node fails those for which the node is feasible
+    (`first_broken`).
     """
 
     def __init__(self, framework: Framework, split: PluginSplit, pod: PodInfo) -> None:
@@ -66,6 +82,8 @@ class ShapePlan:
         self.statuses: list[Status] = [SUCCESS]
         self._code_of: dict[Status, int] = {}
         self.has_errors = False
+        self._static_broken: Broken = {}
+        self._row_broken: Broken = {}
         self._capacity = -1
         self._epochs: list[object] = []
 
@@ -133,6 +151,8 @@ class ShapePlan:
             point.name: np.zeros(count, np.int64) for point in self.normalized_scorers
         }
         self.live: list[ScorePoint] = []
+        self._static_broken.clear()
+        self._row_broken.clear()
         self._capacity = self.table.capacity
         self._epochs = self._current_epochs()
         self._redo_columns(pod, np.arange(count), static=True)
@@ -192,11 +212,31 @@ class ShapePlan:
             self.total[position] = NOT_FEASIBLE
             return
         total = int(self.static_score[position])
-        state, node = self.state, self.table.at(int(self.rows[position]))
+        self._row_broken.pop(position, None)
         for point in self.row_scorers:
-            total += point.weight * point.one(state, pod, node)
+            total += point.weight * self._score_one(point, pod, position, self._row_broken)
         self.codes[position] = 0
         self.total[position] = total
+
+    def _score_one(self, point: ScorePoint, pod: PodInfo, position: int, broken: Broken) -> int:
+        """One plugin's raw score of one node, or 0 and an entry in `broken`."""
+        try:
+            raw = point.one(self.state, pod, self.table.at(int(self.rows[position])))
+        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+            broken[position] = crashed(point.plugin, cause)
+            return 0
+        if 0 <= raw <= SCORE_MAX or point.normalization is not Normalization.NONE:
+            return raw
+        broken[position] = invalid_score(point.plugin, raw)
+        return 0
+
+    def first_broken(self, codes: Codes) -> Status | None:
+        """The failure of a cached Score plugin on a node that is feasible according to `codes`."""
+        for broken in (self._static_broken, self._row_broken):
+            for position in sorted(broken):
+                if not codes[position]:
+                    return broken[position]
+        return None
 
     def _filter_row(self, pod: PodInfo, position: int) -> Status | None:
         state, node = self.state, self.table.at(int(self.rows[position]))
@@ -231,8 +271,9 @@ class ShapePlan:
         feasible = positions[codes == 0]
         if len(feasible):
             total = self.static_score[feasible]
+            _forget(self._row_broken, feasible)
             for point in self.row_scorers:
-                total = total + point.weight * self.scores(point, pod, feasible)
+                total = total + point.weight * self._scores(point, pod, feasible, self._row_broken)
             self.total[feasible] = total
 
     def _filter_static(self, pod: PodInfo, positions: Rows) -> None:
@@ -244,17 +285,31 @@ class ShapePlan:
     def _score_static(self, pod: PodInfo, positions: Rows) -> None:
         live = positions[self.static_codes[positions] == 0]
         score: Scores = np.zeros(len(live), np.int64)
+        broken = self._static_broken
+        _forget(broken, live)
         for point in self.static_scorers:
-            score = score + point.weight * self.scores(point, pod, live)
+            score = score + point.weight * self._scores(point, pod, live, broken)
         self.static_score[live] = score
         if self.score_error is None:
             for point in self.normalized_scorers:
-                self.raw_scores[point.name][live] = self.scores(point, pod, live)
+                self.raw_scores[point.name][live] = self._scores(point, pod, live, broken)
         self.live = [p for p in self.normalized_scorers if self.raw_scores[p.name].any()]
 
     def scores(self, point: ScorePoint, pod: PodInfo, positions: Rows) -> Scores:
         """One plugin's raw scores of the nodes at `positions`."""
         return point.many(self.state, pod, self.table, self.rows[positions])
+
+    def _scores(self, point: ScorePoint, pod: PodInfo, positions: Rows, broken: Broken) -> Scores:
+        """As `scores`; where the plugin fails, 0 and an entry in `broken`."""
+        try:
+            found = self.scores(point, pod, positions)
+        except Exception:  # noqa: BLE001 - asked one by one, it will say where
+            found = None
+        is_raw = point.normalization is not Normalization.NONE
+        if found is not None and (is_raw or is_in_range(found)):
+            return found
+        one_by_one = (self._score_one(point, pod, at, broken) for at in positions.tolist())
+        return np.fromiter(one_by_one, np.int64, len(positions))
 
     def _run_filters(
         self, filters: Sequence[FilterPoint], pod: PodInfo, positions: Rows, codes: Codes
@@ -283,3 +338,9 @@ class ShapePlan:
             status = verdicts.statuses[code]
             mapping[code] = self.code(status if status.plugin else status.by(plugin))
         return mapping[verdicts.codes]
+
+
+def _forget(broken: Broken, positions: Rows) -> None:
+    if broken:
+        for position in positions.tolist():
+            broken.pop(position, None)

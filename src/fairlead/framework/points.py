@@ -176,19 +176,26 @@ def normalized(kind: Normalization, raw: Scores) -> Scores:
     return 100 - scaled if kind is Normalization.REVERSED else scaled
 
 
-def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
-    """The ERROR status of a plugin whose normalised `scores` are not all within 0..100.
+def is_in_range(scores: Scores) -> bool:
+    """Whether all normalised scores are within 0..100."""
+    return not len(scores) or bool(scores.min() >= 0 and scores.max() <= SCORE_MAX)
 
-    upstream: framework/runtime/framework.go: RunScorePlugins
-    """
-    if not len(scores) or (scores.min() >= 0 and scores.max() <= SCORE_MAX):
-        return None
-    wrong = int(scores[(scores < 0) | (scores > SCORE_MAX)][0])
+
+def invalid_score(plugin: Plugin, score: int) -> Status:
+    """The ERROR status of a plugin whose score is not (framework.go: RunScorePlugins)."""
     reason = (
-        f'plugin "{plugin.name}" returns an invalid score {wrong}, '
+        f'plugin "{plugin.name}" returns an invalid score {score}, '
         f"it should in the range of [0, {SCORE_MAX}] after normalizing"
     )
     return error(reason).by(plugin.name)
+
+
+def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
+    """`invalid_score` for the first of `scores` that is not within 0..100."""
+    if is_in_range(scores):
+        return None
+    wrong = (scores < 0) | (scores > SCORE_MAX)
+    return invalid_score(plugin, int(scores[wrong][0]))
 
 
 def crashed(plugin: Plugin, cause: Exception) -> Status:

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairlead.core.status import Status
 from fairlead.framework.interface import Rows, Scores
-from fairlead.framework.points import ScorePoint, crashed
+from fairlead.framework.points import ScorePoint, crashed, out_of_range
 from fairlead.scheduling.feasibility import Feasibility
 from fairlead.scheduling.plan_cache import PlanCache
 from fairlead.state.pod_info import PodInfo
@@ -41,8 +41,9 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows |
     Where only cached scores make a difference, the plan's totals are searched as they are.
     """
     plan = found.plan
-    if plan.score_error is not None:
-        return plan.score_error
+    failure = plan.score_error or plan.first_broken(found.codes)
+    if failure is not None:
+        return failure
     asked = [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]
     if not asked and not plan.live and found.is_cached:
         return np.flatnonzero(plan.total == plan.total.max())
@@ -59,7 +60,11 @@ def _prioritize(
     result = Prioritization(positions, plan.total[positions])
     for point in plan.live:
         raw = plan.raw_scores[point.name][positions]
-        result.totals += point.weight * point.normalize(found.state, pod, raw)
+        scores = point.normalize(found.state, pod, raw)
+        result.error = result.error or out_of_range(point.plugin, scores)
+        result.totals += point.weight * scores
+    if result.error is not None:
+        return result
     _add_cluster_scores(plans, pod, found, asked, result)
     return result
 
@@ -84,6 +89,9 @@ def _add_cluster_scores(
         except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
             result.error = crashed(point.plugin, cause)
             return
+        result.error = out_of_range(point.plugin, scores)
+        if result.error is not None:
+            return
         result.by_plugin[point.name] = scores
         result.totals = result.totals + point.weight * scores
 
@@ -91,8 +99,9 @@ def _add_cluster_scores(
 def explain_scores(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
     """Every plugin's normalised scores and the full totals, constant parts included."""
     plan = found.plan
-    if plan.score_error is not None:
-        return Prioritization(found.positions(), np.zeros(0, np.int64), plan.score_error)
+    failure = plan.score_error or plan.first_broken(found.codes)
+    if failure is not None:
+        return Prioritization(found.positions(), np.zeros(0, np.int64), failure)
     result = _prioritize(plans, pod, found, plan.split.cluster_scorers)
     if result.error is not None:
         return result
