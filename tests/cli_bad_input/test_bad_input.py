@@ -189,6 +189,8 @@ CASES = [
     change("cordon by a bad selector", "--cordon pool=(", "--cordon: 'pool=(' is no node name or"),
     change("delete an unknown kind", "--delete widgit/x", "--delete: unknown kind 'widgit'"),
     change("delete nobody", "--delete pod/none", "--delete: there is no Pod none"),
+    change("delete a namespace", "--delete ns/shop", "--delete: ", "is not simulated yet",
+           cluster=documents(NODE, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n")),
     change("delete a system class", "--delete pc/system-node-critical",
            "--delete: there is no PriorityClass system-node-critical"),
     change("fail a zone", "--fail-zone a", "--fail-zone: ", "not simulated yet"),

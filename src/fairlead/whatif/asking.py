@@ -9,7 +9,6 @@ from fairlead.whatif.answer import Answer
 from fairlead.whatif.change import Change, steps_of_change
 from fairlead.whatif.difference import difference
 from fairlead.whatif.experiment import HORIZON_DEFAULT, Experiment
-from fairlead.whatif.priority_classes import with_inferred_classes
 from fairlead.whatif.progress import NoProgress, Progress
 from fairlead.whatif.run import CommandLog, run
 from fairlead.whatif.scheduler_config import read_scheduler_config
@@ -34,7 +33,7 @@ def what_if(
     without = Experiment(
         title=snapshot.source,
         source=snapshot.source,
-        initial=with_inferred_classes(snapshot.manifests),
+        initial=snapshot.manifests,
         start=snapshot.taken_at,
         horizon=horizon,
         seed=seed,

@@ -85,7 +85,7 @@ def steps_of_change(change: Change, snapshot: Snapshot) -> list[Step]:
 
 def _delete(collected: _Steps) -> None:
     for text in collected.change.delete:
-        target = collected.inventory.find("--delete", text, collected.change.namespace)
+        target = collected.inventory.find_deletable("--delete", text, collected.change.namespace)
         collected.inventory.remove(target)
         collected.add(target.title, "--delete", command_making.delete(target.ref))
 

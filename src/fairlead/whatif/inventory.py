@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
-from fairlead.apiserver.kind import KINDS, NODE, Kind, find_kind
+from fairlead.apiserver.kind import KINDS, NAMESPACE, NODE, Kind, find_kind
 from fairlead.whatif.input_error import InputError, known_names
 from fairlead.whatif.manifest import Manifest
 
@@ -68,6 +68,14 @@ class Inventory:
         full_name = f"{namespace}/{name}" if namespace else name
         problem = f"there is no {kind.kind} {full_name}{self._similar(kind, name)}"
         raise InputError(source, problem)
+
+    def find_deletable(self, source: str, text: str, namespace: str = "") -> Manifest:
+        """As `find`, for an object whose deletion can be simulated."""
+        found = self.find(source, text, namespace)
+        if found.kind is NAMESPACE:
+            problem = f"deleting the {found.title} with all it holds is not simulated yet"
+            raise InputError(source, f"{problem}; delete its workloads")
+        return found
 
     def nodes(self, source: str, text: str) -> list[str]:
         """The names of the nodes that `text`, a name or a selector, means; at least one.

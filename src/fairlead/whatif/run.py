@@ -167,11 +167,17 @@ class _Run:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()
         open_ended = self._experiment.duration is None and settled
         nodes = nodes_at_end(world.store, recorder.everyone())
+        names = {node.name for node in nodes}
         return Outcome(
             started_at=self._start,
             ended_at=world.last_change if open_ended else world.now,
             settled=settled,
-            pods=recorder.ends(),
+            # A pod whose node was deleted runs nowhere, whoever clears it away.
+            pods={
+                key: pod
+                for key, pod in recorder.ends().items()
+                if not pod.is_placed or pod.node in names
+            },
             preempted=tuple(recorder.preempted),
             evicted=tuple(recorder.evicted),
             pdb_breaches=tuple(recorder.breaches),

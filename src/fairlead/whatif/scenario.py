@@ -32,7 +32,7 @@ from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import Manifest, manifests, refuse_duplicates
-from fairlead.whatif.priority_classes import refuse_absent_classes, with_inferred_classes
+from fairlead.whatif.priority_classes import refuse_absent_classes
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.settings import Settings, kubelet_config
 from fairlead.whatif.snapshot import DEFAULT_START, newest_instant
@@ -96,7 +96,7 @@ def experiment_of(path: str, scenario: Scenario, seed: int | None = None) -> Exp
     return Experiment(
         title=scenario.title or Path(path).stem,
         source=path,
-        initial=with_inferred_classes(initial),
+        initial=tuple(initial),
         start=start,
         steps=tuple(sorted([*arriving, *events], key=lambda step: step.after)),
         duration=duration,

@@ -170,7 +170,7 @@ class _NumberedEvent:
         match self._event:
             case TimedEvent(delete=str() | list() as targets):
                 for target in [targets] if isinstance(targets, str) else targets:
-                    yield command_making.delete(inventory.find(where, target).ref)
+                    yield command_making.delete(inventory.find_deletable(where, target).ref)
             case TimedEvent(patch=PatchForm() as form):
                 yield from command_making.patch(inventory.find(where, form.target).ref, form.merge)
             case TimedEvent(scale=str(text)):

@@ -79,6 +79,13 @@ def test_a_pod_without_an_owner_is_gone_for_good(ask, make):
     assert answer.difference.recovered_after is None
 
 
+def test_pods_of_a_deleted_node_are_displaced(ask, make):
+    pods = [make.pod("p", node_name="a", owner="rs")]
+    found = ask([make.node("a"), make.node("b"), *pods], delete=("node/a",)).difference
+    assert not found.is_empty
+    assert keys(found.displaced) == ["default/p"]
+
+
 def test_cordon_displaces_nobody(ask, make):
     pods = [make.pod("p", node_name="a", owner="rs")]
     assert ask([make.node("a"), make.node("b"), *pods], cordon=("a",)).difference.is_empty
