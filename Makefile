@@ -51,7 +51,7 @@ bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks, with upstream's thre
 	@$(BIN)/fairlead bench
 
 golden: $(RUN_STAMP) ## replay decisions recorded from kube-scheduler
-	@$(BIN)/fairlead conformance scheduling tests/golden/data/*.jsonl.gz
+	@$(BIN)/fairlead conformance scheduling tests/golden/data/scheduling/*.jsonl.gz
 
 lock: ## compile the hash-locked requirements anew (needs uv on the path)
 	@$(LOCK) --group build -o requirements.lock
