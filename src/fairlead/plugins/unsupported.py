@@ -14,6 +14,7 @@ from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality, Rows
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.pod_info import PodInfo
+from fairlead.state.shape import Shape
 
 
 def uses_claimed_volumes(spec: PodSpec) -> bool:
@@ -57,6 +58,10 @@ class Unsupported:
         """`uses` tells which specs need the real plugin."""
         self.name = name
         self._uses = uses
+
+    def concerns(self, shape: Shape) -> bool:
+        """Whether pods of `shape` would need the real plugin."""
+        return self._uses(shape.spec)
 
     def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
         """SKIP for pods that do not use it."""

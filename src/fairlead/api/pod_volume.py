@@ -1,0 +1,71 @@
+"""What a pod's volumes are: claims, disks that one node holds, or nothing that ties it to a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.api.objects import PersistentVolumeClaim, Pod, Volume
+
+
+def is_claimed(volume: Volume) -> bool:
+    """Whether the volume comes through a PersistentVolumeClaim, its own or one made for the pod."""
+    return volume.persistent_volume_claim is not None or volume.ephemeral is not None
+
+
+def is_exclusive(volume: Volume) -> bool:
+    """Whether the volume is a disk that pods on one node may not freely share."""
+    # upstream: plugins/volumerestrictions/volume_restrictions.go: needsRestrictionsCheck
+    return (
+        volume.gce_persistent_disk is not None
+        or volume.aws_elastic_block_store is not None
+        or volume.rbd is not None
+        or volume.iscsi is not None
+    )
+
+
+def is_migratable(volume: Volume) -> bool:
+    """Whether the volume is of an in-tree kind that a CSI driver serves nowadays."""
+    # upstream: csi-translation-lib/translate.go: IsInlineMigratable
+    return (
+        volume.gce_persistent_disk is not None
+        or volume.aws_elastic_block_store is not None
+        or volume.azure_disk is not None
+        or volume.azure_file is not None
+        or volume.cinder is not None
+        or volume.portworx_volume is not None
+        or volume.vsphere_volume is not None
+    )
+
+
+def is_placed(volume: Volume) -> bool:
+    """Whether the volume may have a say in where the pod runs."""
+    return is_claimed(volume) or is_exclusive(volume) or is_migratable(volume)
+
+
+def claim_name(pod: Pod, volume: Volume) -> str:
+    """The name of the claim behind a volume that `is_claimed`; "" for a claim without a name."""
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeClaimName
+    return f"{pod.metadata.name}-{volume.name}"
+
+
+def named_claims(pod: Pod) -> Iterator[str]:
+    """Names of the claims that the pod itself names, in order; not those made for it."""
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield volume.persistent_volume_claim.claim_name
+
+
+def all_claims(pod: Pod) -> Iterator[str]:
+    """Names of all claims of the pod, in order."""
+    for volume in pod.spec.volumes:
+        if is_claimed(volume):
+            yield claim_name(pod, volume)
+
+
+def is_made_for(claim: PersistentVolumeClaim, pod: Pod) -> bool:
+    """Whether an ephemeral volume's claim belongs to the pod and not to somebody of its name."""
+    # upstream: component-helpers/storage/ephemeral/ephemeral.go: VolumeIsForPod
+    owners = claim.metadata.owner_references
+    return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)
