@@ -7,6 +7,11 @@ import pytest
 from fairlead.api.quantity import QuantityError
 from fairlead.testing.builders import make_pod
 
+
+def claiming(name):
+    return {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]}
+
+
 SAME = {
     "another name": make_pod("b", requests={"cpu": "1"}),
     "another namespace": make_pod("a", namespace="x", requests={"cpu": "1"}),
@@ -19,6 +24,11 @@ SAME = {
         "a", requests={"cpu": "1"}, status={"containerStatuses": [{"name": "main"}]}
     ),
     "gates": make_pod("a", requests={"cpu": "1"}, spec={"schedulingGates": [{"name": "g"}]}),
+    "a token under a random name": make_pod(
+        "a",
+        requests={"cpu": "1"},
+        spec={"volumes": [{"name": "kube-api-access-x", "projected": {}}]},
+    ),
 }
 OTHER = {
     "another amount": make_pod("a", requests={"cpu": "2"}),
@@ -27,7 +37,10 @@ OTHER = {
     "a selector": make_pod("a", requests={"cpu": "1"}, spec={"nodeSelector": {"a": "b"}}),
     "tolerations": make_pod("a", requests={"cpu": "1"}, spec={"tolerations": [{"key": "a"}]}),
     "overhead": make_pod("a", requests={"cpu": "1"}, spec={"overhead": {"cpu": "1m"}}),
-    "volumes": make_pod("a", requests={"cpu": "1"}, spec={"volumes": [{"name": "v"}]}),
+    "an image as a volume": make_pod(
+        "a", requests={"cpu": "1"}, spec={"volumes": [{"name": "v", "image": {"reference": "i"}}]}
+    ),
+    "having a claim": make_pod("a", requests={"cpu": "1"}, spec=claiming("c")),
     "a resize under way": make_pod(
         "a",
         requests={"cpu": "1"},
@@ -51,6 +64,13 @@ def test_one_shape_for_pods_that_differ_in(pod, shape_of):
 def test_two_shapes_for_pods_that_differ_in(pod, shape_of):
     """A shape too many costs time, a shape too few costs truth."""
     assert shape_of(pod) is not shape_of(make_pod("a", requests={"cpu": "1"}))
+
+
+def test_one_shape_for_pods_with_other_claims(shape_of):
+    """Each pod of a StatefulSet has claims of its own; the volume plugins look at the pod."""
+    one, other = (shape_of(make_pod("a", spec=claiming(name))) for name in ("c-0", "c-1"))
+    assert one is other
+    assert one.has_volumes
 
 
 def test_the_order_of_a_selector_is_no_difference(shape_of):
