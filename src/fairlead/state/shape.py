@@ -94,8 +94,6 @@ def _shape_key(pod: Pod) -> bytes:
 
 
 def _volumes_key(spec: PodSpec) -> object:
-    if not spec.volumes:
-        return None
     images = [volume.image for volume in spec.volumes if volume.image is not None]
     return images, any(is_placed(volume) for volume in spec.volumes)
 
