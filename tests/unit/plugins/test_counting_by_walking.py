@@ -416,3 +416,28 @@ def test_adding_and_removing_a_pod_leaves_the_state_as_it_was(new_scene, story, 
             assert np.array_equal(codes(state), before)
             undo(supposed, pod, other, node)
             assert np.array_equal(codes(supposed), before)
+
+
+def test_pods_that_differ_in_size_only_share_their_counts(new_scene):
+    """Each kept count costs a little with every pod that comes or goes."""
+    scene = new_scene()
+    scene.node("n0", labels={ZONE: "z1"})
+    selector = {"matchLabels": {"a": "x"}}
+    wanted = [{"topologyKey": ZONE, "labelSelector": selector}]
+    fields = {
+        "affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": wanted}},
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "topologyKey": ZONE,
+                "whenUnsatisfiable": HARD,
+                "labelSelector": selector,
+            }
+        ],
+    }
+    for size in range(1, 5):
+        container = {"name": "c", "resources": {"requests": {"cpu": size}}}
+        pod = scene.incoming(f"p{size}", containers=[container], **fields)
+        for name in (SPREAD, AFFINITY):
+            scene.started(scene.plugin(name), pod)
+    assert len(scene.table.census._watches_of) == 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
-from fairlead.state.affinity_term import AffinityTerm, TermKind, affinity_terms
+from fairlead.state.affinity_term import AffinityTerm, PlacedTerm, TermKind
 from fairlead.state.census import Census
 from fairlead.state.counts_cache import CountsCache
 from fairlead.state.keyed_counts import KeyedCounts
@@ -20,7 +20,7 @@ from fairlead.state.pod_selector import PodSelector
 
 
 class OwnTerms:
-    """The terms of the pods of one shape in one namespace, with live counts.
+    """The terms that some incoming pods have in common, with live counts.
 
     `affinity` selects what matches all required affinity terms and `attracted` counts it;
     `anti_affinity` holds selector and topology key of each required anti-affinity term and
@@ -78,19 +78,19 @@ def _selector(terms: Sequence[AffinityTerm], namespaces: NamespaceLabels) -> Pod
 
 
 class OwnTermsCache:
-    """The `OwnTerms` of recently seen shapes."""
+    """The `OwnTerms` of recently seen pods; those with the same terms share them."""
 
     def __init__(self, table: NodeTable, namespaces: NamespaceLabels) -> None:
         """For pods to be placed on the nodes of `table`."""
         self._table = table
         self._namespaces = namespaces
-        self._cache: CountsCache[tuple[int, str], OwnTerms] = CountsCache(table)
+        self._cache: CountsCache[tuple[PlacedTerm, ...], OwnTerms] = CountsCache(table)
 
     def of(self, pod: PodInfo) -> OwnTerms:
         """The terms of `pod`; their counts want to be refreshed."""
-        key = (pod.shape.id, pod.namespace)
-        found = self._cache.get(key)
+        placed = self._table.census.terms_of(pod)
+        found = self._cache.get(placed)
         if found is None or found.namespace_version != self._namespaces.refresh():
-            terms = affinity_terms(pod.shape.spec, pod.namespace)
-            found = self._cache.put(key, OwnTerms(self._table, terms, self._namespaces))
+            terms = [one.term for one in placed]
+            found = self._cache.put(placed, OwnTerms(self._table, terms, self._namespaces))
         return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from fairlead.core.status import SKIP, Status
 from fairlead.framework.cluster_event import ClusterEvent
 from fairlead.framework.cycle_state import CycleState
@@ -34,9 +36,11 @@ from fairlead.state.counts_cache import CountsCache
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
+from fairlead.state.shape import Shape
 
 _NO_ARGS: Final = PodTopologySpreadArgs()
-# What tells the constraints of one shape's pods apart: labels or default selectors.
+_ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
+# What tells the constraints of pods with the same spec apart: labels or default selectors.
 Variant = tuple[str | None, ...] | bytes
 
 
@@ -56,7 +60,8 @@ class PodTopologySpread:
         }
         self._is_system_default = args.defaulting_type == SYSTEM
         self._selectors = DefaultSelectors(handle.cluster.related)
-        self._cache: CountsCache[tuple[int, str, str, Variant], SpreadCounts] = CountsCache(
+        self._scopes: dict[int, bytes] = {}
+        self._cache: CountsCache[tuple[bytes, str, str, Variant], SpreadCounts] = CountsCache(
             self._table
         )
 
@@ -76,9 +81,19 @@ class PodTopologySpread:
             if default is None:
                 return None
             variant = default.key
-        key = (pod.shape.id, pod.namespace, action, variant)
+        key = (self._scope(pod.shape), pod.namespace, action, variant)
         found = self._cache.get(key) or self._cache.put(key, self._start(pod, action, default))
         return found.refresh()
+
+    def _scope(self, shape: Shape) -> bytes:
+        """Equal for shapes with the same constraints that may use the same nodes."""
+        found = self._scopes.get(shape.id)
+        if found is None:
+            spec = shape.spec
+            nodes = spec.affinity.node_affinity if spec.affinity is not None else None
+            scope = (spec.topology_spread_constraints, spec.node_selector, nodes, spec.tolerations)
+            found = self._scopes[shape.id] = _ENCODER.encode(scope)
+        return found
 
     def _start(self, pod: PodInfo, action: str, default: DefaultSelector | None) -> SpreadCounts:
         return SpreadCounts(

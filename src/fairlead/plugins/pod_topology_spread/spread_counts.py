@@ -53,7 +53,7 @@ class ConstraintCounts:
 
 
 class SpreadCounts:
-    """The constraints with one consequence of the pods of one shape in one namespace."""
+    """The constraints with one consequence that some pods of one namespace have in common."""
 
     def __init__(
         self,
