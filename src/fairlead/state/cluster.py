@@ -20,8 +20,9 @@ from fairlead.api.pod import is_terminal
 from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
-from fairlead.state.related_objects import RelatedObjects
+from fairlead.state.related_objects import STORAGE, RelatedObjects
 from fairlead.state.shape import ShapeTable
+from fairlead.state.volume_promises import VolumePromises
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,15 @@ class NodeChange:
     new: Node | None
 
 
-Change = PodChange | NodeChange
+@dataclass(frozen=True, slots=True)
+class StorageChange:
+    """The last and present version of a volume, claim or another object of storage."""
+
+    old: ApiObject | None
+    new: ApiObject | None
+
+
+Change = PodChange | NodeChange | StorageChange
 
 
 class Cluster:
@@ -55,6 +64,7 @@ class Cluster:
         self.table = NodeTable()
         self.shapes = ShapeTable(self.table.resources)
         self.related = RelatedObjects()
+        self.volume_promises = VolumePromises(self.related)
         self.pods: dict[str, PodInfo] = {}
         self.changes: list[Change] = []
         self._assumed: dict[str, str] = {}
@@ -82,7 +92,7 @@ class Cluster:
         elif isinstance(changed, Node):
             self._put_node(changed)
         else:
-            self.related.put(changed)
+            self._put_related(changed)
 
     def _remove(self, gone: ApiObject) -> None:
         if isinstance(gone, Pod):
@@ -90,7 +100,16 @@ class Cluster:
         elif isinstance(gone, Node):
             self._drop_node(gone.metadata.name)
         else:
-            self.related.remove(gone)
+            before = self.related.remove(gone)
+            if isinstance(before, STORAGE):
+                self.volume_promises.observe_gone(before)
+                self.changes.append(StorageChange(before, None))
+
+    def _put_related(self, changed: ApiObject) -> None:
+        before = self.related.put(changed)
+        if isinstance(changed, STORAGE):
+            self.volume_promises.observe(changed)
+            self.changes.append(StorageChange(before, changed))
 
     def _put_pod(self, pod: Pod) -> None:
         if is_terminal(pod):

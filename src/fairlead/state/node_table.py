@@ -25,6 +25,7 @@ from fairlead.state.label_column import LabelColumn
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.pod_info import PodInfo
 from fairlead.state.resource_columns import ResourceColumns
+from fairlead.state.volume_use import VolumeUse
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -42,6 +43,7 @@ class NodeTable:
         self.node_log: ChangeLog[int] = ChangeLog()
         self.pod_log: ChangeLog[int] = ChangeLog()
         self.census = Census()
+        self.volume_use = VolumeUse()
         self.count = 0
         self.size = 0
         self._free: list[int] = []
@@ -123,6 +125,8 @@ class NodeTable:
         self.images.remove(info.image_sizes)
         for pod in info.pods.values():
             self.census.remove(row, pod)
+            if pod.shape.has_volumes:
+                self.volume_use.remove(row, pod)
         self.census.nodes.advance()
         self._rows[row] = None
         self._free.append(row)
@@ -166,6 +170,8 @@ class NodeTable:
         """Count `pod` in on the node; undone by `remove_pod`. Only a fork does not `log`."""
         info.add_pod(pod)
         self.census.add(info.row, pod)
+        if pod.shape.has_volumes:
+            self.volume_use.add(info.row, pod)
         self._write_pods(info, pod)
         if log:
             self.pod_log.append(info.row)
@@ -174,6 +180,8 @@ class NodeTable:
         """Count `pod` out; the inverse of `add_pod`."""
         info.remove_pod(pod)
         self.census.remove(info.row, pod)
+        if pod.shape.has_volumes:
+            self.volume_use.remove(info.row, pod)
         self._write_pods(info, pod)
         if log:
             self.pod_log.append(info.row)
@@ -225,6 +233,11 @@ class NodeTable:
             assert self.nonzero_cpu[info.row] == info.nonzero_cpu == fresh.nonzero_cpu, info
             assert self.nonzero_memory[info.row] == info.nonzero_memory == fresh.nonzero_memory
         self.census.validate(self.nodes())
+        volume_use = VolumeUse()
+        for info in self.nodes():
+            for pod in info.pods.values():
+                volume_use.add(info.row, pod)
+        assert self.volume_use == volume_use
 
 
 def _same_domains(old: Node, new: Node) -> bool:

@@ -1,22 +1,45 @@
-"""RelatedObjects: the objects beside nodes and pods that plugins and preemption look at."""
+"""RelatedObjects: the objects beside nodes and pods that plugins and preemption look at.
+
+Objects of storage change often and are many, so beside them a log is kept that names what changed;
+whoever keeps something per volume or claim redoes just that.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from fairlead.api.objects import (
     ApiObject,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
     Namespace,
+    PersistentVolume,
+    PersistentVolumeClaim,
     PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
     Service,
     StatefulSet,
+    StorageClass,
+    VolumeAttachment,
 )
+from fairlead.state.change_log import ChangeLog
 
 View = TypeVar("View", bound=ApiObject)
+StorageKey = tuple[type[object], str]
 
-_KEPT = (
+STORAGE: Final = (
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    CSINode,
+    CSIDriver,
+    CSIStorageCapacity,
+    VolumeAttachment,
+)
+_KEPT: Final = (
+    *STORAGE,
     Namespace,
     PodDisruptionBudget,
     ReplicaSet,
@@ -27,7 +50,11 @@ _KEPT = (
 
 
 class RelatedObjects:
-    """By kind and key; `version` grows with every change of one of the kinds kept."""
+    """By kind and key.
+
+    `storage_log` names the objects of storage that changed, by kind and key. `version` grows with
+    every change of another kind kept, but for budgets.
+    """
 
     def __init__(self) -> None:
         """Start empty."""
@@ -35,24 +62,35 @@ class RelatedObjects:
         self._budgets: list[PodDisruptionBudget] | None = None
         self.version = 0
         self.budget_version = 0
+        self.storage_log: ChangeLog[StorageKey] = ChangeLog()
 
-    def put(self, changed: ApiObject) -> None:
-        """Take in a new or changed object; kinds nobody looks at are passed over."""
+    def put(self, changed: ApiObject) -> ApiObject | None:
+        """Take in a new or changed object, returning its last version if there was one.
+
+        Kinds nobody looks at are passed over.
+        """
         objects = self._by_kind.get(type(changed))
-        if objects is not None:
-            objects[changed.key] = changed
-            self._note(changed)
+        if objects is None:
+            return None
+        before: ApiObject | None = objects.get(changed.key)
+        objects[changed.key] = changed
+        self._note(changed)
+        return before
 
-    def remove(self, gone: ApiObject) -> None:
-        """Forget an object."""
+    def remove(self, gone: ApiObject) -> ApiObject | None:
+        """Forget an object, returning its last version if it was known."""
         objects = self._by_kind.get(type(gone))
-        if objects is not None and objects.pop(gone.key, None) is not None:
-            self._note(gone)
+        before: ApiObject | None = None if objects is None else objects.pop(gone.key, None)
+        if before is not None:
+            self._note(before)
+        return before
 
     def _note(self, touched: ApiObject) -> None:
         if isinstance(touched, PodDisruptionBudget):
             self._budgets = None
             self.budget_version += 1
+        elif isinstance(touched, STORAGE):
+            self.storage_log.append((type(touched), touched.key))
         else:
             self.version += 1
 
