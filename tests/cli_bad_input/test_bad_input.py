@@ -200,6 +200,7 @@ CASES = [
     change("bad condition", "--fail-on importance>1", "--fail-on: unknown field 'importance'"),
     change("bad horizon", "--horizon soon", "--horizon: 'soon' is no duration"),
     change("bad seed", "--seed x", "seed"),
+    change("half a seed", "--seed 1.5", "seed"),
     change("unknown option", "--drian n1", "--drian"),
     change("unknown format", "-o xml", "xml"),
     change("report nowhere", "--report none/r.html", "--report: there is no directory none"),

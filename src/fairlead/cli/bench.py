@@ -16,7 +16,7 @@ def bench(
     Upstream's thresholds stand beside the figures; they include an API server and etcd, which
     Fairlead's do not.
 
-    Examples:
+    Try:
 
         fairlead bench
 

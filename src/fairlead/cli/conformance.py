@@ -14,7 +14,7 @@ def conformance(kind: Recorded, *files: Path) -> int:
     Prints per file how many cases agree and differ, and the first differing path with both
     values. Exit code 1 on any difference.
 
-    Examples:
+    Try:
 
         fairlead conformance scheduling tests/golden/*.jsonl.gz
 

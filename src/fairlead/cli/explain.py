@@ -32,7 +32,7 @@ def explain(
 
     Try:
 
-        fairlead explain pod/store/web-0 --snapshot cluster.yaml
+        fairlead explain pod/store/web-0 --snapshot dump.yaml
 
     Parameters
     ----------

@@ -25,15 +25,15 @@ HELP: Final = """\
 Ask your cluster "what if?": run a cluster's nodes and pods with kube-scheduler's rules in virtual
 time, change something, and see what moves and why.
 
-Examples:
+Try:
 
-    kubectl get nodes,pods,deploy,rs,sts,ds,jobs,pdb,priorityclasses -A -o yaml > cluster.yaml
+    kubectl get nodes,pods,deploy,rs,pdb,priorityclasses -A -o yaml > dump.yaml
 
-    fairlead whatif cluster.yaml --drain topology.kubernetes.io/zone=eu-1a
+    fairlead whatif dump.yaml --drain topology.kubernetes.io/zone=eu-1a
 
-    fairlead whatif cluster.yaml --apply flash-sale.yaml --fail-on 'priority>=1000'
+    fairlead whatif dump.yaml --apply change.yaml --fail-on 'priority>=1000'
 
-    fairlead explain pod/store/web-0 --snapshot cluster.yaml
+    fairlead explain pod/store/web-0 --snapshot dump.yaml
 
     fairlead simulate scenario.yaml
 """
@@ -43,13 +43,18 @@ Exit codes: 0 done, no difference; 1 difference; 2 bad input; 3 a pod matching -
 displaced. With --debug, an unexpected failure shows its traceback.
 """
 
-_COMMANDS: Final = {
-    "simulate": "fairlead.cli.simulate:simulate",
-    "whatif": "fairlead.cli.whatif:whatif",
-    "explain": "fairlead.cli.explain:explain",
-    "conformance": "fairlead.cli.conformance:conformance",
-    "bench": "fairlead.cli.bench:bench",
-}
+# Name, import path, and what it does in a line: the commands themselves are loaded when called.
+_COMMANDS: Final = (
+    ("simulate", "fairlead.cli.simulate:simulate", "Run a scenario in virtual time."),
+    ("whatif", "fairlead.cli.whatif:whatif", "Run a cluster with and without a change."),
+    ("explain", "fairlead.cli.explain:explain", "Show each node's verdict on a pod."),
+    (
+        "conformance",
+        "fairlead.cli.conformance:conformance",
+        "Replay recorded decisions of the real scheduler.",
+    ),
+    ("bench", "fairlead.cli.bench:bench", "Run upstream's benchmark workloads."),
+)
 
 
 def main() -> None:
@@ -63,7 +68,8 @@ def run(arguments: Sequence[str]) -> int:
     debug = DEBUG_FLAG in arguments
     tokens = [argument for argument in arguments if argument != DEBUG_FLAG]
     try:
-        code = _app()(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        app = _app(asked=tokens[0] if tokens else "")
+        code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except KeyboardInterrupt:
         return exit_code.INTERRUPTED
@@ -77,7 +83,8 @@ def run(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else exit_code.SUCCESS
 
 
-def _app() -> App:
+def _app(asked: str) -> App:
+    """All commands; the one that is `asked` for has its whole help, the others a line each."""
     app = App(
         name="fairlead",
         help=HELP,
@@ -86,8 +93,9 @@ def _app() -> App:
         version=__version__,
         suppress_keyboard_interrupt=False,
     )
-    for name, path in _COMMANDS.items():
-        app.command(path, name=name)
+    for order, (name, path, text) in enumerate(_COMMANDS):
+        help_line = None if name == asked else text
+        app.command(path, name=name, help=help_line, sort_key=order)
     return app
 
 

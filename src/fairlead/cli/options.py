@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 Format = Literal["text", "json"]
 Output = Annotated[Format, Parameter(name=["--output", "-o"], help="text or json.")]
 Names = tuple[str, ...]
+
+
+def whole_number(_: type, tokens: Sequence[Token]) -> int:
+    """The converter of options that are integers; 1.5 is not rounded but refused."""
+    text = tokens[0].value
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is no whole number") from None
 
 
 def repeatable(metavar: str, text: str, *, show: bool = True) -> Parameter:

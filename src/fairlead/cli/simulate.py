@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from fairlead.cli.options import DEFAULT_OUTPUTS, OutputOptions, named
+from fairlead.cli.options import DEFAULT_OUTPUTS, OutputOptions, named, whole_number
 
 DEFAULT_REPORT: Final = "fairlead-simulate.html"
 
@@ -17,7 +17,10 @@ def simulate(
     /,
     *,
     seed: Annotated[
-        int | None, Parameter(help="Settles what is left to chance (default: the scenario's).")
+        int | None,
+        Parameter(
+            help="Settles what is left to chance (default: the scenario's).", converter=whole_number
+        ),
     ] = None,
     snapshot: Annotated[
         Path | None,

@@ -7,7 +7,14 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from fairlead.cli.options import DEFAULT_OUTPUTS, Names, OutputOptions, named, repeatable
+from fairlead.cli.options import (
+    DEFAULT_OUTPUTS,
+    Names,
+    OutputOptions,
+    named,
+    repeatable,
+    whole_number,
+)
 
 DEFAULT_REPORT: Final = "fairlead-whatif.html"
 FAIL_ON: Final = """\
@@ -65,7 +72,9 @@ class FailureOptions:
 class RunOptions:
     """How to run."""
 
-    seed: Annotated[int, Parameter(help="Settles what is left to chance.")] = 0
+    seed: Annotated[
+        int, Parameter(help="Settles what is left to chance.", converter=whole_number)
+    ] = 0
     horizon: Annotated[
         str, Parameter(help="The longest virtual time to run if the cluster does not settle.")
     ] = "1h"
@@ -90,11 +99,11 @@ def whatif(
 
     Try:
 
-        kubectl get nodes,pods,deploy,rs,pdb,pc -A -o json | fairlead whatif - --drain worker-3
+        kubectl get nodes,pods -A -o json | fairlead whatif - --drain worker-3
 
-        fairlead whatif cluster.yaml --apply release.yaml --scale deploy/store/web=20
+        fairlead whatif dump.yaml --apply new.yaml --scale deploy/store/web=20
 
-        fairlead whatif cluster.yaml --cordon pool=old --fail-on 'priority>=1000' -o json
+        fairlead whatif dump.yaml --cordon pool=old --fail-on 'priority>=1000'
 
     Parameters
     ----------
