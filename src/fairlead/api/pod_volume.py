@@ -1,4 +1,4 @@
-"""What a pod's volumes are: claims, disks that one node holds, or nothing that ties it to a place."""
+"""What a pod's volumes are: claims, disks that one node holds, or nothing that ties it down."""
 
 from __future__ import annotations
 

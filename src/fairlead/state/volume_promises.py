@@ -1,4 +1,4 @@
-"""VolumePromises: what the scheduler decided about volumes and claims and the API does not show yet.
+"""VolumePromises: what the scheduler decided about volumes and the API does not show yet.
 
     free volume ──promise_volume──▶ promised to a claim ──the API shows a claimRef──▶ (kept)
     unbound claim ──promise_node──▶ promised to a node ──the API shows the annotation──▶ (kept)
@@ -6,8 +6,8 @@
 
 The next scheduling cycle already sees a promised volume as taken and a promised claim as tied to
 its node, as it sees an assumed pod on its node.
-upstream: plugins/volumebinding/assume_cache.go, which lets any newer version of the object win; here
-only one that shows the decision does, so that an update that crossed it does not undo it.
+upstream: plugins/volumebinding/assume_cache.go, which lets any newer version of the object win;
+here only one that shows the decision does, so that an update that crossed it does not undo it.
 """
 
 from __future__ import annotations

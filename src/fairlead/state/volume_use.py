@@ -1,4 +1,4 @@
-"""VolumeUse: which claims are used by placed pods, and on which rows which shared disks are mounted.
+"""VolumeUse: which claims placed pods use, and on which rows which shared disks are mounted.
 
 Two rules ask about pods anywhere: a claim with access mode ReadWriteOncePod may have one user, and
 some in-tree disks may have one writer per node. `NodeTable` keeps the answers current, hypotheses
