@@ -776,7 +776,7 @@ class QueueGuarantee(_View, frozen=True):
 class QueueSpec(_View, frozen=True):
     """spec of a Queue: kube-batch's `weight`, and what Volcano added to it."""
 
-    weight: int = 0
+    weight: int | None = None
     capability: ResourceList = {}
     deserved: ResourceList = {}
     guarantee: QueueGuarantee = QueueGuarantee()

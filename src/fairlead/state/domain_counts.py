@@ -93,6 +93,16 @@ class DomainCounts:
             self._read = self._epoch.value
         return self
 
+    def sums_over(self, counted_rows: npt.NDArray[np.bool_]) -> Ints:
+        """As `sums`, but only of the pods on rows that are True in `counted_rows`."""
+        domains = self._domains()
+        sums = np.zeros(domains.size + 1, np.int64)
+        for source, weight in self._sources.items():
+            for row, pods in source.rows.items():
+                if counted_rows[row] and domains.ids[row] != ABSENT:
+                    sums[domains.ids[row]] += weight * pods
+        return sums
+
     def _add_up(self) -> None:
         domains = self._domains()
         self._ids = domains.ids

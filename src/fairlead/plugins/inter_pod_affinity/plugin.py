@@ -110,6 +110,13 @@ class InterPodAffinity:
             return True
         return not self._attracting.meaning(self._census.lookalikes_of(pod)).pods()
 
+    def preferences(self, pod: PodInfo) -> tuple[KeyedCounts, KeyedCounts]:
+        """What speaks for and against domains: the pod's own terms, and those of placed pods."""
+        existing = self._none
+        if self._census.attracting:
+            existing = self._attracting.meaning(self._census.lookalikes_of(pod))
+        return self._own_terms(pod).preferred, existing
+
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
         """Skipped if no term matches anybody."""
         wished = self._own_terms(pod).preferred.refresh()

@@ -1,0 +1,277 @@
+"""JobTable: the jobs, queues and groups there are, kept as things happen.
+
+What is decided within a session is done to these same objects and taken back when it closes, so
+opening one costs what has changed, not what there is. Writers are `apply` (what happened) and the
+open session.
+
+    pod ── group it names, or its shadow ──▶ job ── group's queue ──▶ queue
+
+upstream: pkg/scheduler/cache/event_handlers.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import ApiObject, Pod, PodGroup, PriorityClass, Queue
+from fairlead.api.pod import is_terminal
+from fairlead.batch.group import GroupInfo, group_info, group_name, shadow_group
+from fairlead.batch.job import JobInfo
+from fairlead.batch.queue import DEFAULT_QUEUE, QueueInfo, queue_info
+from fairlead.batch.request import RequestTable
+from fairlead.batch.task import TaskInfo, TaskStatus, status_of
+from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.state.cluster import Cluster, PodChange
+from fairlead.state.pod_info import PodInfo
+
+KUBE_BATCH: Final = "kube-batch"
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Which pods are ours, and where a group goes that names no queue."""
+
+    scheduler_names: tuple[str, ...] = (KUBE_BATCH,)
+    default_queue: str = DEFAULT_QUEUE
+
+
+class JobTable:
+    """See the module's docstring.
+
+    `leaving` are the placed pods that have been told to go, `odd` the placed pods that nodes
+    count differently from the rule of `requests`; both are everybody's pods, by key.
+    `touched` are the jobs about which something happened since the last session.
+    """
+
+    def __init__(self, cluster: Cluster, ownership: Ownership, requests: RequestTable) -> None:
+        """`cluster` has applied a stimulus before it is handed to `apply`."""
+        self._cluster = cluster
+        self._ownership = ownership
+        self.requests = requests
+        self.jobs: dict[str, JobInfo] = {}
+        self.tasks: dict[str, TaskInfo] = {}
+        self.queues: dict[str, QueueInfo] = {}
+        self.priority_classes: dict[str, PriorityClass] = {}
+        self.leaving: dict[str, PodInfo] = {}
+        self.odd: dict[str, PodInfo] = {}
+        self.touched: dict[str, None] = {}
+
+    # --- what happened ---------------------------------------------------------------------
+
+    def apply(self, stimulus: Stimulus) -> None:
+        """Take in what `stimulus` says; other stimuli change nothing here."""
+        match stimulus:
+            case ObjectChanged(object=changed):
+                self._take_in((changed,))
+            case ObjectsLoaded(objects=objects):
+                self._take_in(objects)
+            case ObjectDeleted(object=gone):
+                self._forget(gone)
+            case _:
+                pass
+        for change in self._cluster.changes:
+            if isinstance(change, PodChange):
+                self._pod_changed(change)
+
+    def _take_in(self, objects: Iterable[ApiObject]) -> None:
+        for found in objects:
+            match found:
+                case Pod() if is_terminal(found):
+                    self._finished(found)
+                case PodGroup():
+                    self._put_group(group_info(found))
+                case Queue():
+                    columns = self._cluster.table.resources
+                    self.queues[found.metadata.name] = queue_info(found, columns)
+                case PriorityClass():
+                    self.priority_classes[found.metadata.name] = found
+                case _:
+                    pass
+
+    def _forget(self, gone: ApiObject) -> None:
+        match gone:
+            case Pod():
+                self._drop(gone.key)
+            case PodGroup():
+                self._drop_group(gone.key)
+            case Queue():
+                self.queues.pop(gone.metadata.name, None)
+            case PriorityClass():
+                self.priority_classes.pop(gone.metadata.name, None)
+            case _:
+                pass
+
+    # --- groups ----------------------------------------------------------------------------
+
+    def _put_group(self, group: GroupInfo) -> None:
+        job = self._job(f"{group.namespace}/{group.name}", group)
+        job.group = group
+        job.queue = group.queue or self._ownership.default_queue
+
+    def _drop_group(self, key: str) -> None:
+        job = self.jobs.get(key)
+        if job is not None:
+            job.group = None
+            self._drop_if_empty(job)
+
+    def _job(self, job_id: str, group: GroupInfo | None) -> JobInfo:
+        job = self.jobs.get(job_id)
+        if job is None:
+            job = self.jobs[job_id] = JobInfo(job_id, group)
+            job.queue = self._ownership.default_queue
+        self.touched[job_id] = None
+        return job
+
+    def _drop_if_empty(self, job: JobInfo) -> None:
+        is_shadow = job.group is not None and job.group.ref is None
+        if not job.tasks and (job.group is None or is_shadow):
+            del self.jobs[job.id]
+            self.touched.pop(job.id, None)
+
+    # --- pods ------------------------------------------------------------------------------
+
+    def _pod_changed(self, change: PodChange) -> None:
+        new = change.new
+        if new is None:
+            if change.old is not None:
+                self._left(change.old)
+            return
+        self._note_on_node(new)
+        job = self._job_of(new.pod)
+        if job is None:
+            self._drop(new.key)
+        else:
+            self._put(new, job)
+
+    def _left(self, old: PodInfo) -> None:
+        """The pod is gone, or it is finished and thereby gone from its node."""
+        self.leaving.pop(old.key, None)
+        self.odd.pop(old.key, None)
+        task = self.tasks.get(old.key)
+        if task is not None and task.status not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED):
+            self._drop(old.key)
+
+    def _note_on_node(self, pod: PodInfo) -> None:
+        placed = bool(pod.pod.spec.node_name)
+        if placed and pod.terminating:
+            self.leaving[pod.key] = pod
+        elif self.leaving and not self._is_being_evicted(pod):
+            self.leaving.pop(pod.key, None)
+        if placed and self.requests.of(pod).is_odd:
+            self.odd[pod.key] = pod
+        elif self.odd:
+            self.odd.pop(pod.key, None)
+
+    def _is_being_evicted(self, pod: PodInfo) -> bool:
+        """Whether we told the pod to go and it does not show yet."""
+        task = self.tasks.get(pod.key)
+        return task is not None and task.uid == pod.uid and task.status is TaskStatus.RELEASING
+
+    def _job_of(self, pod: Pod) -> JobInfo | None:
+        """The job that `pod` is a member of, None for a pod that is none of ours.
+
+        A waiting pod is ours if it chose us; one that has a node belongs to its group whoever put
+        it there (cache.go: newSchedulerCache; event_handlers.go: getOrCreateJob).
+        """
+        ours = pod.spec.scheduler_name in self._ownership.scheduler_names
+        name = group_name(pod)
+        if not ours and (not name or status_of(pod) in (TaskStatus.PENDING, TaskStatus.GATED)):
+            return None
+        if name:
+            return self._job(f"{pod.metadata.namespace}/{name}", None)
+        group = shadow_group(pod)
+        return self._job(group.name, group)
+
+    def _put(self, info: PodInfo, job: JobInfo) -> None:
+        known = self.tasks.get(info.key)
+        task = TaskInfo(info, job, self.requests.of(info))
+        if known is not None and known.uid == task.uid:
+            self._keep_decision(known, task)
+        if known is not None:
+            self._drop(info.key)
+        self.tasks[info.key] = task
+        job.add(task)
+
+    def _keep_decision(self, known: TaskInfo, task: TaskInfo) -> None:
+        """An update that knows nothing yet of what we told the world does not undo it."""
+        if known.status is TaskStatus.BINDING and task.status is TaskStatus.PENDING:
+            task.status, task.node = known.status, known.node
+        elif known.status is TaskStatus.RELEASING and task.status is TaskStatus.RUNNING:
+            task.status = known.status
+
+    def _finished(self, pod: Pod) -> None:
+        """Succeeded and failed pods stay members, though they are nowhere."""
+        job = self._job_of(pod)
+        if job is None:
+            self._drop(pod.key)
+            return
+        self._put(PodInfo(pod, self._cluster.shapes.shape_of(pod)), job)
+
+    def _drop(self, key: str) -> None:
+        task = self.tasks.pop(key, None)
+        if task is not None:
+            task.job.remove(task)
+            self.touched[task.job.id] = None
+            self._drop_if_empty(task.job)
+
+    # --- what the world answered -----------------------------------------------------------
+
+    def bind_failed(self, key: str) -> None:
+        """The task is where it was before it was dispatched."""
+        task = self.tasks.get(key)
+        if task is not None and task.status is TaskStatus.BINDING:
+            self._cluster.forget(task.info)
+            task.job.set_status(task, TaskStatus.PENDING)
+            task.node = ""
+            self.touched[task.job.id] = None
+
+    def eviction_failed(self, key: str) -> None:
+        """The task is what its object shows."""
+        task = self.tasks.get(key)
+        if task is not None and task.status is TaskStatus.RELEASING:
+            task.job.set_status(task, status_of(task.info.pod))
+            if not task.info.terminating:
+                self.leaving.pop(key, None)
+            self.touched[task.job.id] = None
+
+    # --- when a session opens --------------------------------------------------------------
+
+    def set_priorities(self) -> None:
+        """Every job's priority from its class, else from the default class, else 0.
+
+        upstream: cache.go: Snapshot; a group of scheduling.k8s.io brings its own.
+        """
+        classes = self.priority_classes.values()
+        default = next((c.value for c in classes if c.global_default), 0)
+        for job in self.jobs.values():
+            group = job.group
+            if group is None:
+                continue
+            named = self.priority_classes.get(group.priority_class_name)
+            if group.priority is not None:
+                job.priority = group.priority
+            else:
+                job.priority = named.value if named is not None else default
+
+    def validate(self) -> None:
+        """Recompute every sum from the tasks; raises AssertionError where one disagrees."""
+        for job in self.jobs.values():
+            fresh = JobInfo(job.id, job.group)
+            for task in job.tasks.values():
+                fresh.add(task)
+            assert _trimmed(fresh.held) == _trimmed(job.held), job
+            assert _trimmed(fresh.pending) == _trimmed(job.pending), job
+            for mine, theirs in zip(fresh.by_status, job.by_status, strict=True):
+                assert mine.keys() == theirs.keys(), job
+        for key, task in self.tasks.items():
+            assert task.job.tasks[task.uid] is task, key
+
+
+def _trimmed(amounts: list[int]) -> list[int]:
+    """Without zeros at the end, which may or may not be there."""
+    end = len(amounts)
+    while end and not amounts[end - 1]:
+        end -= 1
+    return amounts[:end]

@@ -1,0 +1,41 @@
+"""RELEASE_1_16: what stands in for, or beside, the in-tree plugins in a profile of that version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fairlead.framework.interface import Plugin
+from fairlead.framework.runtime import Handle
+from fairlead.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.registry import Factory
+from fairlead.plugins.release_1_16.inter_pod_affinity_priority import InterPodAffinityPriority
+from fairlead.plugins.release_1_16.node_affinity_priority import NodeAffinityPriority
+from fairlead.plugins.release_1_16.node_condition import CheckNodeCondition, CheckNodePressure
+from fairlead.plugins.release_1_16.requested import NodeSums, Requested, balanced, least, most
+
+
+def _node_affinity(_handle: Handle, _args: Mapping[str, Any]) -> Plugin:
+    return NodeAffinityPriority(NodeAffinity())
+
+
+def _inter_pod_affinity(handle: Handle, _args: Mapping[str, Any]) -> Plugin:
+    return InterPodAffinityPriority(handle.cluster.table, InterPodAffinity(handle))
+
+
+RELEASE_1_16: Final[Mapping[str, Factory]] = {
+    "CheckNodeCondition": lambda _h, _a: CheckNodeCondition(),
+    "CheckNodeMemoryPressure": lambda _h, _a: CheckNodePressure(
+        "MemoryPressure", only_best_effort=True
+    ),
+    "CheckNodeDiskPressure": lambda _h, _a: CheckNodePressure("DiskPressure"),
+    "CheckNodePIDPressure": lambda _h, _a: CheckNodePressure("PIDPressure"),
+    "LeastRequestedPriority": lambda _h, _a: Requested("LeastRequestedPriority", least, NodeSums()),
+    "MostRequestedPriority": lambda _h, _a: Requested("MostRequestedPriority", most, NodeSums()),
+    "BalancedResourceAllocation": lambda _h, _a: Requested(
+        "BalancedResourceAllocation", balanced, NodeSums()
+    ),
+    "NodeAffinityPriority": _node_affinity,
+    "InterPodAffinityPriority": _inter_pod_affinity,
+}
