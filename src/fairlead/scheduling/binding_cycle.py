@@ -11,7 +11,7 @@ upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from fairlead.core.command import Bind, Command
@@ -40,10 +40,15 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The binding came to nothing; everything `begin` did is undone."""
+    """The binding came to nothing; everything `begin` did is undone.
+
+    `in_cycle` where this happened within the scheduling cycle, before anybody else could see the
+    room that the pod took.
+    """
 
     binding: Binding
     status: Status
+    in_cycle: bool = False
 
 
 class BindingCycles:
@@ -67,7 +72,7 @@ class BindingCycles:
         if refusal is None:
             refusal = self._permit(binding, now)
         if refusal is not None:
-            return self._undo(binding, refusal)
+            return replace(self._undo(binding, refusal), in_cycle=True)
         if self._waiting.find(binding.pod.id) is not None:
             return []
         return self._send(binding)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fairlead.core.instant import DurationNs
 from fairlead.framework.profile import Profile
+from fairlead.plugins.registry import Factory
 from fairlead.scheduling.backoff import BackoffConfig
 
 
@@ -14,9 +16,11 @@ class SchedulerConfig:
     """`profiles` have distinct scheduler names; pods that name another one are not ours.
 
     `cycle_time` is how long a scheduling cycle takes (ns): its decision is acted on that much later
-    than it is taken, and the next pod's turn comes no sooner.
+    than it is taken, and the next pod's turn comes no sooner. `out_of_tree` are plugins that
+    profiles may name beside Fairlead's own, or in place of them.
     """
 
     profiles: tuple[Profile, ...] = (Profile(),)
     backoff: BackoffConfig = field(default_factory=BackoffConfig)
     cycle_time: DurationNs = 0
+    out_of_tree: Mapping[str, Factory] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.scheduling.binding_cycle import Binding, BindingCycles, Refused
 from fairlead.scheduling.compose import Beliefs, Served, serve
 from fairlead.scheduling.config import SchedulerConfig
-from fairlead.scheduling.cycle import Failure, Placement, schedule_one, vanished
+from fairlead.scheduling.cycle import Failure, Placement, refusal, schedule_one, vanished
 from fairlead.scheduling.failure import (
     SCHEDULER_ERROR,
     UNSCHEDULABLE,
@@ -71,7 +71,7 @@ class Scheduler:
         self._waiting_pods = WaitingPods()
         beliefs = Beliefs(cluster, self.nominator, self._waiting_pods)
         self.served: dict[str, Served] = {
-            profile.scheduler_name: serve(profile, beliefs, tie_break)
+            profile.scheduler_name: serve(profile, beliefs, tie_break, config.out_of_tree)
             for profile in config.profiles
         }
         frameworks = {name: served.framework for name, served in self.served.items()}
@@ -79,7 +79,12 @@ class Scheduler:
         self.queue = SchedulingQueue(frameworks, config.backoff, start, self._preemptions.gate)
         self._bindings = BindingCycles(cluster, self._waiting_pods)
         self._intake = Intake(
-            cluster, self.queue, self.nominator, frameworks, self._bindings.is_binding
+            cluster,
+            self.queue,
+            self.nominator,
+            self._waiting_pods,
+            frameworks,
+            self._bindings.is_binding,
         )
         self._cycle: _Cycle | None = None
         self._blocked_by: Command | None = None
@@ -204,15 +209,21 @@ class Scheduler:
     # --- failures --------------------------------------------------------------------------
 
     def _refused(self, refused: Refused, now: Instant) -> list[Command]:
-        """A placement came to nothing; the room it took wakes whoever waits for some."""
+        """A placement came to nothing; the room it took wakes whoever waits for some.
+
+        Not the pod itself, unless it met with an error: what refused it would refuse it again
+        (schedule_one.go: handleBindingCycleError).
+        """
         binding, status = refused.binding, refused.status
         event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, binding.pod, None)
-        self.queue.wake(event, now)
-        plugins = (status.plugin,) if status.is_rejected else ()
-        failure = Failure(status.message, plugins, is_error=not status.is_rejected)
-        return self._fail(
-            binding.queued, binding.pod, failure, binding.started, now, is_binding=True
+        if not status.is_rejected and not refused.in_cycle:
+            self.queue.wake(event, now)
+        commands = self._fail(
+            binding.queued, binding.pod, refusal(status), binding.started, now, is_binding=True
         )
+        if status.is_rejected and not refused.in_cycle:
+            self.queue.wake(event, now, spare=binding.pod.id)
+        return commands
 
     def _fail(
         self,

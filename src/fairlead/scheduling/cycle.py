@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fairlead.core.status import Status
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.diagnosis import NO_NODES, fit_error
+from fairlead.framework.diagnosis import NO_NODES, fit_error, histogram
 from fairlead.framework.interface import PostFilterResult
 from fairlead.scheduling.compose import Served
 from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
@@ -63,6 +63,13 @@ def vanished(pod: PodInfo, failure: Failure) -> Failure:
         return failure
     message = f'{failure.rejections} preemption: pod "{pod.pod.metadata.name}" not found'
     return replace(failure, message=message, room=None, nominated_node=None)
+
+
+def refusal(status: Status) -> Failure:
+    """A placement that a plugin refused: to users, that one node did not take the pod."""
+    if not status.is_rejected:
+        return Failure(status.message, is_error=True)
+    return Failure(f"0/1 nodes are available:{histogram(iter([(status, 1)]))}", (status.plugin,))
 
 
 def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Placement | Failure:

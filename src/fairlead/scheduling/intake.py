@@ -16,6 +16,7 @@ from fairlead.framework.cluster_event import (
     waiting_pod_events,
 )
 from fairlead.framework.nominator import Nominator
+from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.scheduling.queue import SchedulingQueue
 from fairlead.state.cluster import Change, Cluster, NodeChange, PodChange
 from fairlead.state.pod_info import PodInfo
@@ -29,6 +30,7 @@ class Intake:
         cluster: Cluster,
         queue: SchedulingQueue,
         nominator: Nominator,
+        waiting_pods: WaitingPods,
         profiles: Container[str],
         is_binding: Callable[[PodInfo], bool],
     ) -> None:
@@ -36,6 +38,7 @@ class Intake:
         self._cluster = cluster
         self._queue = queue
         self._nominator = nominator
+        self._waiting_pods = waiting_pods
         self._profiles = profiles
         self._is_binding = is_binding
 
@@ -74,20 +77,26 @@ class Intake:
 
     def _waiting(self, old: PodInfo | None, new: PodInfo, now: Instant) -> None:
         """A pod without a node appeared or changed."""
-        if self._cluster.is_assumed(new):
+        if self._cluster.is_assumed(new) or not self._is_ours(new):
             return
-        if new.pod.spec.scheduler_name in self._profiles:
-            self._renominate(old, new)
-            if old is None:
-                self._queue.add(new, now)
-            else:
-                self._queue.update(new, now, list(waiting_pod_events(old, new)))
+        self._renominate(old, new)
+        if old is None:
+            self._queue.add(new, now)
+        else:
+            self._queue.update(new, now, list(waiting_pod_events(old, new)))
         if old is not None and nomination_of(old) not in ("", nomination_of(new)):
             self._room_given_up(old, now)
 
+    def _is_ours(self, pod: PodInfo) -> bool:
+        """Pods that wait for another scheduler do not exist for this one."""
+        return pod.pod.spec.scheduler_name in self._profiles
+
     def _waiting_gone(self, old: PodInfo, now: Instant) -> None:
+        if not self._is_ours(old):
+            return
         self._queue.remove(old.key)
         self._nominator.withdraw(old.uid)
+        self._waiting_pods.reject(old.id, "", "removed")
         if self._is_binding(old):
             self._queue.wake(ClusterEvent(EventKind.ASSIGNED_POD_DELETE, old, None), now)
         elif nomination_of(old):

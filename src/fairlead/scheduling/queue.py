@@ -151,8 +151,8 @@ class SchedulingQueue:
 
     # --- waking ----------------------------------------------------------------------------
 
-    def wake(self, event: ClusterEvent, now: Instant) -> None:
-        """Move every pod of the pool to which `event` gives hope."""
+    def wake(self, event: ClusterEvent, now: Instant, spare: str = "") -> None:
+        """Move every pod of the pool to which `event` gives hope; the one with id `spare` stays."""
         self._in_flight.note(event)
         woken: list[QueuedPod] = []
         for plugins, pods in self._unschedulable.items():
@@ -160,8 +160,9 @@ class SchedulingQueue:
                 woken.extend(pod for pod in pods.values() if self._is_woken(pod, event))
         woken.sort(key=lambda queued: queued.stamp)
         for queued in woken:
-            self._leave_pool(queued)
-            self._enqueue(queued, now)
+            if queued.info.id != spare:
+                self._leave_pool(queued)
+                self._enqueue(queued, now)
 
     def _group_hears(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
         framework = next(iter(self._frameworks.values()))
@@ -211,7 +212,10 @@ class SchedulingQueue:
         ):
             while (queued := self._head(heap, place)) and self._is_released(queued, now):
                 heapq.heappop(heap)
-                self._push_active(queued)
+                if self._config.pop_from_backoff or not self._is_gated(queued):
+                    self._push_active(queued)
+                else:
+                    self._join_pool(queued)
         self._flush_leftover(now)
 
     def _is_released(self, queued: QueuedPod, now: Instant) -> bool:
@@ -256,10 +260,18 @@ class SchedulingQueue:
     # --- places ----------------------------------------------------------------------------
 
     def _enqueue(self, queued: QueuedPod, now: Instant) -> None:
-        """Put a pod that may be tried where it belongs: gated, backing off, or active."""
-        if self._is_gated(queued):
+        """Put a pod that may be tried where it belongs: gated, backing off, or active.
+
+        PreEnqueue is asked before a pod goes to wherever it can be popped from
+        (scheduling_queue.go: moveToBackoffQ).
+        """
+        backing_off = queued.attempts > 0 and self._clock.is_on(queued.window, now)
+        if backing_off and not self._config.pop_from_backoff:
+            queued.gated_by = ""
+            self._push_backoff(queued)
+        elif self._is_gated(queued):
             self._join_pool(queued)
-        elif queued.attempts and self._clock.is_on(queued.window, now):
+        elif backing_off:
             self._push_backoff(queued)
         else:
             self._push_active(queued)

@@ -16,6 +16,7 @@ from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.diagnosis import Diagnosis, histogram
 from fairlead.framework.interface import PostFilterResult
 from fairlead.scheduling.feasibility import Feasibility
+from fairlead.scheduling.preemption.candidate import Candidate
 from fairlead.scheduling.preemption.dry_run import DryRun, DryRuns
 from fairlead.scheduling.preemption.eligibility import ineligibility
 from fairlead.scheduling.preemption.pick import Pick, pick_one_node
@@ -73,12 +74,18 @@ class DefaultPreemption:
         return PostFilterResult(
             SUCCESS,
             nominated_node=chosen.node.name,
-            victims=chosen.victims,
+            victims=_present(chosen),
             pdb_violations=chosen.pdb_violations,
             rule=search.pick.rule,
             candidates=len(search.dry_run.columns.rows(search.dry_run.potential)),
             equals=len(rows),
         )
+
+
+def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
+    """The victims as they are now; a kept answer may hold them with an older status."""
+    pods = chosen.node.pods
+    return tuple(pods[victim.id] for victim in chosen.victims)
 
 
 def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
