@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-Recorded = Literal["scheduling"]
+Recorded = Literal["scheduling", "timelines"]
 
 
 def conformance(kind: Recorded, *files: Path) -> int:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from fairlead.conformance.comparison import CaseFileError, Difference, first_difference, read_cases
-from fairlead.conformance.scheduling import decide
-from fairlead.conformance.sequence import decide_sequence
+from fairlead.conformance.comparison import CaseFileError, Difference, read_cases
+from fairlead.conformance.kind import KINDS, Kind
 
 Json = dict[str, Any]
-Decide = Callable[[Json], Json]
 Say = Callable[[str], None]
 _SHOWN_PER_FILE: Final = 20
 
@@ -24,13 +22,6 @@ def _to(stream: TextIO) -> Say:
         stream.flush()
 
     return say
-
-
-def _decide_scheduling(case: Json) -> Json:
-    return decide_sequence(case) if "steps" in case else decide(case)
-
-
-KINDS: Final[Mapping[str, Decide]] = {"scheduling": _decide_scheduling}
 
 
 @dataclass(slots=True)
@@ -56,22 +47,21 @@ class FileResult:
 
 def compare_file(kind: str, path: Path) -> FileResult:
     """Replay every case of `path`. Raises CaseFileError and OSError as `read_cases` does."""
-    decide_case, result = KINDS[kind], FileResult(path)
-    for number, line in enumerate(read_cases(path), 1):
+    replayed, result = KINDS[kind], FileResult(path)
+    for number, line in enumerate(read_cases(path, replayed.subject), 1):
         result.cases += 1
-        name = str(line["case"].get("name", f"case {number}"))
-        difference = _compare(decide_case, path, name, line)
+        name = str(line[replayed.subject].get("name", f"case {number}"))
+        difference = _compare(replayed, path, name, line)
         if difference is not None:
             result.differences.append((name, difference))
     return result
 
 
-def _compare(decide_case: Decide, path: Path, name: str, line: Json) -> Difference | None:
+def _compare(kind: Kind, path: Path, name: str, line: Json) -> Difference | None:
     try:
-        found = decide_case(line["case"])
+        return kind.compare(line["expect"], kind.decide(line[kind.subject]))
     except (ValueError, KeyError, TypeError, AttributeError) as cause:
         raise CaseFileError(f"{path}: {name}: {type(cause).__name__}: {cause}") from cause
-    return first_difference(line["expect"], found)
 
 
 def run(

@@ -58,10 +58,10 @@ class CaseFileError(ValueError):
     """A file that is not of the form of case files; says which line and why."""
 
 
-def read_cases(path: Path) -> Iterator[Json]:
+def read_cases(path: Path, subject: str) -> Iterator[Json]:
     """The lines of a case file, plain or gzipped.
 
-    Raises CaseFileError for a line that is no `{"case": …, "expect": …}` object, OSError when the
+    Raises CaseFileError for a line that is no `{subject: …, "expect": …}` object, OSError when the
     file cannot be read.
     """
     with path.open("rb") as raw:
@@ -71,17 +71,18 @@ def read_cases(path: Path) -> Iterator[Json]:
             try:
                 for number, line in enumerate(lines, 1):
                     if line.strip():
-                        yield _case(path, number, line.decode())
+                        yield _case(path, number, line.decode(), subject)
             except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as cause:
                 raise CaseFileError(f"{path}: not a text or gzip file: {cause}") from None
 
 
-def _case(path: Path, number: int, line: str) -> Json:
+def _case(path: Path, number: int, line: str, subject: str) -> Json:
     try:
         found = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as cause:
         raise CaseFileError(f"{path}: line {number}: not JSON: {cause}") from None
-    fields = ("case", "expect")
+    fields = (subject, "expect")
     if not isinstance(found, dict) or not all(isinstance(found.get(f), dict) for f in fields):
-        raise CaseFileError(f"{path}: line {number}: expected an object with case and expect")
+        problem = f"expected an object with {subject} and expect"
+        raise CaseFileError(f"{path}: line {number}: {problem}")
     return found

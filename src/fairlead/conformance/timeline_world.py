@@ -38,7 +38,6 @@ from fairlead.core.stimulus import (
     ObjectDeleted,
     Stimulus,
 )
-from fairlead.scheduling.preemption.execution import PREEMPTION
 
 Json = dict[str, Any]
 Act = Callable[[], None]
@@ -111,18 +110,21 @@ class TimelineWorld:
     def run(self, until_ms: int) -> None:
         """Let time pass up to and including `until_ms`.
 
-        Whatever one operation causes, turns of pods included, is over before the next happens;
-        what the scheduler asked for earlier is done before its next turn.
+        At one instant whatever a request or an operation causes, turns of pods included, is over
+        before the next happens; requests come before operations; and what the scheduler waited
+        for (the end of a cycle that takes time) comes after both.
         """
         while (due := self._next_ms()) is not None and due <= until_ms:
             self._now_ms = max(self._now_ms, due)
             wanted = self.controller.next_deadline()
-            if self._requests and self._requests[0][0] <= self._now_ms:
-                heapq.heappop(self._requests)[2]()
-            elif wanted is not None and wanted <= self._now:
+            if wanted is not None and wanted < self._now:
                 self._perform_all(self.controller.handle_deadline(self._now))
-            else:
+            elif self._requests and self._requests[0][0] <= self._now_ms:
+                heapq.heappop(self._requests)[2]()
+            elif self._agenda and self._agenda[0][0] <= self._now_ms:
                 heapq.heappop(self._agenda)[2]()
+            else:
+                self._perform_all(self.controller.handle_deadline(self._now))
             self._settle()
 
     def begin(self, start_ms: int) -> None:
@@ -254,7 +256,7 @@ class TimelineWorld:
         after = self.terminate_ms.get(key, grace * 1000 + self.config["kubelet_stop_ms"])
         after = after if terminate_ms is None else terminate_ms
         uid = metadata["uid"]
-        self.at(self._now_ms + after, lambda: self._kubelet_removes(key, uid))
+        self.at(self._now_ms + after, partial(self._kubelet_removes, key, uid))
 
     def _kubelet_removes(self, key: str, uid: str) -> None:
         if self._pod(key, uid) is not None:
@@ -284,7 +286,8 @@ class TimelineWorld:
             delay = self._latency(command)
             if delay:
                 self._sequence += 1
-                request = (self._now_ms + delay, self._sequence, partial(self._perform, command))
+                act: Act = partial(self._perform, command)
+                request = (self._now_ms + delay, self._sequence, act)
                 heapq.heappush(self._requests, request)
             else:
                 self._perform(command)
@@ -293,7 +296,7 @@ class TimelineWorld:
         match command:
             case Bind():
                 name = "bind_ms"
-            case PatchStatus(why="") :
+            case PatchStatus(why=""):
                 name = "patch_ms"
             case _:
                 name = "preempt_call_ms"
@@ -337,9 +340,8 @@ class TimelineWorld:
         spec = {**pod["spec"], "nodeName": bind.node}
         self._put("pods", key, {**pod, "spec": spec, "status": status})
         uid = pod["metadata"]["uid"]
-        self.at(
-            self._now_ms + self.config["kubelet_start_ms"], lambda: self._kubelet_starts(key, uid)
-        )
+        starts_ms = self._now_ms + self.config["kubelet_start_ms"]
+        self.at(starts_ms, partial(self._kubelet_starts, key, uid))
         return None
 
     def _bind_failure(self, bind: Bind) -> tuple[int, str] | None:
@@ -434,6 +436,3 @@ def _with_condition(conditions: list[Json], condition: Condition) -> list[Json]:
 def operations(scenario: Json) -> Iterator[Json]:
     """`script`, in order of time."""
     yield from sorted(scenario["script"], key=lambda operation: operation["t_ms"])
-
-
-__all__ = ["PREEMPTION", "TimelineWorld", "instant", "operations", "to_ms"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from fairlead.core.command import RecordEvent
 
 Json = dict[str, Any]
-_RECORDED = ("PodScheduled", "DisruptionTarget")
+_RECORDED: Final = ("PodScheduled", "DisruptionTarget")
+_NOTE_MAX: Final = 1024
+_CUT: Final = " ..."
 
 
 @dataclass(slots=True)
@@ -86,7 +88,3 @@ def cut(note: str) -> str:
     if len(note) <= _NOTE_MAX:
         return note
     return note[: _NOTE_MAX - len(_CUT)] + _CUT
-
-
-_NOTE_MAX = 1024
-_CUT = " ..."

@@ -7,10 +7,11 @@ written, as a multiset per instant.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, Final
 
+from fairlead.conformance.comparison import Difference, first_difference
 from fairlead.conformance.timeline_world import (
-    EPOCH,
     NS_PER_MS,
     TimelineWorld,
     instant,
@@ -97,18 +98,13 @@ def decide_timeline(scenario: Json) -> Json:
     world = TimelineWorld(
         scenario["config"], scenario.get("terminate_ms", {}), Engine(cluster, [scheduler])
     )
-    for operation in _initial(scenario["initial"]):
+    for operation in scenario["initial"]:
         world.operate(operation)
     world.begin(scenario["config"]["start_ms"])
     for operation in operations(scenario):
-        world.at(operation["t_ms"], lambda op=operation: world.operate(op))  # type: ignore[misc]
+        world.at(operation["t_ms"], partial(world.operate, operation))
     world.run(scenario["duration_ms"])
     return {"attempts": attempts.entries, "writes": by_instant(world.writes.entries)}
-
-
-def _initial(operations_: list[Json]) -> Iterable[Json]:
-    """Everything but unbound pods as given; those in order of namespace and name."""
-    return operations_
 
 
 def scheduler_config(config: Json) -> SchedulerConfig:
@@ -129,23 +125,28 @@ def by_instant(writes: Iterable[Json]) -> dict[str, list[Json]]:
     """Writes grouped by instant, sorted within it."""
     grouped: dict[str, list[Json]] = {}
     for write in writes:
-        grouped.setdefault(f"{write['t_ms']:09d}", []).append(write)
+        ordered = {name: write[name] for name in sorted(write)}
+        grouped.setdefault(f"{write['t_ms']:09d}", []).append(ordered)
     for entries in grouped.values():
         entries.sort(key=repr)
     return grouped
 
 
+def compare_timeline(expect: Json, found: Json) -> Difference | None:
+    """The first difference in what is compared."""
+    return first_difference(comparable(expect), found)
+
+
 def comparable(expect: Json) -> Json:
     """The part of a recorded expectation that is compared."""
-    attempts = []
-    for entry in expect["attempts"]:
-        fields = (*_ATTEMPT_FIELDS, *_SCHEDULED_FIELDS, *_FAILED_FIELDS)
-        kept = {name: entry[name] for name in fields if name in entry}
-        if entry["result"] == "no_nodes":
-            kept = {k: v for k, v in kept.items() if k not in ("plugins", "message")}
-        attempts.append(kept)
-    writes = ({name: write[name] for name in sorted(write)} for write in expect["writes"])
-    return {"attempts": attempts, "writes": by_instant(writes)}
+    return {
+        "attempts": [_comparable_attempt(entry) for entry in expect["attempts"]],
+        "writes": by_instant(expect["writes"]),
+    }
 
 
-__all__ = ["EPOCH", "comparable", "decide_timeline", "scheduler_config"]
+def _comparable_attempt(entry: Json) -> Json:
+    fields: tuple[str, ...] = (*_ATTEMPT_FIELDS, *_SCHEDULED_FIELDS, *_FAILED_FIELDS)
+    if entry["result"] == "no_nodes":
+        fields = (*_ATTEMPT_FIELDS, "nominating")
+    return {name: entry[name] for name in fields if name in entry}

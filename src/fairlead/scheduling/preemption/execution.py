@@ -43,7 +43,7 @@ class PreemptionExecution:
     lower_nominated: tuple[PodInfo, ...]
     victims: tuple[PodInfo, ...]
     failed: bool = False
-    _outstanding: dict[str, None] = field(default_factory=dict)
+    _outstanding: dict[str, Command] = field(default_factory=dict)
     _phase: int = 0
 
     @property
@@ -63,24 +63,33 @@ class PreemptionExecution:
         return self._advance()
 
     def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
-        """What follows from the world's answer to one of our commands; [] if it was not ours."""
+        """What follows from the world's answer to one of our commands; [] if it was not ours.
+
+        Two preemptions may ask the same of the same pod, so answers are told apart by the command
+        itself, not by what it says.
+        """
         command = outcome.command
         if not isinstance(command, PatchStatus | DeleteObject):
             return []
         uid = command.target.uid
-        if uid not in self._outstanding:
+        if self._outstanding.get(uid) is not command:
             return []
         removing = self._phase > len(self.lower_nominated)
         if isinstance(outcome, CommandSucceeded) and removing:
-            victim = next(v for v in self.victims if v.uid == uid)
-            if isinstance(command, PatchStatus):
-                return [self._delete(victim)]
-            del self._outstanding[uid]
-            return [self._event(victim), *self._advance()]
+            return self._go_on(command, uid)
         if isinstance(outcome, CommandFailed) and outcome.reason is not FailureReason.NOT_FOUND:
             self.failed = self.failed or removing
         del self._outstanding[uid]
         return self._advance()
+
+    def _go_on(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
+        """After a victim's condition comes its deletion, after that the event."""
+        victim = next(v for v in self.victims if v.uid == uid)
+        if isinstance(command, PatchStatus):
+            self._outstanding[uid] = self._delete(victim)
+            return [self._outstanding[uid]]
+        del self._outstanding[uid]
+        return [self._event(victim), *self._advance()]
 
     def _phases(self) -> tuple[tuple[PodInfo, ...], ...]:
         one_by_one = tuple((pod,) for pod in self.lower_nominated)
@@ -94,8 +103,9 @@ class PreemptionExecution:
             clearing = self._phase < len(self.lower_nominated)
             self._phase += 1
             for pod in pods:
-                self._outstanding[pod.uid] = None
-                commands.append(_clear(pod) if clearing else self._remove(pod))
+                command = _clear(pod) if clearing else self._remove(pod)
+                self._outstanding[pod.uid] = command
+                commands.append(command)
         return commands
 
     def _remove(self, victim: PodInfo) -> Command:
