@@ -11,9 +11,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
-from fairlead.api.objects import Node
+from fairlead.api.objects import (
+    ApiObject,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from fairlead.state.pod_info import PodInfo
 
 
@@ -33,6 +43,27 @@ class EventKind(Enum):
     POD_SCALE_DOWN = auto()
     POD_TOLERATION = auto()
     POD_GATES_GONE = auto()
+    VOLUME_ADD = auto()
+    VOLUME_UPDATE = auto()
+    VOLUME_DELETE = auto()
+    VOLUME_CLAIM_ADD = auto()
+    VOLUME_CLAIM_UPDATE = auto()
+    VOLUME_CLAIM_DELETE = auto()
+    STORAGE_CLASS_ADD = auto()
+    STORAGE_CLASS_UPDATE = auto()
+    STORAGE_CLASS_DELETE = auto()
+    CSI_NODE_ADD = auto()
+    CSI_NODE_UPDATE = auto()
+    CSI_NODE_DELETE = auto()
+    CSI_DRIVER_ADD = auto()
+    CSI_DRIVER_UPDATE = auto()
+    CSI_DRIVER_DELETE = auto()
+    STORAGE_CAPACITY_ADD = auto()
+    STORAGE_CAPACITY_UPDATE = auto()
+    STORAGE_CAPACITY_DELETE = auto()
+    VOLUME_ATTACHMENT_ADD = auto()
+    VOLUME_ATTACHMENT_UPDATE = auto()
+    VOLUME_ATTACHMENT_DELETE = auto()
     FLUSH = auto()
 
 
@@ -45,8 +76,8 @@ class ClusterEvent:
     """
 
     kind: EventKind
-    old: PodInfo | Node | None = None
-    new: PodInfo | Node | None = None
+    old: PodInfo | ApiObject | None = None
+    new: PodInfo | ApiObject | None = None
     priority_max: int | None = None
 
 
@@ -115,6 +146,44 @@ def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
     uncordoned = old.spec.unschedulable and not new.spec.unschedulable
     if uncordoned or old.spec.taints != new.spec.taints:
         yield ClusterEvent(EventKind.NODE_TAINT, old, new)
+
+
+# Added, updated, deleted.
+_STORAGE_EVENTS: Final[dict[type[object], tuple[EventKind, EventKind, EventKind]]] = {
+    PersistentVolume: (EventKind.VOLUME_ADD, EventKind.VOLUME_UPDATE, EventKind.VOLUME_DELETE),
+    PersistentVolumeClaim: (
+        EventKind.VOLUME_CLAIM_ADD,
+        EventKind.VOLUME_CLAIM_UPDATE,
+        EventKind.VOLUME_CLAIM_DELETE,
+    ),
+    StorageClass: (
+        EventKind.STORAGE_CLASS_ADD,
+        EventKind.STORAGE_CLASS_UPDATE,
+        EventKind.STORAGE_CLASS_DELETE,
+    ),
+    CSINode: (EventKind.CSI_NODE_ADD, EventKind.CSI_NODE_UPDATE, EventKind.CSI_NODE_DELETE),
+    CSIDriver: (EventKind.CSI_DRIVER_ADD, EventKind.CSI_DRIVER_UPDATE, EventKind.CSI_DRIVER_DELETE),
+    CSIStorageCapacity: (
+        EventKind.STORAGE_CAPACITY_ADD,
+        EventKind.STORAGE_CAPACITY_UPDATE,
+        EventKind.STORAGE_CAPACITY_DELETE,
+    ),
+    VolumeAttachment: (
+        EventKind.VOLUME_ATTACHMENT_ADD,
+        EventKind.VOLUME_ATTACHMENT_UPDATE,
+        EventKind.VOLUME_ATTACHMENT_DELETE,
+    ),
+}
+
+
+def storage_event(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent | None:
+    """The event that a change of a volume, claim or another object of storage amounts to."""
+    kinds = _STORAGE_EVENTS.get(type(old if new is None else new))
+    if kinds is None:
+        return None
+    added, updated, deleted = kinds
+    kind = added if old is None else updated if new is not None else deleted
+    return ClusterEvent(kind, old, new)
 
 
 def _scaled_down(old: PodInfo, new: PodInfo) -> bool:

@@ -13,12 +13,13 @@ from fairlead.framework.cluster_event import (
     EventKind,
     assigned_pod_events,
     node_events,
+    storage_event,
     waiting_pod_events,
 )
 from fairlead.framework.nominator import Nominator
 from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.scheduling.queue import SchedulingQueue
-from fairlead.state.cluster import Change, Cluster, NodeChange, PodChange
+from fairlead.state.cluster import Change, Cluster, NodeChange, PodChange, StorageChange
 from fairlead.state.pod_info import PodInfo
 
 
@@ -51,6 +52,10 @@ class Intake:
                         self._queue.wake(event, now)
                 case PodChange():
                     self._take_in_pod(change, now)
+                case StorageChange(old=before, new=after):
+                    happened = storage_event(before, after)
+                    if happened is not None:
+                        self._queue.wake(happened, now)
 
     def _take_in_pod(self, change: PodChange, now: Instant) -> None:
         old, new = change.old, change.new
