@@ -28,7 +28,7 @@ def anchor_of(selector: LabelSelector | None) -> Anchor:
 
 
 class AnchorIndex(Generic[Entry]):
-    """Entries (compared by identity) filed under their anchors."""
+    """Entries, each filed once under its anchor."""
 
     def __init__(self) -> None:
         """Start empty."""

@@ -61,6 +61,7 @@ class Census:
         self.repelling = 0
         self.attracting = 0
         self._lookalikes: dict[LookalikesKey, Lookalikes] = {}
+        self._by_label: dict[tuple[str, str], dict[Lookalikes, None]] = {}
         self._terms: dict[bytes, PlacedTerm] = {}
         self._terms_by_kind: dict[TermKind, AnchorIndex[PlacedTerm]] = {
             kind: AnchorIndex() for kind in TermKind
@@ -123,6 +124,8 @@ class Census:
             self._sweep()
         new = Lookalikes(pod.namespace, pod.labels, terminating=pod.terminating)
         self._lookalikes[key] = new
+        for label in new.labels.items():
+            self._by_label.setdefault(label, {})[new] = None
         for watch in self._watches.candidates(new.labels):
             if watch.selector.matches(new):
                 watch.counts.attach(new.where, watch.weight)
@@ -133,7 +136,11 @@ class Census:
         watch = _Watch(selector, counts, weight)
         self._watches.add(selector.anchor, watch)
         self._watches_of.setdefault(counts, []).append(watch)
-        for known in self._lookalikes.values():
+        anchor = selector.anchor
+        worth_trying: Iterable[Lookalikes] = self._lookalikes.values()
+        if anchor is not None:
+            worth_trying = self._by_label.get(anchor, ())
+        for known in worth_trying:
             if selector.matches(known):
                 counts.attach(known.where, weight)
 
@@ -184,10 +191,7 @@ class Census:
         """Forget whom nobody looks like any more, so that memory follows the pods there are."""
         for key, pods in list(self._lookalikes.items()):
             if not pods.where.rows:
-                pods.retired = True
-                del self._lookalikes[key]
-                for counter, _ in pods.where.counters:
-                    counter.release(pods.where)
+                self._retire(key, pods)
         for name, placed in list(self._terms.items()):
             if not placed.where.rows:
                 del self._terms[name]
@@ -196,6 +200,17 @@ class Census:
                 self.term_version += 1
         self._terms_of.clear()
         self._sweep_at = max(_SWEEP_MIN, 2 * len(self._lookalikes))
+
+    def _retire(self, key: LookalikesKey, pods: Lookalikes) -> None:
+        pods.retired = True
+        del self._lookalikes[key]
+        for label in pods.labels.items():
+            filed = self._by_label[label]
+            del filed[pods]
+            if not filed:
+                del self._by_label[label]
+        for counter, _ in pods.where.counters:
+            counter.release(pods.where)
 
     def validate(self, nodes: Iterable[NodeInfo]) -> None:
         """Count everybody anew; raises AssertionError where what was kept disagrees."""

@@ -7,7 +7,7 @@ DefaultSelector). A pod that nothing selects gets no default constraints.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,14 +23,17 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.api.pod import controller_of
+from fairlead.state.anchor_index import AnchorIndex
 from fairlead.state.pod_info import PodInfo
 from fairlead.state.related_objects import RelatedObjects
 
+Selecting = tuple[tuple[str, str], ...]
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
 _WORKLOADS: Final[Mapping[tuple[str, str], type[ReplicaSet | StatefulSet]]] = {
     ("apps/v1", "ReplicaSet"): ReplicaSet,
     ("apps/v1", "StatefulSet"): StatefulSet,
 }
+_FOUND_MAX: Final = 1 << 14
 _CONTROLLER: Final = ("v1", "ReplicationController")
 
 
@@ -49,7 +52,7 @@ class DefaultSelectors:
         """Reads Services and workloads in `related`."""
         self._related = related
         self._read = -1
-        self._services: dict[str, list[Service]] = {}
+        self._services: dict[str, AnchorIndex[Selecting]] = {}
         self._found: dict[object, DefaultSelector | None] = {}
 
     def of(self, pod: PodInfo) -> DefaultSelector | None:
@@ -62,7 +65,10 @@ class DefaultSelectors:
             return None
         key = (pod.namespace, frozenset(pod.labels.items()), owner)
         if key not in self._found:
-            self._found[key] = self._deduce(pod, services or [], owner)
+            if len(self._found) >= _FOUND_MAX:
+                self._found.clear()
+            candidates = services.candidates(pod.labels) if services is not None else ()
+            self._found[key] = self._deduce(pod, candidates, owner)
         return self._found[key]
 
     def _read_services(self) -> None:
@@ -70,16 +76,18 @@ class DefaultSelectors:
         self._found.clear()
         self._services.clear()
         for service in self._related.all_of(Service):
-            self._services.setdefault(service.metadata.namespace, []).append(service)
+            selecting = tuple(service.spec.selector.items())
+            if selecting:
+                filed = self._services.setdefault(service.metadata.namespace, AnchorIndex())
+                filed.add(selecting[0], selecting)
 
     def _deduce(
-        self, pod: PodInfo, services: list[Service], owner: OwnerReference | None
+        self, pod: PodInfo, services: Sequence[Selecting], owner: OwnerReference | None
     ) -> DefaultSelector | None:
         labels: dict[str, str] = {}
-        for service in services:
-            wanted = service.spec.selector
-            if all(pod.labels.get(key) == value for key, value in wanted.items()):
-                labels.update(wanted)
+        for selecting in services:
+            if all(pod.labels.get(key) == value for key, value in selecting):
+                labels.update(selecting)
         expressions: tuple[LabelSelectorRequirement, ...] = ()
         if owner is not None:
             labels.update(self._controller_labels(pod.namespace, owner))
