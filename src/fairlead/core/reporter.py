@@ -82,7 +82,91 @@ class PodEvicted:
     at: Instant
 
 
-Record = PodPlaced | PodUnschedulable | PodPreempting | PodEvicted
+@dataclass(frozen=True, slots=True)
+class NodeSilenced:
+    """A node was last heard of in the pass at `heard_at`, too long ago; Ready was `ready` ("" for
+    never posted) and becomes Unknown.
+    """
+
+    node: str
+    zone: str
+    ready: str
+    heard_at: Instant
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneAssessed:
+    """A zone's state or the number of its nodes has changed.
+
+    `unready` of the `size` nodes that count are not ready; `eviction_rate` is how many nodes a
+    second may be emptied.
+    """
+
+    zone: str
+    state: str
+    size: int
+    unready: int
+    eviction_rate: float
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTainted:
+    """A node got the NoExecute taint `key`; `is_turn` when that took a token of its zone.
+
+    Without one it exchanged another such taint.
+    """
+
+    node: str
+    zone: str
+    key: str
+    is_turn: bool
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionTimed:
+    """A pod is to be evicted from `node` at `due`, `tolerated_s` after `taints` were seen."""
+
+    pod: ObjectRef
+    node: str
+    taints: tuple[str, ...]
+    tolerated_s: int
+    due: Instant
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionCancelled:
+    """A timed eviction will not happen."""
+
+    pod: ObjectRef
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class PodCollected:
+    """Pod garbage collection removed a pod; `why` is upstream's word for it."""
+
+    pod: ObjectRef
+    node: str
+    why: str
+    at: Instant
+
+
+Record = (
+    PodPlaced
+    | PodUnschedulable
+    | PodPreempting
+    | PodEvicted
+    | NodeSilenced
+    | ZoneAssessed
+    | NodeTainted
+    | EvictionTimed
+    | EvictionCancelled
+    | PodCollected
+)
 
 
 class Reporter(Protocol):
