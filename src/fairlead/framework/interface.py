@@ -24,6 +24,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
+from fairlead.core.instant import DurationNs
 from fairlead.core.status import Status
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.diagnosis import Diagnosis
@@ -259,12 +261,39 @@ class PermitPlugin(Plugin, Protocol):
         ...
 
 
+PreparationCommand = CreateObject | DeleteObject | PatchObject | PatchStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """A PreBind answer: the world must do something before the pod can be bound.
+
+    `commands` are sent at once, and each must succeed; then the plugin's `is_prepared` is asked
+    every `interval` until it agrees, for at most `timeout` (both ns), after which the placement
+    fails with `on_timeout`.
+    """
+
+    commands: tuple[PreparationCommand, ...]
+    interval: DurationNs
+    timeout: DurationNs
+    on_timeout: str = "context deadline exceeded"
+
+
 @runtime_checkable
 class PreBindPlugin(Plugin, Protocol):
     """Prepares the node for the pod."""
 
-    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-        """A rejection undoes the placement."""
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
+        """None to go on; a rejection undoes the placement."""
+        ...
+
+
+@runtime_checkable
+class PreparingPlugin(PreBindPlugin, Protocol):
+    """A PreBind plugin whose preparations take time."""
+
+    def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """None when the pod may be bound, a WAIT status to be asked again; else a rejection."""
         ...
 
 

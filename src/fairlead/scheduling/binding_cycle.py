@@ -1,10 +1,12 @@
 """BindingCycles: from a decision to a bound pod, or back.
 
-    reserve ──▶ permit ──▶ (waiting) ──▶ pre-bind ──▶ Bind sent ──▶ bound ──▶ post-bind
-       │           │           │             │            │
-       └───────────┴───────────┴── refused ──┴────────────┘  unreserve, forget
+    reserve ──▶ permit ──▶ (waiting) ──▶ pre-bind ──▶ (preparing) ──▶ Bind sent ──▶ bound
+       │           │           │             │             │              │     post-bind
+       └───────────┴───────────┴── refused ──┴─────────────┴──────────────┘  unreserve, forget
 
 The pod is assumed on its node from the start, so that the next scheduling cycle sees it there.
+Where the way will take time, status.nominatedNodeName tells everybody where it leads (feature
+NominatedNodeNameForExpectation).
 upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
 """
 
@@ -13,16 +15,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
-from fairlead.core.command import Bind, Command
+from fairlead.core.command import Bind, Command, PatchStatus
 from fairlead.core.instant import Instant
 from fairlead.core.status import Status, error
+from fairlead.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.interface import Preparation, PreparingPlugin
 from fairlead.framework.runtime import Framework, attempt
 from fairlead.framework.waiting_pods import Wait, WaitingPod, WaitingPods
+from fairlead.scheduling.preparing import Prepared, Preparing, PreparingPods, pre_bind_refusal
 from fairlead.scheduling.queued_pod import QueuedPod
 from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo
+
+NOT_PREPARING: Final = error("a plugin that wants to prepare must have is_prepared")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,7 @@ class BindingCycles:
         """Nothing is on its way."""
         self._cluster = cluster
         self._waiting = waiting
+        self._preparing = PreparingPods()
         self._by_pod: dict[str, Binding] = {}
 
     def is_binding(self, pod: PodInfo) -> bool:
@@ -74,8 +83,8 @@ class BindingCycles:
         if refusal is not None:
             return replace(self._undo(binding, refusal), in_cycle=True)
         if self._waiting.find(binding.pod.id) is not None:
-            return []
-        return self._send(binding)
+            return _expect(binding)
+        return self._pre_bind(binding, _expect(binding), now)
 
     def _reserve(self, binding: Binding) -> Status | None:
         for plugin in binding.framework.reserve:
@@ -104,27 +113,62 @@ class BindingCycles:
             self._waiting.add(waiting)
         return None
 
-    def _send(self, binding: Binding) -> list[Command] | Refused:
-        """Pre-bind and bind."""
+    def _pre_bind(
+        self, binding: Binding, expectation: list[Command], now: Instant
+    ) -> list[Command] | Refused:
+        """Prepare if there is something to prepare, after telling the `expectation`; else bind."""
+        state, pod, node = binding.state, binding.pod, binding.node
+        works: list[Preparing] = []
         for plugin in binding.framework.pre_bind:
-            status = attempt(
-                plugin, partial(plugin.pre_bind, binding.state, binding.pod, binding.node)
-            )
-            if status is not None and not status.is_success:
-                return self._undo(binding, status.by(plugin.name))
+            answer = attempt(plugin, partial(plugin.pre_bind, state, pod, node))
+            if isinstance(answer, Preparation):
+                if not isinstance(plugin, PreparingPlugin):
+                    return self._undo(binding, pre_bind_refusal(plugin.name, NOT_PREPARING))
+                works.append(Preparing(pod, node, state, plugin, answer))
+            elif answer is not None and not answer.is_success:
+                return self._undo(binding, pre_bind_refusal(plugin.name, answer))
+        if works:
+            return [*expectation, *self._preparing.begin(works, now)]
+        return self._bind(binding)
+
+    def _bind(self, binding: Binding) -> list[Command] | Refused:
         for command in _bind_commands(binding):
             return [command]
         return self._undo(binding, error("no Bind plugin took the pod"))
 
+    def next_deadline(self) -> Instant | None:
+        """When the first wait is over or a preparation is looked at again."""
+        waiting = self._waiting.next_deadline() if self._waiting else None
+        check = self._preparing.next_check()
+        if waiting is None or check is None:
+            return check if waiting is None else waiting
+        return min(waiting, check)
+
+    def answer(
+        self, outcome: CommandSucceeded | CommandFailed, now: Instant
+    ) -> list[Command] | Refused | None:
+        """Go on with the pod whose preparation the world's answer ends, if it does."""
+        prepared = self._preparing.answer(outcome, now)
+        return None if prepared is None else self._prepared(prepared)
+
+    def _prepared(self, prepared: Prepared) -> list[Command] | Refused:
+        binding = self._by_pod[prepared.pod.id]
+        if prepared.refusal is not None:
+            return self._undo(binding, prepared.refusal)
+        return self._bind(binding)
+
     def resume(self, now: Instant) -> Iterator[tuple[Binding, list[Command] | Refused]]:
         """Go on with every pod whose wait is over."""
+        for prepared in self._preparing.check(now):
+            binding = self._by_pod[prepared.pod.id]
+            yield binding, self._prepared(prepared)
         while (waiting := self._waiting.decided(now)) is not None:
             self._waiting.remove(waiting.pod.id)
             binding = self._by_pod[waiting.pod.id]
             if waiting.rejection is not None:
                 yield binding, self._undo(binding, waiting.rejection)
             else:
-                yield binding, self._send(binding)
+                yield binding, self._pre_bind(binding, [], now)
 
     def bound(self, bind: Bind) -> Binding | None:
         """The world bound the pod; None if it was not ours."""
@@ -148,6 +192,13 @@ class BindingCycles:
         del self._by_pod[binding.pod.id]
         self._cluster.forget(binding.pod)
         return Refused(binding, status)
+
+
+def _expect(binding: Binding) -> list[Command]:
+    """Tell where the pod is going to be; nothing if that is known already."""
+    if binding.pod.pod.status.nominated_node_name == binding.node:
+        return []
+    return [PatchStatus(binding.pod.ref, fields={"nominatedNodeName": binding.node})]
 
 
 def _id_of(bind: Bind) -> str:

@@ -102,6 +102,9 @@ class Scheduler:
             case CommandSucceeded() | CommandFailed():
                 if stimulus.command is self._blocked_by:
                     self._blocked_by = None
+                answer = self._bindings.answer(stimulus, now)
+                if answer is not None:
+                    return self._gone_on(answer, now)
                 return self._continue_preemptions(stimulus, now)
             case _:
                 self._intake.take_in(self._cluster.changes, now)
@@ -123,7 +126,7 @@ class Scheduler:
 
     def next_deadline(self) -> Instant | None:
         """At once while a pod can be tried; else when a wait, a backoff or a flush is over."""
-        waiting = self._waiting_pods.next_deadline() if self._waiting_pods else None
+        waiting = self._bindings.next_deadline()
         turn = self._next_turn()
         if waiting is None or turn is None:
             return waiting if turn is None else turn
@@ -136,7 +139,8 @@ class Scheduler:
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Go on with whoever waited; else end the cycle in progress, or begin one."""
-        if self._waiting_pods:
+        waiting = self._bindings.next_deadline()
+        if waiting is not None and waiting <= now:
             commands = self._resume(now)
             if commands is not None:
                 return commands
@@ -202,9 +206,11 @@ class Scheduler:
         """Act on every wait that is over; None if there is none."""
         commands: list[Command] | None = None
         for _, answer in self._bindings.resume(now):
-            done = self._refused(answer, now) if isinstance(answer, Refused) else answer
-            commands = (commands or []) + done
+            commands = (commands or []) + self._gone_on(answer, now)
         return commands
+
+    def _gone_on(self, answer: list[Command] | Refused, now: Instant) -> list[Command]:
+        return self._refused(answer, now) if isinstance(answer, Refused) else answer
 
     # --- failures --------------------------------------------------------------------------
 

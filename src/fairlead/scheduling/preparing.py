@@ -1,0 +1,163 @@
+"""PreparingPods: placed pods whose PreBind plugins wait for the world.
+
+    commands sent ──all succeeded──▶ asked every interval ──prepared──▶ the pod may be bound
+          │ one failed                   │ refused, or timed out
+          └──────────────────────────────┴──▶ the placement comes to nothing
+
+All plugins of a pod prepare side by side, and the pod is bound once the last one is done.
+upstream: framework/runtime/framework.go: RunPreBindPlugins
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from fairlead.core.command import ObjectRef
+from fairlead.core.instant import Instant
+from fairlead.core.status import Code, Status, error
+from fairlead.core.stimulus import CommandFailed, CommandSucceeded
+from fairlead.core.timer_queue import TimerQueue
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.interface import Preparation, PreparationCommand, PreparingPlugin
+from fairlead.framework.runtime import attempt
+from fairlead.state.pod_info import PodInfo
+
+CommandKey = tuple[type[object], ObjectRef]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparing:
+    """A pod that `plugin` prepares for `node`."""
+
+    pod: PodInfo
+    node: str
+    state: CycleState
+    plugin: PreparingPlugin
+    preparation: Preparation
+
+
+@dataclass(slots=True, eq=False)
+class _Work:
+    """One plugin's preparation; `since` is when its commands had all succeeded."""
+
+    preparing: Preparing
+    unanswered: int
+    since: Instant = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A pod's preparation is over: `refusal` is None if it may be bound."""
+
+    pod: PodInfo
+    refusal: Status | None
+
+
+class PreparingPods:
+    """By `PodInfo.id`."""
+
+    def __init__(self) -> None:
+        """Nobody is being prepared."""
+        self._works: dict[str, list[_Work]] = {}
+        self._by_command: dict[CommandKey, list[_Work]] = {}
+        self._checks: TimerQueue[_Work] = TimerQueue()
+
+    def __contains__(self, pod: PodInfo) -> bool:
+        """Whether `pod` is being prepared."""
+        return pod.id in self._works
+
+    def begin(self, works: list[Preparing], now: Instant) -> list[PreparationCommand]:
+        """Prepare one pod; the commands to be sent, in order."""
+        commands: list[PreparationCommand] = []
+        for preparing in works:
+            wanted = preparing.preparation.commands
+            work = _Work(preparing, len(wanted))
+            self._works.setdefault(preparing.pod.id, []).append(work)
+            for command in wanted:
+                self._by_command.setdefault(_key(command), []).append(work)
+            commands += wanted
+            if not wanted:
+                self._wait(work, now)
+        return commands
+
+    def forget(self, pod: PodInfo) -> None:
+        """The pod is not being prepared any more."""
+        for work in self._works.pop(pod.id, ()):
+            for command in work.preparing.preparation.commands:
+                waiting = self._by_command.get(_key(command), [])
+                if work in waiting:
+                    waiting.remove(work)
+                    if not waiting:
+                        del self._by_command[_key(command)]
+
+    # --- going on --------------------------------------------------------------------------
+
+    def answer(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> Prepared | None:
+        """What the world's answer ends; None if it was to nobody here, or ends nothing."""
+        command = outcome.command
+        if not isinstance(command, PreparationCommand):
+            return None
+        waiting = self._by_command.get(_key(command))
+        if not waiting:
+            return None
+        work = waiting.pop(0)
+        if not waiting:
+            del self._by_command[_key(command)]
+        if isinstance(outcome, CommandFailed):
+            return self._refuse(work, error(outcome.message))
+        work.unanswered -= 1
+        if not work.unanswered:
+            self._wait(work, now)
+        return None
+
+    def next_check(self) -> Instant | None:
+        """When the first plugin is asked again; maybe one that has no answer to give any more."""
+        return self._checks.next_due()
+
+    def check(self, now: Instant) -> Iterator[Prepared]:
+        """Ask every plugin whose time has come; what ends by that."""
+        for work in self._checks.pop_due(now):
+            if work in self._works.get(work.preparing.pod.id, ()):
+                ended = self._check(work, now)
+                if ended is not None:
+                    yield ended
+
+    def _check(self, work: _Work, now: Instant) -> Prepared | None:
+        preparing, preparation = work.preparing, work.preparing.preparation
+        if now - work.since >= preparation.timeout:
+            return self._refuse(work, error(preparation.on_timeout))
+        plugin, pod = preparing.plugin, preparing.pod
+        ask = partial(plugin.is_prepared, preparing.state, pod, preparing.node)
+        answer = attempt(plugin, ask)
+        if answer is not None and answer.code is Code.WAIT:
+            self._checks.add(now + preparation.interval, work)
+            return None
+        if answer is not None and not answer.is_success:
+            return self._refuse(work, answer)
+        works = self._works[pod.id]
+        works.remove(work)
+        if works:
+            return None
+        self.forget(pod)
+        return Prepared(pod, None)
+
+    def _wait(self, work: _Work, now: Instant) -> None:
+        work.since = now
+        self._checks.add(now + work.preparing.preparation.interval, work)
+
+    def _refuse(self, work: _Work, status: Status) -> Prepared:
+        self.forget(work.preparing.pod)
+        return Prepared(work.preparing.pod, pre_bind_refusal(work.preparing.plugin.name, status))
+
+
+def pre_bind_refusal(plugin: str, status: Status) -> Status:
+    """A PreBind plugin's refusal as it is reported: an error says where it comes from."""
+    if status.is_rejected:
+        return status.by(plugin)
+    return error(f'running PreBind plugin "{plugin}": {status.message}').by(plugin)
+
+
+def _key(command: PreparationCommand) -> CommandKey:
+    return type(command), command.target
