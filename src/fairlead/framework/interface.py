@@ -289,7 +289,7 @@ class PreBindPlugin(Plugin, Protocol):
 
 
 @runtime_checkable
-class PreparingPlugin(PreBindPlugin, Protocol):
+class Preparer(PreBindPlugin, Protocol):
     """A PreBind plugin whose preparations take time."""
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:

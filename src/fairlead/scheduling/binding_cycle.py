@@ -22,7 +22,7 @@ from fairlead.core.instant import Instant
 from fairlead.core.status import Status, error
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.interface import Preparation, PreparingPlugin
+from fairlead.framework.interface import Preparation, Preparer
 from fairlead.framework.runtime import Framework, attempt
 from fairlead.framework.waiting_pods import Wait, WaitingPod, WaitingPods
 from fairlead.scheduling.preparing import Prepared, Preparing, PreparingPods, pre_bind_refusal
@@ -122,7 +122,7 @@ class BindingCycles:
         for plugin in binding.framework.pre_bind:
             answer = attempt(plugin, partial(plugin.pre_bind, state, pod, node))
             if isinstance(answer, Preparation):
-                if not isinstance(plugin, PreparingPlugin):
+                if not isinstance(plugin, Preparer):
                     return self._undo(binding, pre_bind_refusal(plugin.name, NOT_PREPARING))
                 works.append(Preparing(pod, node, state, plugin, answer))
             elif answer is not None and not answer.is_success:

@@ -20,7 +20,7 @@ from fairlead.core.status import Code, Status, error
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.interface import Preparation, PreparationCommand, PreparingPlugin
+from fairlead.framework.interface import Preparation, PreparationCommand, Preparer
 from fairlead.framework.runtime import attempt
 from fairlead.state.pod_info import PodInfo
 
@@ -34,7 +34,7 @@ class Preparing:
     pod: PodInfo
     node: str
     state: CycleState
-    plugin: PreparingPlugin
+    plugin: Preparer
     preparation: Preparation
 
 
