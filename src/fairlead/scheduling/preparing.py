@@ -4,7 +4,9 @@
           │ one failed                   │ refused, or timed out
           └──────────────────────────────┴──▶ the placement comes to nothing
 
-All plugins of a pod prepare side by side, and the pod is bound once the last one is done.
+All plugins of a pod prepare side by side, and the pod is bound once the last one is done. Two pods
+may ask the same of the same object, so answers are told apart by the command itself, not by what it
+says.
 upstream: framework/runtime/framework.go: RunPreBindPlugins
 """
 
@@ -14,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from fairlead.core.command import ObjectRef
 from fairlead.core.instant import Instant
 from fairlead.core.status import Code, Status, error
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded
@@ -23,8 +24,6 @@ from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Preparation, PreparationCommand, Preparer
 from fairlead.framework.runtime import attempt
 from fairlead.state.pod_info import PodInfo
-
-CommandKey = tuple[type[object], ObjectRef]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class PreparingPods:
     def __init__(self) -> None:
         """Nobody is being prepared."""
         self._works: dict[str, list[_Work]] = {}
-        self._by_command: dict[CommandKey, list[_Work]] = {}
+        self._asked: dict[int, tuple[PreparationCommand, _Work]] = {}  # by identity
         self._checks: TimerQueue[_Work] = TimerQueue()
 
     def __contains__(self, pod: PodInfo) -> bool:
@@ -75,8 +74,7 @@ class PreparingPods:
             wanted = preparing.preparation.commands
             work = _Work(preparing, len(wanted))
             self._works.setdefault(preparing.pod.id, []).append(work)
-            for command in wanted:
-                self._by_command.setdefault(_key(command), []).append(work)
+            self._asked |= {id(command): (command, work) for command in wanted}
             commands += wanted
             if not wanted:
                 self._wait(work, now)
@@ -86,25 +84,15 @@ class PreparingPods:
         """The pod is not being prepared any more."""
         for work in self._works.pop(pod.id, ()):
             for command in work.preparing.preparation.commands:
-                waiting = self._by_command.get(_key(command), [])
-                if work in waiting:
-                    waiting.remove(work)
-                    if not waiting:
-                        del self._by_command[_key(command)]
+                self._asked.pop(id(command), None)
 
     # --- going on --------------------------------------------------------------------------
 
     def answer(self, outcome: CommandSucceeded | CommandFailed, now: Instant) -> Prepared | None:
         """What the world's answer ends; None if it was to nobody here, or ends nothing."""
-        command = outcome.command
-        if not isinstance(command, PreparationCommand):
+        _, work = self._asked.pop(id(outcome.command), (None, None))
+        if work is None:
             return None
-        waiting = self._by_command.get(_key(command))
-        if not waiting:
-            return None
-        work = waiting.pop(0)
-        if not waiting:
-            del self._by_command[_key(command)]
         if isinstance(outcome, CommandFailed):
             return self._refuse(work, error(outcome.message))
         work.unanswered -= 1
@@ -157,7 +145,3 @@ def pre_bind_refusal(plugin: str, status: Status) -> Status:
     if status.is_rejected:
         return status.by(plugin)
     return error(f'running PreBind plugin "{plugin}": {status.message}').by(plugin)
-
-
-def _key(command: PreparationCommand) -> CommandKey:
-    return type(command), command.target
