@@ -135,7 +135,7 @@ class AffinityState:
                 suits = counts.sums() > 0
                 if welcome:
                     suits[:-1] = True
-                codes[~suits[ids[rows]]] = NOT_ATTRACTED
+                codes[~suits.take(ids.take(rows))] = NOT_ATTRACTED
         return codes
 
     def _is_attracted(self, row: int) -> bool:
@@ -160,4 +160,4 @@ def _mark(codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows,
     for ids, one in counts.items():
         met = one.sums() > 0
         if met.any():
-            codes[met[ids[rows]]] = code
+            codes[met.take(ids.take(rows))] = code

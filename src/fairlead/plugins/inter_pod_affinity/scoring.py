@@ -38,7 +38,7 @@ class PreferenceState:
         """`score` of many rows."""
         total = np.zeros(len(rows), np.int64)
         for ids, sums in self._sums:
-            total += sums[ids[rows]]
+            total += sums.take(ids.take(rows))
         return total
 
 

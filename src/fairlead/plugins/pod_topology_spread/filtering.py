@@ -65,7 +65,7 @@ class _SupposedSpread:
     def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
         by_domain = (self._counts.sums() > self._limit()).astype(np.int32)
         by_domain[-1] = LABEL_MISSING
-        return by_domain[self._live.labels[rows]]
+        return by_domain.take(self._live.labels.take(rows))
 
     def _limit(self) -> int:
         """The highest count of a domain that may take the pod."""

@@ -48,7 +48,7 @@ class SpreadScoreState:
         """The raw scores of feasible rows."""
         total: Floats = np.zeros(len(rows))
         for labels, added in self._by_domain:
-            total += added[labels[rows]]
+            total += added.take(labels.take(rows))
         if self._ignored is not None:
             for labels, _ in self._by_domain:
                 total[labels[rows] == ABSENT] = 0.0
@@ -72,7 +72,7 @@ def _without_key(live: SpreadCounts, rows: Rows) -> Mask | None:
         return None
     ignored = np.zeros(len(rows), np.bool_)
     for one in live.constraints:
-        ignored |= one.labels[rows] == ABSENT
+        ignored |= one.labels.take(rows) == ABSENT
     return ignored if ignored.any() else None
 
 
@@ -82,7 +82,7 @@ def _added(one: ConstraintCounts, kept: Rows) -> tuple[Ids, Floats]:
     if constraint.topology_key == HOSTNAME:
         domains = len(kept)
     else:
-        domains = int(np.count_nonzero(np.bincount(one.ids[kept])))
+        domains = int(np.count_nonzero(np.bincount(one.ids.take(kept))))
     added: Floats = one.counts.sums * np.float64(log(domains + 2))
     added += constraint.max_skew - 1
     added[-1] = 0.0
