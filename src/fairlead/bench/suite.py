@@ -10,6 +10,7 @@ from typing import Any
 
 from fairlead.bench.measure import IncompleteRunError, measure
 from fairlead.bench.workloads import WORKLOADS
+from fairlead.worlds.collector import collect_rarely
 
 Json = dict[str, Any]
 
@@ -33,6 +34,7 @@ def measure_apart(name: str) -> Json:
 
 
 def _measure_here(name: str) -> int:
+    collect_rarely()
     try:
         sys.stdout.write(json.dumps(asdict(measure(WORKLOADS[name]))))
     except IncompleteRunError as problem:

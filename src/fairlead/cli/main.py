@@ -6,7 +6,6 @@ mistyped option answer at once.
 
 from __future__ import annotations
 
-import gc
 import sys
 import traceback
 from collections.abc import Sequence
@@ -16,10 +15,9 @@ from cyclopts import App, CycloptsError
 
 from fairlead import __version__
 from fairlead.cli import exit_code
+from fairlead.worlds.collector import collect_rarely
 
 DEBUG_FLAG: Final = "--debug"
-# Runs make many objects that live long and few cycles; looking for those often costs a fifth.
-COLLECT_RARELY: Final = (200_000, 20, 100)
 
 HELP: Final = """\
 Ask your cluster "what if?": run a cluster's nodes and pods with kube-scheduler's rules in virtual
@@ -59,7 +57,7 @@ _COMMANDS: Final = (
 
 def main() -> None:
     """Run the command line of this process and exit with its code."""
-    gc.set_threshold(*COLLECT_RARELY)
+    collect_rarely()
     sys.exit(run(sys.argv[1:]))
 
 

@@ -330,13 +330,15 @@ class ShapePlan:
         return self._intern(point.name, verdicts)
 
     def _intern(self, plugin: str, verdicts: Verdicts) -> Codes:
-        rejected = verdicts.codes != 0
-        if not rejected.any():
+        """A plugin's own codes as codes of this plan."""
+        if not verdicts.codes.any():
             return verdicts.codes
         mapping = np.zeros(len(verdicts.statuses), np.int32)
-        for code in np.unique(verdicts.codes[rejected]):
-            status = verdicts.statuses[code]
-            mapping[code] = self.code(status if status.plugin else status.by(plugin))
+        used = np.bincount(verdicts.codes, minlength=len(verdicts.statuses))
+        for code, rows in enumerate(used.tolist()):
+            if code and rows:
+                status = verdicts.statuses[code]
+                mapping[code] = self.code(status if status.plugin else status.by(plugin))
         return mapping[verdicts.codes]
 
 

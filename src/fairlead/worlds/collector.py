@@ -1,0 +1,19 @@
+"""The garbage collector, told about processes of many long-lived objects.
+
+A cluster of 100,000 pods is millions of objects that all stay, and almost nothing here forms
+cycles: looking for those every few hundred allocations costs a fifth of a run.
+"""
+
+from __future__ import annotations
+
+import gc
+from typing import Final
+
+# Allocations before a young collection, young ones before a middle one, middle ones before a full
+# one; Python's own are 700, 10, 10.
+_THRESHOLDS: Final = (200_000, 20, 100)
+
+
+def collect_rarely() -> None:
+    """Call once, at the start of a process that holds a world."""
+    gc.set_threshold(*_THRESHOLDS)
