@@ -226,7 +226,7 @@ class NodeTable:
             fresh = NodeInfo(info.name, info.row)
             for pod in info.pods.values():
                 fresh.add_pod(pod)
-            for column in range(len(self.resources)):
+            for column in range(len(self.requested)):
                 assert info.requested_of(column) == fresh.requested_of(column), info
                 assert self.requested[column, info.row] == fresh.requested_of(column), info
             assert self.pod_count[info.row] == len(info.pods), info

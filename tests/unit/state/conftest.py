@@ -14,7 +14,7 @@ def dump(table):
     """Everything that a hypothesis must leave as it was; order of arrival plays no part."""
     census = table.census
     return {
-        "columns": [column.tolist() for column in (table.allocatable, table.requested)],
+        "columns": [columns_in_use(wide) for wide in (table.allocatable, table.requested)],
         "flat": [column.tolist() for column in table._flat_columns()],
         "labels": {key: column.ids.tolist() for key, column in table._label_columns.items()},
         "nodes": {node.row: dump_node(node) for node in table.nodes()},
@@ -27,6 +27,11 @@ def dump(table):
         "affine": (census.repelling, census.attracting),
         "counts": [(c.refresh().sums.tolist(), c.pods) for c in census._watches_of],
     }
+
+
+def columns_in_use(wide):
+    """By resource; one that nobody has or wants is as good as none."""
+    return {number: column.tolist() for number, column in enumerate(wide) if column.any()}
 
 
 def dump_node(node):
