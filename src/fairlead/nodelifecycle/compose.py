@@ -1,0 +1,25 @@
+"""From configuration to controllers: those of kube-controller-manager that look after nodes."""
+
+from __future__ import annotations
+
+from fairlead.core.controller import Controller
+from fairlead.core.instant import Instant
+from fairlead.core.reporter import Reporter
+from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.nodelifecycle.controller import NodeLifecycle
+from fairlead.nodelifecycle.pod_gc import PodGarbageCollector
+from fairlead.nodelifecycle.taint_eviction import TaintEviction
+
+
+def node_controllers(
+    config: NodeLifecycleConfig, reporter: Reporter, start: Instant
+) -> tuple[Controller, ...]:
+    """The controllers in the order in which they are told; `start` is when they begin (ns).
+
+    Without the taint manager pods stay on tainted nodes.
+    """
+    lifecycle = NodeLifecycle(config, reporter, start)
+    collector = PodGarbageCollector(config, reporter, start)
+    if not config.enable_taint_manager:
+        return lifecycle, collector
+    return lifecycle, TaintEviction(config.profile, reporter), collector
