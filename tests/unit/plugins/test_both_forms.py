@@ -1,0 +1,97 @@
+"""Every plugin of the default profile, asked per node and over columns, gives the same answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.core.status import Code
+from fairlead.core.stimulus import ObjectsLoaded
+from fairlead.core.tie_break import TieBreak
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.nominator import Nominator
+from fairlead.framework.profile import Profile
+from fairlead.framework.waiting_pods import WaitingPods
+from fairlead.scheduling.compose import Beliefs, serve
+from fairlead.state.cluster import Cluster
+from fairlead.state.pod_info import PodInfo
+from fairlead.testing.strategies import nodes, pods
+
+
+def strategy(kind, **more):
+    resources = [{"name": "cpu", "weight": 3}, {"name": "nvidia.com/gpu", "weight": 2}]
+    return {"scoringStrategy": {"type": kind, "resources": resources, **more}}
+
+
+SHAPE = [{"utilization": 0, "score": 10}, {"utilization": 70, "score": 3}]
+FIT_ARGS = {
+    "LeastAllocated of cpu and memory": {},
+    "LeastAllocated of cpu and gpu": strategy("LeastAllocated"),
+    "MostAllocated": strategy("MostAllocated"),
+    "RequestedToCapacityRatio": strategy(
+        "RequestedToCapacityRatio", requestedToCapacityRatio={"shape": SHAPE}
+    ),
+    "a resource left to others": {"ignoredResources": ["nvidia.com/gpu"]},
+}
+
+
+def serve_cluster(objects, args):
+    cluster = Cluster()
+    cluster.apply(ObjectsLoaded(objects))
+    beliefs = Beliefs(cluster, Nominator(), WaitingPods())
+    return serve(Profile(args={"NodeResourcesFit": args}), beliefs, TieBreak(0)).framework
+
+
+@st.composite
+def clusters(draw):
+    """Nodes, pods on them, a pod to place, and some of the rows in some order."""
+    found = {node.metadata.name: node for node in draw(st.lists(nodes(), min_size=1, max_size=5))}
+    names = st.sampled_from(sorted(found))
+    placed = [draw(pods(node=draw(names))) for _ in range(draw(st.integers(0, 5)))]
+    by_key = {pod.key: pod for pod in placed}
+    chosen = draw(st.permutations(range(len(found))))[: draw(st.integers(1, len(found)))]
+    return [*found.values(), *by_key.values()], draw(pods(names=st.just("incoming"))), chosen
+
+
+@pytest.mark.parametrize("args", FIT_ARGS.values(), ids=FIT_ARGS)
+@settings(max_examples=40)
+@given(case=clusters())
+def test_per_node_and_over_columns(args, case):
+    """Verdicts with their reasons, raw scores, skips; for any rows in any order."""
+    objects, pod, chosen = case
+    framework = serve_cluster(objects, args)
+    table = framework.cluster.table
+    incoming = PodInfo(pod, framework.cluster.shapes.shape_of(pod))
+    table.widen()
+    rows = np.array(chosen, np.int64)
+    state = CycleState()
+    for plugin in framework.pre_filters:
+        framework.run_pre_filter(state, incoming, plugin)
+    for point in framework.filters:
+        if point.name not in state.skipped_filters:
+            assert verdicts_by_columns(point, state, incoming, table, rows) == [
+                named(point, point.one(state, incoming, table.at(row))) for row in chosen
+            ]
+    for point in framework.scorers:
+        framework.run_pre_score(state, incoming, point.name, rows)
+        if point.name not in state.skipped_scores:
+            found = point.many(state, incoming, table, rows)
+            assert found.dtype == np.int64
+            assert found.tolist() == [
+                point.one(state, incoming, table.at(row)) for row in chosen
+            ], point.name
+
+
+def verdicts_by_columns(point, state, pod, table, rows):
+    found = point.many(state, pod, table, rows)
+    statuses = [found.statuses[code] if code else None for code in found.codes.tolist()]
+    return [named(point, status) for status in statuses]
+
+
+def named(point, status):
+    """A verdict as it is attributed; no verdict and success are one."""
+    if status is None or status.code is Code.SUCCESS:
+        return None
+    return status if status.plugin else status.by(point.name)
