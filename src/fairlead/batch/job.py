@@ -46,12 +46,12 @@ class JobInfo:
 
     def add(self, task: TaskInfo) -> None:
         """A new member; undone by `remove`."""
-        self.tasks[task.uid] = task
+        self.tasks[task.id] = task
         self._count(task, 1)
 
     def remove(self, task: TaskInfo) -> None:
         """A member less."""
-        del self.tasks[task.uid]
+        del self.tasks[task.id]
         self._count(task, -1)
 
     def set_status(self, task: TaskInfo, status: TaskStatus) -> None:
@@ -63,9 +63,9 @@ class JobInfo:
     def _count(self, task: TaskInfo, sign: int) -> None:
         status = task.status
         if sign > 0:
-            self.by_status[status][task.uid] = task
+            self.by_status[status][task.id] = task
         else:
-            del self.by_status[status][task.uid]
+            del self.by_status[status][task.id]
         if HOLDS[status]:
             add_amounts(self.held, task.request.running, sign)
         elif status is _PENDING:

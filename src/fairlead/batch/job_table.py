@@ -41,7 +41,7 @@ class JobTable:
     """See the module's docstring.
 
     `leaving` are the placed pods that have been told to go, `odd` the placed pods that nodes
-    count differently from the rule of `requests`; both are everybody's pods, by key.
+    count differently from the rule of `requests`; both are everybody's pods, by `PodInfo.id`.
     `touched` are the jobs about which something happened since the last session.
     """
 
@@ -57,6 +57,11 @@ class JobTable:
         self.leaving: dict[str, PodInfo] = {}
         self.odd: dict[str, PodInfo] = {}
         self.touched: dict[str, None] = {}
+
+    @property
+    def default_queue(self) -> str:
+        """The queue of groups that name none."""
+        return self._ownership.default_queue
 
     # --- what happened ---------------------------------------------------------------------
 
@@ -93,7 +98,7 @@ class JobTable:
     def _forget(self, gone: ApiObject) -> None:
         match gone:
             case Pod():
-                self._drop(gone.key)
+                self._drop(gone.metadata.uid or gone.key)
             case PodGroup():
                 self._drop_group(gone.key)
             case Queue():
@@ -141,33 +146,33 @@ class JobTable:
         self._note_on_node(new)
         job = self._job_of(new.pod)
         if job is None:
-            self._drop(new.key)
+            self._drop(new.id)
         else:
             self._put(new, job)
 
     def _left(self, old: PodInfo) -> None:
         """The pod is gone, or it is finished and thereby gone from its node."""
-        self.leaving.pop(old.key, None)
-        self.odd.pop(old.key, None)
-        task = self.tasks.get(old.key)
+        self.leaving.pop(old.id, None)
+        self.odd.pop(old.id, None)
+        task = self.tasks.get(old.id)
         if task is not None and task.status not in (TaskStatus.SUCCEEDED, TaskStatus.FAILED):
-            self._drop(old.key)
+            self._drop(old.id)
 
     def _note_on_node(self, pod: PodInfo) -> None:
         placed = bool(pod.pod.spec.node_name)
         if placed and pod.terminating:
-            self.leaving[pod.key] = pod
+            self.leaving[pod.id] = pod
         elif self.leaving and not self._is_being_evicted(pod):
-            self.leaving.pop(pod.key, None)
+            self.leaving.pop(pod.id, None)
         if placed and self.requests.of(pod).is_odd:
-            self.odd[pod.key] = pod
+            self.odd[pod.id] = pod
         elif self.odd:
-            self.odd.pop(pod.key, None)
+            self.odd.pop(pod.id, None)
 
     def _is_being_evicted(self, pod: PodInfo) -> bool:
         """Whether we told the pod to go and it does not show yet."""
-        task = self.tasks.get(pod.key)
-        return task is not None and task.uid == pod.uid and task.status is TaskStatus.RELEASING
+        task = self.tasks.get(pod.id)
+        return task is not None and task.status is TaskStatus.RELEASING
 
     def _job_of(self, pod: Pod) -> JobInfo | None:
         """The job that `pod` is a member of, None for a pod that is none of ours.
@@ -185,13 +190,12 @@ class JobTable:
         return self._job(group.name, group)
 
     def _put(self, info: PodInfo, job: JobInfo) -> None:
-        known = self.tasks.get(info.key)
+        known = self.tasks.get(info.id)
         task = TaskInfo(info, job, self.requests.of(info))
-        if known is not None and known.uid == task.uid:
-            self._keep_decision(known, task)
         if known is not None:
-            self._drop(info.key)
-        self.tasks[info.key] = task
+            self._keep_decision(known, task)
+            self._drop(info.id)
+        self.tasks[info.id] = task
         job.add(task)
 
     def _keep_decision(self, known: TaskInfo, task: TaskInfo) -> None:
@@ -205,12 +209,12 @@ class JobTable:
         """Succeeded and failed pods stay members, though they are nowhere."""
         job = self._job_of(pod)
         if job is None:
-            self._drop(pod.key)
+            self._drop(pod.metadata.uid or pod.key)
             return
         self._put(PodInfo(pod, self._cluster.shapes.shape_of(pod)), job)
 
-    def _drop(self, key: str) -> None:
-        task = self.tasks.pop(key, None)
+    def _drop(self, pod_id: str) -> None:
+        task = self.tasks.pop(pod_id, None)
         if task is not None:
             task.job.remove(task)
             self.touched[task.job.id] = None
@@ -218,22 +222,22 @@ class JobTable:
 
     # --- what the world answered -----------------------------------------------------------
 
-    def bind_failed(self, key: str) -> None:
+    def bind_failed(self, pod_id: str) -> None:
         """The task is where it was before it was dispatched."""
-        task = self.tasks.get(key)
+        task = self.tasks.get(pod_id)
         if task is not None and task.status is TaskStatus.BINDING:
             self._cluster.forget(task.info)
             task.job.set_status(task, TaskStatus.PENDING)
             task.node = ""
             self.touched[task.job.id] = None
 
-    def eviction_failed(self, key: str) -> None:
+    def eviction_failed(self, pod_id: str) -> None:
         """The task is what its object shows."""
-        task = self.tasks.get(key)
+        task = self.tasks.get(pod_id)
         if task is not None and task.status is TaskStatus.RELEASING:
             task.job.set_status(task, status_of(task.info.pod))
             if not task.info.terminating:
-                self.leaving.pop(key, None)
+                self.leaving.pop(pod_id, None)
             self.touched[task.job.id] = None
 
     # --- when a session opens --------------------------------------------------------------
@@ -265,8 +269,8 @@ class JobTable:
             assert _trimmed(fresh.pending) == _trimmed(job.pending), job
             for mine, theirs in zip(fresh.by_status, job.by_status, strict=True):
                 assert mine.keys() == theirs.keys(), job
-        for key, task in self.tasks.items():
-            assert task.job.tasks[task.uid] is task, key
+        for pod_id, task in self.tasks.items():
+            assert task.job.tasks[pod_id] is task, task
 
 
 def _trimmed(amounts: list[int]) -> list[int]:

@@ -25,13 +25,14 @@ class TaskRequest:
     """`running` and `starting` in (column, amount), cpu in milli, all else in units.
 
     `floors` are (column, least free amount) of a node that can start the task. `surplus` is what
-    the node's own sums count beyond `running`, `nonzero_surplus` likewise for (cpu, memory) with
-    defaults; both are empty or zero for nearly all pods.
+    the node's own sums count beyond `running`, `nonzero_surplus` what they count beyond `nonzero`,
+    which is (cpu, memory) with defaults; both are empty or zero for nearly all pods.
     """
 
     __slots__ = (
         "floors",
         "is_best_effort",
+        "nonzero",
         "nonzero_surplus",
         "runs_on_nothing",
         "running",
@@ -54,6 +55,7 @@ class TaskRequest:
         self.runs_on_nothing = _is_nothing(running, slack)
         self.is_best_effort = _is_nothing(starting, slack)
         self.surplus: Amounts = _difference(shape.load, running)
+        self.nonzero = nonzero
         cpu, memory = shape.nonzero_load
         self.nonzero_surplus = (cpu - nonzero[0], memory - nonzero[1])
 

@@ -8,6 +8,7 @@ from typing import Final
 from fairlead.state.resource_columns import CPU, MEMORY
 
 _MIB: Final = 1024 * 1024
+_LEAST_PART: Final = 0.01  # resource_info.go: minMilliScalarResources, in units
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,11 @@ class Slack:
             return self.cpu_milli
         return self.memory_bytes if column == MEMORY else 1
 
+    def least_part(self, column: int) -> float:
+        """As `least`, for amounts that are shares and need not be whole."""
+        return self.least(column) if column in (CPU, MEMORY) else _LEAST_PART
+
 
 NO_SLACK: Final = Slack()
-# upstream: pkg/scheduler/api/resource_info.go: minMilliCPU, minMemory. Its third constant, 10
-# milli-units of anything else, is less than the unit that all else is counted in here.
+# upstream: pkg/scheduler/api/resource_info.go: minMilliCPU, minMemory
 KUBE_BATCH_SLACK: Final = Slack(cpu_milli=10, memory_bytes=10 * _MIB)

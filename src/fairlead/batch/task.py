@@ -103,9 +103,9 @@ class TaskInfo:
         return self.info.key
 
     @property
-    def uid(self) -> str:
-        """The pod's uid."""
-        return self.info.uid
+    def id(self) -> str:
+        """The pod's uid; its key if it has none."""
+        return self.info.id
 
     @property
     def ref(self) -> ObjectRef:

@@ -1,9 +1,9 @@
-"""RELEASE_1_16: what stands in for, or beside, the in-tree plugins in a profile of that version."""
+"""What stands in for, or beside, the in-tree plugins in a profile of that version."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from fairlead.framework.interface import Plugin
 from fairlead.framework.runtime import Handle
@@ -13,7 +13,7 @@ from fairlead.plugins.registry import Factory
 from fairlead.plugins.release_1_16.inter_pod_affinity_priority import InterPodAffinityPriority
 from fairlead.plugins.release_1_16.node_affinity_priority import NodeAffinityPriority
 from fairlead.plugins.release_1_16.node_condition import CheckNodeCondition, CheckNodePressure
-from fairlead.plugins.release_1_16.requested import NodeSums, Requested, balanced, least, most
+from fairlead.plugins.release_1_16.requested import Requested, Sums, balanced, least, most
 
 
 def _node_affinity(_handle: Handle, _args: Mapping[str, Any]) -> Plugin:
@@ -24,18 +24,20 @@ def _inter_pod_affinity(handle: Handle, _args: Mapping[str, Any]) -> Plugin:
     return InterPodAffinityPriority(handle.cluster.table, InterPodAffinity(handle))
 
 
-RELEASE_1_16: Final[Mapping[str, Factory]] = {
-    "CheckNodeCondition": lambda _h, _a: CheckNodeCondition(),
-    "CheckNodeMemoryPressure": lambda _h, _a: CheckNodePressure(
-        "MemoryPressure", only_best_effort=True
-    ),
-    "CheckNodeDiskPressure": lambda _h, _a: CheckNodePressure("DiskPressure"),
-    "CheckNodePIDPressure": lambda _h, _a: CheckNodePressure("PIDPressure"),
-    "LeastRequestedPriority": lambda _h, _a: Requested("LeastRequestedPriority", least, NodeSums()),
-    "MostRequestedPriority": lambda _h, _a: Requested("MostRequestedPriority", most, NodeSums()),
-    "BalancedResourceAllocation": lambda _h, _a: Requested(
-        "BalancedResourceAllocation", balanced, NodeSums()
-    ),
-    "NodeAffinityPriority": _node_affinity,
-    "InterPodAffinityPriority": _inter_pod_affinity,
-}
+def release_1_16(sums: Sums) -> Mapping[str, Factory]:
+    """Plugins by name; `sums` says what counts as used on a node."""
+    return {
+        "CheckNodeCondition": lambda _h, _a: CheckNodeCondition(),
+        "CheckNodeMemoryPressure": lambda _h, _a: CheckNodePressure(
+            "MemoryPressure", only_best_effort=True
+        ),
+        "CheckNodeDiskPressure": lambda _h, _a: CheckNodePressure("DiskPressure"),
+        "CheckNodePIDPressure": lambda _h, _a: CheckNodePressure("PIDPressure"),
+        "LeastRequestedPriority": lambda _h, _a: Requested("LeastRequestedPriority", least, sums),
+        "MostRequestedPriority": lambda _h, _a: Requested("MostRequestedPriority", most, sums),
+        "BalancedResourceAllocation": lambda _h, _a: Requested(
+            "BalancedResourceAllocation", balanced, sums
+        ),
+        "NodeAffinityPriority": _node_affinity,
+        "InterPodAffinityPriority": _inter_pod_affinity,
+    }

@@ -1,0 +1,1 @@
+"""What a session does, in the order of the configuration."""

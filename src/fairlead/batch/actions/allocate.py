@@ -1,0 +1,145 @@
+"""allocate: give waiting tasks idle room, or promise them what is becoming free.
+
+    while any queue is below its share:
+        the queue that is served first, and of it the job, and of that the tasks in order
+        each to the best node; the first that fits nowhere ends the job's turn
+        a job that has become ready is bound, and goes on with one task at a time
+        a job that has not gets nothing: its statement is discarded
+
+upstream: pkg/scheduler/actions/allocate/allocate.go
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from fairlead.batch.defect import Defect
+from fairlead.batch.job import JobInfo
+from fairlead.batch.priority_queue import FreshQueue, ItemQueue, PriorityQueue
+from fairlead.batch.queue import QueueInfo
+from fairlead.batch.session import Session
+from fairlead.batch.statement import Statement
+from fairlead.batch.task import TaskInfo, TaskStatus
+from fairlead.state.node_info import NodeInfo
+
+Tasks = deque[TaskInfo]
+
+
+@dataclass(slots=True)
+class _Line:
+    """Who waits: queues, the jobs of each, and the tasks of the jobs that had a turn."""
+
+    queues: ItemQueue[QueueInfo]
+    jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)
+    tasks: dict[str, Tasks] = field(default_factory=dict)
+
+
+class Allocate:
+    """See the module's docstring."""
+
+    name = "allocate"
+
+    def execute(self, session: Session) -> None:
+        """Until no queue has a job left that could get something."""
+        line = _line_up(session)
+        while line.queues:
+            queue = line.queues.pop()
+            if session.tiers.is_overused(queue):
+                continue
+            jobs = line.jobs[queue.name]
+            if not jobs:
+                continue
+            job = jobs.pop()
+            if job.id not in line.tasks:
+                line.tasks[job.id] = _waiting(session, job)
+            if _serve(session, job, line.tasks[job.id]):
+                jobs.push(job)
+            line.queues.push(queue)
+
+
+def _line_up(session: Session) -> _Line:
+    """upstream pushes a job's queue once per job; the copies' order is that of their push."""
+    tiers = session.tiers
+    stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
+    queues: ItemQueue[QueueInfo] = (PriorityQueue if stale else FreshQueue)(tiers.queue_key)
+    line = _Line(queues)
+    for job in session.candidates():
+        queue = session.queues[job.queue]
+        if stale or job.queue not in line.jobs:
+            line.queues.push(queue)
+        jobs = line.jobs.setdefault(job.queue, PriorityQueue(tiers.job_key))
+        jobs.push(job)
+    return line
+
+
+def _waiting(session: Session, job: JobInfo) -> Tasks:
+    """The tasks that ask for something, in order."""
+    if session.defects.has(Defect.INIT_ONLY):
+        asking = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.runs_on_nothing)
+    else:
+        asking = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort)
+    return deque(sorted(asking, key=session.tiers.task_key))
+
+
+def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
+    """One turn of `job`; whether it wants another."""
+    statement = Statement(session)
+    goes_on = False
+    while tasks:
+        task = tasks.popleft()
+        session.shortfalls.pop(job.id, None)
+        if not _place(session, statement, task):
+            break
+        if session.tiers.is_ready(job):
+            goes_on = bool(tasks)
+            break
+    _settle(session, statement, job)
+    return goes_on
+
+
+def _place(session: Session, statement: Statement, task: TaskInfo) -> bool:
+    node = _choose(session, task)
+    if node is None:
+        session.note_failure(task)
+        return False
+    if session.room.fits_now(task.request, node.row):
+        statement.allocate(task, node)
+        if session.defects.has(Defect.PARTIAL_HOLD):
+            _settle_at_once(session, task.job)
+    else:
+        session.note_shortfall(task, node)
+        if session.room.fits_releasing(task.request, node.row):
+            statement.pipeline(task, node)
+    return True
+
+
+def _choose(session: Session, task: TaskInfo) -> NodeInfo | None:
+    choices, tie_break, pod = session.choices, session.tie_break, task.info
+    if session.defects.has(Defect.PIPELINE_OVER_IDLE):
+        return choices.either.pick(pod, tie_break)
+    found = choices.now.pick(pod, tie_break)
+    if found is None and session.room.is_anything_releasing():
+        found = choices.later.pick(pod, tie_break)
+    return found
+
+
+def _settle_at_once(session: Session, job: JobInfo) -> None:
+    if session.tiers.is_ready(job):
+        session.dispatch_ready(job)
+
+
+def _settle(session: Session, statement: Statement, job: JobInfo) -> None:
+    """Bind a ready job; keep what waits for room that is coming; else take everything back.
+
+    A gang that only lacks members that ask for nothing keeps its room until backfill had its turn.
+    """
+    if session.tiers.is_ready(job):
+        statement.commit()
+        return
+    if session.defects.has(Defect.PARTIAL_HOLD) or session.tiers.is_pipelined(job):
+        return
+    best_effort = sum(t.request.is_best_effort for t in job.with_status(TaskStatus.PENDING))
+    lacking = job.min_available - job.ready_count - job.waiting_count
+    if lacking > best_effort or not session.fills_back:
+        statement.discard()

@@ -1,0 +1,67 @@
+"""Making room on a node: whom to evict for a task, and the promise that goes with it.
+
+Shared by preempt (within a queue) and reclaim (between queues); the two differ in who is a
+candidate, whom the plugins let go, and in which order nodes and victims are looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fairlead.batch.defect import Defect
+from fairlead.batch.session import Session
+from fairlead.batch.statement import Statement
+from fairlead.batch.task import TaskInfo, TaskStatus
+from fairlead.state.node_info import NodeInfo
+
+Filter = Callable[[TaskInfo], bool]
+Vote = Callable[[TaskInfo, Sequence[TaskInfo]], list[TaskInfo]]
+
+
+def running_on(session: Session, node: NodeInfo, is_candidate: Filter) -> list[TaskInfo]:
+    """The running tasks on `node` that may be asked about, least important first."""
+    found = [
+        task
+        for task in session.tasks_on(node)
+        if task.status is TaskStatus.RUNNING and is_candidate(task)
+    ]
+    return least_important_first(session, found)
+
+
+def least_important_first(session: Session, tasks: Sequence[TaskInfo]) -> list[TaskInfo]:
+    """The reverse of the order in which tasks are served."""
+    return sorted(tasks, key=session.tiers.task_key, reverse=True)
+
+
+def covers(session: Session, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
+    """Whether `task` fits on `node` once `victims` are gone.
+
+    For kube-batch the victims alone must make the room (evict-ignores-idle).
+    """
+    freed: dict[int, int] = {}
+    for victim in victims:
+        for column, amount in victim.request.running:
+            freed[column] = freed.get(column, 0) + amount
+    if not session.defects.has(Defect.EVICT_IGNORES_IDLE):
+        for column, _ in task.request.floors:
+            freed[column] = freed.get(column, 0) + session.room.future(column, node.row)
+    return all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
+
+
+def evict_until_it_fits(
+    session: Session,
+    statement: Statement,
+    task: TaskInfo,
+    node: NodeInfo,
+    victims: Sequence[TaskInfo],
+    why: str,
+) -> None:
+    """Evict from the front of `victims` as many as needed, and promise the room to `task`."""
+    leaving: list[TaskInfo] = []
+    alone = session.defects.has(Defect.EVICT_IGNORES_IDLE)
+    for victim in victims:
+        if covers(session, task, node, leaving if alone else ()):
+            break
+        statement.evict(victim, why)
+        leaving.append(victim)
+    statement.pipeline(task, node)

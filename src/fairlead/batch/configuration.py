@@ -1,0 +1,189 @@
+"""The scheduler's configuration, as kube-batch and Volcano write it.
+
+    actions: "allocate, backfill"
+    tiers:
+    - plugins:
+      - name: gang
+        enableJobOrder: false
+        arguments: {key: value}
+
+Fairlead reads two keys more: `rules` (kube-batch or fairlead; see `fairlead.batch.rules`) and
+`name`, by which it is known. Names that nobody knows are refused, with those that are known.
+upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from fairlead.batch.defect import FIXED, Defects
+from fairlead.batch.job_table import Ownership
+from fairlead.batch.rules import KUBE_BATCH_RULES, RULES, Rules
+from fairlead.batch.tier import SWITCHES, PluginOption, Tier
+
+Json = dict[str, Any]
+
+KUBE_BATCH_DEFAULT: Final = """\
+actions: "allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+- plugins:
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+# All four actions, first what costs nobody anything. In preemption the priority of jobs decides,
+# so drf only orders them.
+FAIRLEAD_DEFAULT: Final = """\
+name: fairlead
+rules: fairlead
+actions: "allocate, reclaim, backfill, preempt"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: drf
+    enablePreemptable: false
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+SHIPPED: Final = {"kube-batch": KUBE_BATCH_DEFAULT, "fairlead": FAIRLEAD_DEFAULT}
+
+_TOP: Final = ("actions", "name", "rules", "tiers")
+_PLUGIN: Final = ("arguments", "name", *SWITCHES)
+
+
+class ConfigurationError(ValueError):
+    """A configuration that cannot be used; says which field and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchConfig:
+    """Everything a batch controller is built from.
+
+    `schedule_period_s` is the pause between sessions while there is work.
+    """
+
+    actions: tuple[str, ...]
+    tiers: tuple[Tier, ...]
+    rules: Rules = KUBE_BATCH_RULES
+    defects: Defects = FIXED
+    ownership: Ownership = field(default_factory=Ownership)
+    schedule_period_s: float = 1.0
+
+
+def read_configuration(text: str) -> BatchConfig:
+    """The configuration in `text` (YAML); without any text, kube-batch's built-in default.
+
+    Raises ConfigurationError.
+    """
+    try:
+        raw = yaml.CSafeLoader(text).get_single_data()
+    except yaml.YAMLError as cause:
+        raise ConfigurationError(f"not YAML: {' '.join(str(cause).split())}") from None
+    return configuration_from(raw) if raw is not None else read_configuration(KUBE_BATCH_DEFAULT)
+
+
+def shipped_configuration(name: str) -> BatchConfig:
+    """One of the configurations that Fairlead brings. Raises ConfigurationError."""
+    if name not in SHIPPED:
+        raise ConfigurationError(f"no configuration {name!r}; {_known(SHIPPED)}")
+    return read_configuration(SHIPPED[name])
+
+
+def configuration_from(raw: object) -> BatchConfig:
+    """The configuration in a JSON value. Raises ConfigurationError.
+
+    Whether actions and plugins of these names exist is for `fairlead.batch.compose` to say.
+    """
+    top = _mapping(raw, "configuration")
+    _refuse_unknown(top, _TOP, "configuration")
+    rules = top.get("rules", KUBE_BATCH_RULES.name)
+    if rules not in RULES:
+        raise ConfigurationError(f"rules: {rules!r} is not one of them; {_known(RULES)}")
+    return BatchConfig(
+        actions=_actions(top.get("actions", "")),
+        tiers=tuple(
+            _tier(tier, f"tiers[{i}]") for i, tier in enumerate(_list(top.get("tiers"), "tiers"))
+        ),
+        rules=RULES[rules],
+    )
+
+
+def _actions(text: object) -> tuple[str, ...]:
+    if not isinstance(text, str):
+        raise ConfigurationError(f"actions: expected names in one text, found {text!r}")
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _tier(raw: object, path: str) -> Tier:
+    tier = _mapping(raw, path)
+    _refuse_unknown(tier, ("plugins",), path)
+    plugins = _list(tier.get("plugins"), f"{path}.plugins")
+    return tuple(_plugin(one, f"{path}.plugins[{i}]") for i, one in enumerate(plugins))
+
+
+def _plugin(raw: object, path: str) -> PluginOption:
+    plugin = _mapping(raw, path)
+    _refuse_unknown(plugin, _PLUGIN, path)
+    name = plugin.get("name")
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError(f"{path}.name: expected the name of a plugin, found {name!r}")
+    return PluginOption(
+        name,
+        frozenset(s for s in SWITCHES if not _switch(plugin.get(s, True), f"{path}.{s}")),
+        _arguments(plugin.get("arguments"), f"{path}.arguments"),
+    )
+
+
+def _switch(value: object, path: str) -> bool:
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"{path}: expected true or false, found {value!r}")
+    return value
+
+
+def _arguments(raw: object, path: str) -> dict[str, str]:
+    """Values are texts; numbers and booleans are taken as written, as upstream's YAML does."""
+    if raw is None:
+        return {}
+    return {str(key): _text(value) for key, value in _mapping(raw, path).items()}
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _mapping(raw: object, path: str) -> Json:
+    if not isinstance(raw, dict):
+        raise ConfigurationError(f"{path}: expected a mapping, found {raw!r}")
+    return raw
+
+
+def _list(raw: object, path: str) -> list[object]:
+    if raw is None:
+        return []
+    if not isinstance(raw, list):
+        raise ConfigurationError(f"{path}: expected a list, found {raw!r}")
+    return raw
+
+
+def _refuse_unknown(found: Mapping[str, Any], known: Iterable[str], path: str) -> None:
+    unknown = next((key for key in found if key not in known), None)
+    if unknown is not None:
+        raise ConfigurationError(f"{path}: no field {unknown!r}; {_known(known)}")
+
+
+def _known(names: Iterable[str]) -> str:
+    return f"known: {', '.join(sorted(names))}"

@@ -1,0 +1,133 @@
+"""Water filling: how much of the cluster each queue deserves.
+
+    as long as anything remains and anybody is not satisfied:
+        every unsatisfied queue gets its weight's part of what remained at the start of the round
+        who has what it asked for is satisfied, and gives back the rest
+
+By default each resource is a basin of its own: a queue is satisfied in memory while it still
+waits for cpu. kube-batch asks for all resources at once (proportion-less), so a queue that wants
+much of one hoards all others.
+upstream: proportion.go: OnSessionOpen
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.batch.defect import Defect, Defects
+from fairlead.batch.slack import Slack
+from fairlead.state.shape import Amounts
+
+Quantities = dict[int, float]
+
+# Each round satisfies a queue or ends; far beyond any number of queues.
+_ROUNDS_MAX: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one queue brings: `request` by column, and `bound`, above which it gets nothing."""
+
+    weight: int
+    request: Mapping[int, int]
+    bound: Amounts = ()
+
+
+class WaterFillingError(RuntimeError):
+    """The division did not end; carries what remained."""
+
+
+def divide(
+    total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack, defects: Defects
+) -> dict[str, Quantities]:
+    """What each claim deserves of `total`, by column."""
+    if defects.has(Defect.PROPORTION_LESS):
+        return _divide_at_once(total, claims, slack)
+    return _divide_by_resource(total, claims)
+
+
+def _divide_by_resource(
+    total: Mapping[int, int], claims: Mapping[str, Claim]
+) -> dict[str, Quantities]:
+    deserved: dict[str, Quantities] = {name: {} for name in claims}
+    for column, whole in total.items():
+        wanted = {name: _wanted(claim, column) for name, claim in claims.items()}
+        for name, amount in _fill(whole, claims, wanted).items():
+            deserved[name][column] = amount
+    return deserved
+
+
+def _wanted(claim: Claim, column: int) -> int:
+    wanted = claim.request.get(column, 0)
+    return min([wanted, *(limit for c, limit in claim.bound if c == column)])
+
+
+def _fill(whole: int, claims: Mapping[str, Claim], wanted: Mapping[str, int]) -> dict[str, float]:
+    """One basin: in order of what satisfies them, each gets its want or its part of the rest."""
+    order = sorted(
+        (name for name, claim in claims.items() if claim.weight > 0),
+        key=lambda name: (wanted[name] / claims[name].weight, name),
+    )
+    filled = dict.fromkeys(claims, 0.0)
+    remaining, weight = float(whole), sum(claims[name].weight for name in order)
+    for name in order:
+        part = remaining * claims[name].weight / weight
+        filled[name] = min(float(wanted[name]), part)
+        remaining -= filled[name]
+        weight -= claims[name].weight
+    return filled
+
+
+def _divide_at_once(
+    total: Mapping[int, int], claims: Mapping[str, Claim], slack: Slack
+) -> dict[str, Quantities]:
+    """kube-batch's rounds, in its order of float operations."""
+    deserved: dict[str, Quantities] = {name: {0: 0.0, 1: 0.0} for name in claims}
+    remaining: Quantities = {column: float(whole) for column, whole in total.items()}
+    unmet = dict(claims)
+    for _ in range(_ROUNDS_MAX):
+        weight = sum(claim.weight for claim in unmet.values())
+        if not weight or _is_empty(remaining, slack):
+            return deserved
+        given: Quantities = {}
+        for name, claim in list(unmet.items()):
+            before = dict(deserved[name])
+            for column, rest in remaining.items():
+                part = rest * (claim.weight / weight)
+                deserved[name][column] = deserved[name].get(column, 0.0) + part
+            if _is_less(claim.request, deserved[name], slack):
+                deserved[name] = _minimum(deserved[name], claim.request)
+                del unmet[name]
+            _note_difference(given, deserved[name], before)
+        for column, amount in given.items():
+            remaining[column] = remaining.get(column, 0.0) - amount
+    raise WaterFillingError(remaining)
+
+
+def _note_difference(given: Quantities, after: Quantities, before: Quantities) -> None:
+    for column, amount in after.items():
+        given[column] = given.get(column, 0.0) + amount - before.get(column, 0.0)
+
+
+def _is_empty(amounts: Quantities, slack: Slack) -> bool:
+    return all(amount < slack.least_part(column) for column, amount in amounts.items())
+
+
+def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> bool:
+    """Less in every resource (resource_info.go: Less)."""
+    scalars = [column for column in request if column > 1]
+    if not scalars and any(amount < slack.least_part(c) for c, amount in deserved.items() if c > 1):
+        return False
+    return all(amount < deserved.get(column, 0.0) for column, amount in request.items())
+
+
+def _minimum(deserved: Quantities, request: Mapping[int, int]) -> Quantities:
+    """Resource by resource; scalars survive only if both have some (helpers.go: Min)."""
+    scalars = any(c > 1 for c in deserved) and any(c > 1 for c in request)
+    return {
+        column: min(amount, float(request.get(column, 0)))
+        for column, amount in deserved.items()
+        if column <= 1 or scalars
+    }

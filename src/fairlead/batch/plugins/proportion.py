@@ -1,0 +1,166 @@
+"""proportion: the cluster is divided between queues by weight, and nobody gets more than it asks.
+
+    deserved      what a queue may have while others want the rest: water filling by weight
+    allocated     what its tasks hold
+    share         the largest allocated ÷ deserved of any resource; smaller is served first
+    overused      allocated covers deserved: the queue gets nothing more
+
+upstream: pkg/scheduler/plugins/proportion/proportion.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fairlead.batch.defect import Defect, Defects
+from fairlead.batch.job import JobInfo, add_amounts
+from fairlead.batch.plugins.deserved import Claim, divide
+from fairlead.batch.plugins.share import cluster_total, share
+from fairlead.batch.queue import QueueInfo
+from fairlead.batch.slack import NO_SLACK, Slack
+from fairlead.batch.task import TaskInfo
+from fairlead.state.resource_columns import CPU, MEMORY
+from fairlead.state.shape import Amounts
+
+if TYPE_CHECKING:
+    from fairlead.batch.session import Session
+
+
+@dataclass(slots=True)
+class QueueShare:
+    """One queue in this session; `request` is as it was when the session opened."""
+
+    queue: QueueInfo
+    deserved: dict[int, float]
+    request: dict[int, int]
+    allocated: list[int] = field(default_factory=list)
+
+    def allocated_of(self, column: int) -> int:
+        """What the queue's tasks hold of one resource."""
+        return self.allocated[column] if column < len(self.allocated) else 0
+
+    @property
+    def share(self) -> float:
+        """The dominant share of what is deserved."""
+        by_resource = (share(self.allocated_of(c), whole) for c, whole in self.deserved.items())
+        return max(by_resource, default=0.0)
+
+
+class Proportion:
+    """Queue order, overused queues, reclaim victims."""
+
+    name = "proportion"
+
+    def __init__(self, defects: Defects) -> None:
+        """Valid after `open`."""
+        self._defects = defects
+        self._slack: Slack = NO_SLACK
+        self.shares: dict[str, QueueShare] = {}
+
+    # --- the session -----------------------------------------------------------------------
+
+    def open(self, session: Session) -> None:
+        """Divide the cluster between the queues that have a job."""
+        self._slack = session.rules.slack
+        by_queue: dict[str, list[JobInfo]] = {}
+        for job in session.jobs.values():
+            by_queue.setdefault(job.queue, []).append(job)
+        uncounted = {
+            c for c, n in enumerate(session.table.resources.names) if n in session.rules.uncounted
+        }
+        self.shares = {}
+        for name, jobs in by_queue.items():
+            found = QueueShare(session.queues[name], {}, _request(jobs, uncounted))
+            for job in jobs:
+                add_amounts(found.allocated, tuple(enumerate(job.held)), 1)
+            self.shares[name] = found
+        total = dict(cluster_total(session.room, session.rules))
+        claims = {
+            name: Claim(found.queue.weight, found.request, self._bound(found.queue))
+            for name, found in self.shares.items()
+        }
+        for name, deserved in divide(total, claims, self._slack, self._defects).items():
+            self.shares[name].deserved = deserved
+
+    def _bound(self, queue: QueueInfo) -> Amounts:
+        return () if self._defects.has(Defect.CAPABILITY) else queue.capability
+
+    def allocated(self, task: TaskInfo) -> None:
+        """The queue holds more."""
+        add_amounts(self.shares[task.job.queue].allocated, task.request.running, 1)
+
+    def deallocated(self, task: TaskInfo) -> None:
+        """The queue holds less."""
+        add_amounts(self.shares[task.job.queue].allocated, task.request.running, -1)
+
+    # --- questions -------------------------------------------------------------------------
+
+    def queue_key(self, queue: QueueInfo) -> float:
+        """Smaller shares first."""
+        found = self.shares.get(queue.name)
+        return found.share if found is not None else 0.0
+
+    def is_overused(self, queue: QueueInfo) -> bool:
+        """Whether all that is deserved is allocated, in every resource."""
+        found = self.shares[queue.name]
+        return self._covers(found, found.deserved, found.allocated)
+
+    def _covers(
+        self, found: QueueShare, deserved: dict[int, float], allocated: Sequence[int]
+    ) -> bool:
+        known = len(allocated)
+        return all(
+            whole - (allocated[c] if c < known else 0) < self._slack.least_part(c)
+            for c, whole in deserved.items()
+        )
+
+    def reclaimable(
+        self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
+    ) -> Sequence[TaskInfo]:
+        """Those whose queue keeps what it deserves without them."""
+        left: dict[str, list[int]] = {}
+        victims = []
+        for task in candidates:
+            found = self.shares[task.job.queue]
+            held = left.setdefault(task.job.queue, list(found.allocated))
+            without = list(held)
+            add_amounts(without, task.request.running, -1)
+            chosen = self._may_give(found, held, without, task)
+            if chosen:
+                victims.append(task)
+            if chosen or self._defects.has(Defect.PROPORTION_RECLAIM_SUB):
+                left[task.job.queue] = without
+        return victims
+
+    def _may_give(
+        self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
+    ) -> bool:
+        if self._defects.has(Defect.RECLAIM_ALL_DIMS):
+            return self._covers(found, found.deserved, without)
+        return self._stays_fair(found, held, without, task)
+
+    def _stays_fair(
+        self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
+    ) -> bool:
+        """Above its share in some resource, and not pushed below it in that one."""
+        known = len(without)
+        taken = dict(task.request.running)
+        return any(
+            taken.get(c, 0) and (without[c] if c < known else 0) + self._slack.least_part(c) > whole
+            for c, whole in found.deserved.items()
+        )
+
+
+def _request(jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
+    """What the jobs hold and wait for; cpu and memory are always there."""
+    total = [0, 0]
+    for job in jobs:
+        add_amounts(total, tuple(enumerate(job.held)), 1)
+        add_amounts(total, tuple(enumerate(job.pending)), 1)
+    return {
+        c: amount
+        for c, amount in enumerate(total)
+        if c in (CPU, MEMORY) or (amount and c not in uncounted)
+    }

@@ -1,0 +1,321 @@
+"""Session: one decision about all jobs, on one picture of the cluster.
+
+    open      jobs with a group and a queue; what is idle and releasing on every node
+    actions   allocate, pipeline, evict, dispatch: all of it through `move`
+    close     what was not dispatched is taken back (`fairlead.batch.closing` writes statuses)
+
+The session works on the cluster's own beliefs: a task that is given a node is assumed there, so
+every filter and score sees it, and is forgotten again unless it is dispatched. `commands` collects
+what the world shall do; `steps` are told to the observer in the order in which they are made.
+upstream: pkg/scheduler/framework/session.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from fairlead.batch.defect import Defect, Defects
+from fairlead.batch.job import JobInfo
+from fairlead.batch.job_table import JobTable
+from fairlead.batch.node_choice import NodeChoice
+from fairlead.batch.plugins.plugin import Listens, Opens, Unschedulable
+from fairlead.batch.queue import QueueInfo
+from fairlead.batch.room import Room
+from fairlead.batch.rules import Rules
+from fairlead.batch.task import HOLDS, TaskInfo, TaskStatus
+from fairlead.batch.tier import Tiers
+from fairlead.core.command import Bind, Command, DeleteObject, ObjectRef, RecordEvent
+from fairlead.core.instant import Instant
+from fairlead.core.reporter import PodEvicted, PodPlaced, Reporter
+from fairlead.core.tie_break import TieBreak
+from fairlead.framework.diagnosis import fit_error
+from fairlead.state.cluster import Cluster
+from fairlead.state.node_info import NodeInfo
+
+_ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a session: `verb` is allocate, pipeline, release, unevict, … or action."""
+
+    verb: str
+    task: TaskInfo | None
+    detail: str
+
+
+class Observer(Protocol):
+    """Whoever wants to follow a session."""
+
+    def note(self, step: Step) -> None:
+        """`step` was just made."""
+        ...
+
+
+class NoObserver:
+    """Nobody follows."""
+
+    def note(self, step: Step) -> None:
+        """Let it pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChoices:
+    """Which node, by what is asked of it.
+
+    `now`: the task fits into idle room. `later`: it fits into room that is becoming free.
+    `either`: one of the two. `anyhow`: it may run there once room is made.
+    """
+
+    now: NodeChoice
+    later: NodeChoice
+    either: NodeChoice
+    anyhow: NodeChoice
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What all sessions of a controller have in common."""
+
+    tiers: Tiers
+    rules: Rules
+    defects: Defects
+    choices: NodeChoices
+    room: Room
+    actions: tuple[str, ...] = ()
+
+
+class Session:
+    """See the module's docstring."""
+
+    def __init__(
+        self, cluster: Cluster, jobs: JobTable, policy: Policy, tie_break: TieBreak, now: Instant
+    ) -> None:
+        """Call `open` before anything else."""
+        self.cluster = cluster
+        self.table = cluster.table
+        self.policy = policy
+        self.tiers = policy.tiers
+        self.defects = policy.defects
+        self.rules = policy.rules
+        self.room = policy.room
+        self.choices = policy.choices
+        self.tie_break = tie_break
+        self.now = now
+        self.job_table = jobs
+        self.jobs: dict[str, JobInfo] = {}
+        self.queues: dict[str, QueueInfo] = {}
+        self.objections: dict[str, Unschedulable] = {}
+        self.shortfalls: dict[str, list[str]] = {}
+        self.failures: dict[str, str] = {}
+        self.commands: list[Command] = []
+        self.observer: Observer = NoObserver()
+        self.reporter: Reporter | None = None
+        self._placed: dict[str, TaskInfo] = {}
+        self._listeners = [p for p in policy.tiers.plugins if isinstance(p, Listens)]
+
+    # --- open and close --------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Take the picture; every plugin looks at it."""
+        self.job_table.set_priorities()
+        leave_out = self.rules.slack if self.rules.leaves_out_overused else None
+        self.room.open(self.job_table, leave_out=leave_out)
+        self.queues = self._open_queues()
+        self.jobs = {
+            job.id: job
+            for job in self.job_table.jobs.values()
+            if job.group is not None and job.queue in self.queues
+        }
+        if not self.defects.has(Defect.JOBVALID_NOOP):
+            self._object()
+        for plugin in self.tiers.plugins:
+            if isinstance(plugin, Opens):
+                plugin.open(self)
+
+    def _object(self) -> None:
+        """Find the jobs that cannot become ready, whatever room there is."""
+        for job in self.jobs.values():
+            found = self.tiers.objection(job)
+            if found is not None:
+                self.objections[job.id] = found
+
+    def _open_queues(self) -> dict[str, QueueInfo]:
+        queues = dict(self.job_table.queues)
+        default = self.job_table.default_queue
+        if self.rules.has_default_queue and default not in queues:
+            queues[default] = QueueInfo(default)
+        return queues
+
+    def take_back(self) -> None:
+        """Undo what was not dispatched: nobody keeps room from one session to the next."""
+        for task in list(self._placed.values()):
+            if task.status in _ON_NODE:
+                self.move(task, TaskStatus.PENDING, None)
+        self._placed.clear()
+
+    # --- the one way in which a task changes -----------------------------------------------
+
+    def move(self, task: TaskInfo, status: TaskStatus, node: NodeInfo | None) -> None:
+        """`task` becomes `status` on `node`, with everything that counts on it.
+
+        A task that had no node is assumed on `node`; one that leaves it is forgotten there.
+        """
+        before, was = task.status, task.node
+        if was:
+            self._count(was, task, before, -1)
+        elif node is not None:
+            self.cluster.assume(task.info, node.name)
+        task.job.set_status(task, status)
+        task.node = "" if node is None else node.name
+        if node is not None:
+            self.room.count(node.row, task, status, 1)
+            if was:
+                self.table.pod_log.append(node.row)
+        elif was:
+            self.cluster.forget(task.info)
+        if HOLDS[status] is not HOLDS[before]:
+            self._tell(task, holds=HOLDS[status])
+
+    def _count(self, node: str, task: TaskInfo, status: TaskStatus, sign: int) -> None:
+        found = self.table.find(node)
+        if found is not None:
+            self.room.count(found.row, task, status, sign)
+
+    def _tell(self, task: TaskInfo, *, holds: bool) -> None:
+        for plugin in self._listeners:
+            if holds:
+                plugin.allocated(task)
+            else:
+                plugin.deallocated(task)
+
+    # --- steps -----------------------------------------------------------------------------
+
+    def note(self, verb: str, task: TaskInfo | None, detail: str) -> None:
+        """Tell the observer."""
+        self.observer.note(Step(verb, task, detail))
+
+    def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Give `task` idle room on `node`; nothing is bound yet. Undone by `deallocate`."""
+        self.move(task, TaskStatus.ALLOCATED, node)
+        self._placed[task.id] = task
+        self.note("allocate", task, node.name)
+
+    def deallocate(self, task: TaskInfo) -> None:
+        """The inverse of `allocate`."""
+        self.note("deallocate", task, task.node)
+        self.move(task, TaskStatus.PENDING, None)
+
+    def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Promise `task` room on `node` that is becoming free. Undone by `unpipeline`."""
+        self.move(task, TaskStatus.PIPELINED, node)
+        self._placed[task.id] = task
+        self.note("pipeline", task, node.name)
+
+    def unpipeline(self, task: TaskInfo) -> None:
+        """The inverse of `pipeline`."""
+        self.note("unpipeline", task, task.node)
+        self.move(task, TaskStatus.PENDING, None)
+
+    def release(self, task: TaskInfo) -> None:
+        """Suppose `task` were told to go. Undone by `unevict`, made so by `evict`."""
+        node = self.table.find(task.node)
+        self.move(task, TaskStatus.RELEASING, node)
+        self.note("release", task, task.node)
+
+    def unevict(self, task: TaskInfo) -> None:
+        """The inverse of `release`."""
+        node = self.table.find(task.node)
+        self.move(task, TaskStatus.RUNNING, node)
+        self.note("unevict", task, task.node)
+
+    # --- what cannot be taken back ---------------------------------------------------------
+
+    def dispatch_ready(self, job: JobInfo) -> None:
+        """Bind what is allocated of a job that is ready."""
+        for task in job.with_status(TaskStatus.ALLOCATED):
+            job.set_status(task, TaskStatus.BINDING)
+            self.commands.append(Bind(task.ref, task.node))
+            self.note("bind", task, task.node)
+            if self.reporter is not None:
+                self.reporter.report(_placed(task, self.now))
+
+    def evict(self, task: TaskInfo, why: str) -> None:
+        """Tell a released task to go (`why`: "reclaim" or "preempt")."""
+        self.job_table.leaving[task.id] = task.info
+        self.commands.append(DeleteObject(task.ref, why=why))
+        group = task.job.group
+        if group is not None and group.ref is not None:
+            self.commands.append(_evict_event(group.ref, why))
+        self.note("evict", task, why)
+        if self.reporter is not None:
+            self.reporter.report(PodEvicted(task.ref, task.node, why, self.now))
+
+    # --- what went wrong -------------------------------------------------------------------
+
+    def note_shortfall(self, task: TaskInfo, node: NodeInfo) -> None:
+        """`task` has to wait for room on `node`: what is missing there now.
+
+        `shortfalls` has the resources for the job's last task, one entry per node and resource.
+        """
+        names = self.table.resources.names
+        self.shortfalls[task.job.id] = [
+            names[column]
+            for column, amount in task.request.starting
+            if amount and self.room.idle[column, node.row] < amount + self.rules.slack.least(column)
+        ]
+
+    def note_failure(self, task: TaskInfo) -> None:
+        """`task` fits nowhere: why, for each node."""
+        if not self.defects.has(Defect.MUTE_FIT_ERROR):
+            diagnosis = self.choices.either.find(task.info).diagnosis()
+            self.failures[task.job.id] = fit_error(diagnosis, "")
+
+    # --- looking ---------------------------------------------------------------------------
+
+    @property
+    def fills_back(self) -> bool:
+        """Whether tasks that ask for nothing have their turn in this session."""
+        return "backfill" in self.policy.actions
+
+    def candidates(self) -> list[JobInfo]:
+        """The jobs that are worth trying."""
+        return [job for job in self.jobs.values() if job.id not in self.objections]
+
+    def fits_somewhere(self, task: TaskInfo) -> bool:
+        """Whether `task` could start as things are."""
+        return bool(len(self.choices.now.find(task.info).positions()))
+
+    def tasks_on(self, node: NodeInfo) -> list[TaskInfo]:
+        """The tasks of this session's jobs on `node`, in the order in which they came there."""
+        known, jobs = self.job_table.tasks, self.jobs
+        found = (known.get(pod_id) for pod_id in node.pods)
+        return [task for task in found if task is not None and task.job.id in jobs]
+
+
+def _evict_event(group: ObjectRef, why: str) -> RecordEvent:
+    """upstream: cache.go: Evict, which tells the group, not the pod."""
+    return RecordEvent(
+        regarding=group,
+        type="Normal",
+        reason="Evict",
+        action="Evict",
+        note=why,
+        reporting_controller="batch",
+    )
+
+
+def _placed(task: TaskInfo, now: Instant) -> PodPlaced:
+    """The record of a placement; a session has no attempts and knows no equals afterwards."""
+    return PodPlaced(
+        pod=task.ref,
+        node=task.node,
+        at=now,
+        via="batch",
+        feasible=1,
+        equals=1,
+        started=now,
+        attempt=1,
+        profile=task.info.pod.spec.scheduler_name,
+    )

@@ -1,0 +1,131 @@
+"""Statement: several steps that are made so together, or not at all.
+
+Each operation is done in the session at once, so that whatever is asked next already sees it.
+`discard` undoes in reverse order and leaves no trace; `commit` does what cannot be undone, in
+order. upstream: pkg/scheduler/framework/statement.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from fairlead.batch.session import Session
+from fairlead.batch.task import TaskInfo
+from fairlead.state.node_info import NodeInfo
+
+
+class Operation(Protocol):
+    """A step with its inverse."""
+
+    def do(self, session: Session) -> None:
+        """Suppose it."""
+        ...
+
+    def undo(self, session: Session) -> None:
+        """Take it back exactly."""
+        ...
+
+    def settle(self, session: Session) -> None:
+        """Make it so."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """Give `task` idle room on `node`; it is bound once its job is ready."""
+
+    task: TaskInfo
+    node: NodeInfo
+
+    def do(self, session: Session) -> None:
+        """Suppose it."""
+        session.allocate(self.task, self.node)
+
+    def undo(self, session: Session) -> None:
+        """Take it back."""
+        session.deallocate(self.task)
+
+    def settle(self, session: Session) -> None:
+        """Binding is for the job as a whole."""
+        if session.tiers.is_ready(self.task.job):
+            session.dispatch_ready(self.task.job)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Promise `task` room on `node` that is becoming free; a promise is for the session only."""
+
+    task: TaskInfo
+    node: NodeInfo
+
+    def do(self, session: Session) -> None:
+        """Suppose it."""
+        session.pipeline(self.task, self.node)
+
+    def undo(self, session: Session) -> None:
+        """Take it back."""
+        session.unpipeline(self.task)
+
+    def settle(self, session: Session) -> None:
+        """There is nothing to tell the world."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """Tell `task` to go, because of `why`."""
+
+    task: TaskInfo
+    why: str
+
+    def do(self, session: Session) -> None:
+        """Suppose it."""
+        session.release(self.task)
+
+    def undo(self, session: Session) -> None:
+        """Take it back."""
+        session.unevict(self.task)
+
+    def settle(self, session: Session) -> None:
+        """Now it goes."""
+        session.evict(self.task, self.why)
+
+
+class Statement:
+    """Operations done and not yet settled."""
+
+    def __init__(self, session: Session) -> None:
+        """Nothing is done."""
+        self._session = session
+        self._done: list[Operation] = []
+
+    def __len__(self) -> int:
+        """How many operations are open."""
+        return len(self._done)
+
+    def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Give `task` idle room on `node`."""
+        self._do(Allocate(task, node))
+
+    def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Promise `task` room on `node`."""
+        self._do(Pipeline(task, node))
+
+    def evict(self, task: TaskInfo, why: str) -> None:
+        """Tell `task` to go."""
+        self._do(Evict(task, why))
+
+    def _do(self, operation: Operation) -> None:
+        operation.do(self._session)
+        self._done.append(operation)
+
+    def commit(self) -> None:
+        """Make everything so."""
+        for operation in self._done:
+            operation.settle(self._session)
+        self._done.clear()
+
+    def discard(self, down_to: int = 0) -> None:
+        """Undo everything, or everything after the first `down_to` operations."""
+        while len(self._done) > down_to:
+            self._done.pop().undo(self._session)
