@@ -38,6 +38,18 @@ def controller_of(meta: ObjectMeta) -> OwnerReference | None:
     return next((owner for owner in meta.owner_references if owner.controller), None)
 
 
+def workload(pod: Pod) -> str:
+    """Whose pod this is, for telling successors from strangers.
+
+    `Kind/namespace/name` of its controller, `Pod/namespace/name` for a pod without one.
+    """
+    owner = controller_of(pod.metadata)
+    namespace = pod.metadata.namespace
+    if owner is None:
+        return f"Pod/{namespace}/{pod.metadata.name}"
+    return f"{owner.kind}/{namespace}/{owner.name}"
+
+
 def is_daemon_pod(pod: Pod) -> bool:
     """Whether a DaemonSet manages the pod, so that it belongs to its one node."""
     controller = controller_of(pod.metadata)

@@ -58,6 +58,8 @@ class PodUnschedulable:
 class PodPreempting:
     """A preemptor chose `node` and gives up `victims` there.
 
+    `workload` and `victim_workloads` name whose successors they are (`fairlead.api.pod.workload`).
+
     `rule` is the name of the ordered rule of pick_one_node that left one candidate ("only
     candidate" when there was just one), `equals` how many were left when no rule decided.
     """
@@ -70,6 +72,8 @@ class PodPreempting:
     candidates: int
     equals: int
     at: Instant
+    workload: str
+    victim_workloads: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +88,9 @@ class PodEvicted:
 
 @dataclass(frozen=True, slots=True)
 class NodeSilenced:
-    """A node was last heard of in the pass at `heard_at`, too long ago; Ready was `ready` ("" for
-    never posted) and becomes Unknown.
+    """A node was last heard of in the pass at `heard_at`, too long ago: Ready becomes Unknown.
+
+    It was `ready` before, "" when it was never posted.
     """
 
     node: str
@@ -155,6 +160,51 @@ class PodCollected:
     at: Instant
 
 
+@dataclass(frozen=True, slots=True)
+class PluginFailed:
+    """A user's plugin failed where there is no verdict to give, at the extension point `point`.
+
+    Elsewhere a failure becomes the verdict itself. `message` says what happened.
+    """
+
+    plugin: str
+    point: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplacementCycle:
+    """Workloads push each other out in a circle: each of `workloads` the next, the last the first.
+
+    `rules` say what decided each time, `times` how often the circle has been closed.
+    """
+
+    workloads: tuple[str, ...]
+    rules: tuple[str, ...]
+    times: int
+    pod: ObjectRef
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadStarving:
+    """`workload` has been displaced `times` times; `pod` is who it was last."""
+
+    workload: str
+    times: int
+    pod: ObjectRef
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class NominationsWasted:
+    """`pod` was promised nodes `times` times in a row and never used one."""
+
+    pod: ObjectRef
+    times: int
+    at: Instant
+
+
 Record = (
     PodPlaced
     | PodUnschedulable
@@ -166,6 +216,10 @@ Record = (
     | EvictionTimed
     | EvictionCancelled
     | PodCollected
+    | PluginFailed
+    | DisplacementCycle
+    | WorkloadStarving
+    | NominationsWasted
 )
 
 

@@ -6,6 +6,7 @@ from fairlead.core.reporter import Reporter
 from fairlead.core.tie_break import TieBreak
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.engine import Engine
+from fairlead.engine.loop_watch import LoopWatch
 from fairlead.kubelet.controller import Kubelets
 from fairlead.scheduling.controller import Scheduler
 from fairlead.state.cluster import Cluster
@@ -20,13 +21,14 @@ def build_engine(config: EngineConfig, reporter: Reporter) -> Engine:
     The scheduler is last, so that a pod is only tried once everything else that is due has been
     done. Raises ProfileError for a scheduler profile that cannot be served.
     """
-    cluster = Cluster()
-    scheduler = Scheduler(config.scheduler, cluster, reporter, TieBreak(config.seed), config.start)
+    cluster, watch = Cluster(), LoopWatch(reporter)
+    scheduler = Scheduler(config.scheduler, cluster, watch, TieBreak(config.seed), config.start)
     controllers = (
         Kubelets(config.kubelet),
         Workloads(config.workloads),
         Disruption(),
-        Drain(reporter),
+        Drain(watch),
+        watch,
         scheduler,
     )
     return Engine(cluster, controllers)

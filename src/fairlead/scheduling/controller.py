@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fairlead.api.pod import workload
 from fairlead.core.command import Bind, Command, PatchStatus
 from fairlead.core.instant import Instant
 from fairlead.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, Reporter
@@ -302,6 +303,8 @@ class Scheduler:
                 candidates=room.candidates,
                 equals=room.equals,
                 at=now,
+                workload=workload(pod.pod),
+                victim_workloads=tuple(workload(victim.pod) for victim in room.victims),
             )
         )
         for victim in room.victims:
