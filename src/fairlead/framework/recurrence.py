@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, TypeVar
 
 from fairlead.core.instant import Instant
@@ -96,7 +97,7 @@ class DisplacementGraph:
         path = self._path(newest.victim, newest.by)
         if path is None:
             return None
-        edges = tuple(self._edges[a, b] for a, b in zip(path, path[1:], strict=False))
+        edges = tuple(self._edges[a, b] for a, b in pairwise(path))
         around = (*edges, newest)
         key = _rotated(tuple(edge.by for edge in around))
         times = self._cycles.get(key, 0) + 1
