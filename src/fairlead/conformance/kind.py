@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.conformance.comparison import Difference, first_difference
+from fairlead.conformance.nodelifecycle import compare_node_timeline, decide_node_timeline
 from fairlead.conformance.scheduling import decide
 from fairlead.conformance.sequence import decide_sequence
 from fairlead.conformance.timelines import compare_timeline, decide_timeline
+from fairlead.conformance.volumes import decide_volumes
 
 Json = dict[str, Any]
 Compare = Callable[[Json, Json], Difference | None]
@@ -36,5 +38,7 @@ def _decide_scheduling(case: Json) -> Json:
 
 KINDS: Final[Mapping[str, Kind]] = {
     "scheduling": Kind("case", _decide_scheduling),
+    "nodelifecycle": Kind("scenario", decide_node_timeline, compare_node_timeline),
     "timelines": Kind("scenario", decide_timeline, compare_timeline),
+    "volumes": Kind("case", decide_volumes),
 }

@@ -106,9 +106,8 @@ def _with_status(
         if health is None:
             created = _creation(node)
             return NodeHealth(created, created)
-        if health.ready:
-            return NodeHealth(now, now)
-        return health
+        # That a condition went away is no news, and its probe stays, even that of an earlier node.
+        return replace(health, ready="", heartbeat="", transition="")
     fresh = NodeHealth(
         now, now, ready.status, ready.last_heartbeat_time, ready.last_transition_time
     )

@@ -1,0 +1,87 @@
+"""The objects of recorded node timelines as Kubernetes has them: times in ms become timestamps."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.api.lease import NODE_LEASES
+from fairlead.api.timestamp import format_micro_time, format_timestamp
+from fairlead.conformance.node_world import instant
+from fairlead.core.instant import Instant
+
+Json = dict[str, Any]
+
+_CONDITION_FIELDS: Final = ("type", "status", "reason", "message")
+
+
+def node_object(form: Json) -> Json:
+    """A Node."""
+    meta = {
+        "name": form["name"],
+        "uid": form["uid"],
+        "creationTimestamp": _stamp(form["created_ms"]),
+        "labels": form["labels"],
+    }
+    conditions = [
+        {
+            **_filled(one, _CONDITION_FIELDS),
+            "lastHeartbeatTime": _stamp(one["heartbeat_ms"]),
+            "lastTransitionTime": _stamp(one["transition_ms"]),
+        }
+        for one in form["conditions"]
+    ]
+    taints = [_filled(taint, tuple(taint)) for taint in form["taints"]]
+    spec: Json = {"taints": taints, "unschedulable": form["unschedulable"]}
+    return _object("v1", "Node", meta) | {"spec": spec, "status": {"conditions": conditions}}
+
+
+def lease_object(node: str, renewed: Instant) -> Json:
+    """The lease of a node."""
+    meta = {"namespace": NODE_LEASES, "name": node, "uid": f"uid-lease-{node}"}
+    spec = {"renewTime": format_micro_time(renewed)}
+    return _object("coordination.k8s.io/v1", "Lease", meta) | {"spec": spec}
+
+
+def pod_object(form: Json, grace_s: int) -> Json:
+    """A Pod, with the conditions of one that was scheduled when its readiness is given."""
+    created = _stamp(form["created_ms"])
+    meta = {
+        "namespace": form["namespace"],
+        "name": form["name"],
+        "uid": form["uid"],
+        "creationTimestamp": created,
+    }
+    spec: Json = {"tolerations": form["tolerations"], "terminationGracePeriodSeconds": grace_s}
+    if form["node"]:
+        spec["nodeName"] = form["node"]
+    status: Json = {"phase": form["phase"]}
+    if form["ready"]:
+        status["conditions"] = [
+            {"type": "PodScheduled", "status": "True", "lastTransitionTime": created},
+            {"type": "Ready", "status": form["ready"], "lastTransitionTime": created},
+        ]
+    return _object("v1", "Pod", meta) | {"spec": spec, "status": status}
+
+
+def posted_condition(before: Json, wanted: Json, now: Instant) -> Json:
+    """`wanted` as it is posted over `before` (empty when there was none)."""
+    stamp = format_timestamp(now)
+    changed = before.get("status") != wanted["status"]
+    return {
+        **_filled(wanted, _CONDITION_FIELDS),
+        "lastHeartbeatTime": stamp,
+        "lastTransitionTime": stamp if changed else before["lastTransitionTime"],
+    }
+
+
+def _filled(form: Json, names: tuple[str, ...]) -> Json:
+    """Those of the named members that are not empty."""
+    return {name: form[name] for name in names if form.get(name)}
+
+
+def _object(api_version: str, kind: str, meta: Json) -> Json:
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta}
+
+
+def _stamp(t_ms: int) -> str:
+    return format_timestamp(instant(t_ms))

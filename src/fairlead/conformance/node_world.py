@@ -1,0 +1,153 @@
+"""The scripted world of the recorded node timelines: an API store in virtual time, and a witness.
+
+Requests of the controllers go through the store's rules and take no time; the script and the
+simulated kubelets write past them, as the recorder's did. What a controller's request changed is
+written down with its name, in the recorder's words: see `node_writes`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from fairlead.api.codec import decode
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.identity import IdSource
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.apiserver.store import Store
+from fairlead.conformance.node_writes import NodeWriteLog
+from fairlead.core.command import Command
+from fairlead.core.controller import Controller
+from fairlead.core.instant import Instant
+from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.core.timer_queue import TimerQueue
+from fairlead.worlds.drive import Driver
+from fairlead.worlds.simulation.performing import perform
+
+Act = Callable[[Instant], None]
+
+EPOCH = parse_timestamp("2030-01-01T00:00:00Z")
+NS_PER_MS = 1_000_000
+START_MS = -50  # when the controllers come to know the objects there are
+
+
+def instant(t_ms: int) -> Instant:
+    """The instant that the recorder calls `t_ms`."""
+    return EPOCH + t_ms * NS_PER_MS
+
+
+def to_ms(now: Instant) -> int:
+    """The recorder's name for `now`, fractions cut off."""
+    return (now - EPOCH) // NS_PER_MS
+
+
+class _NoIds(IdSource):
+    """Every object here brings its own identity."""
+
+    def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
+        """Made of the name."""
+        return f"uid-{namespace}-{name}"
+
+    def new_suffix(self) -> str:
+        """Nothing here asks for a generated name."""
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class Named:
+    """Controllers as one, which remembers who gave which command; `after` is called after each."""
+
+    controllers: Sequence[tuple[str, Controller]]
+    after: Callable[[Instant], None]
+    issued: deque[tuple[Command, str]] = field(default_factory=deque)
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Tell everybody."""
+        return [
+            command
+            for name, controller in self.controllers
+            for command in self._noted(name, controller.handle(stimulus, now))
+        ]
+
+    def next_deadline(self) -> Instant | None:
+        """The first of all deadlines."""
+        dues = (controller.next_deadline() for _, controller in self.controllers)
+        return min((due for due in dues if due is not None), default=None)
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """The work of the first one that has any due."""
+        for name, controller in self.controllers:
+            due = controller.next_deadline()
+            if due is not None and due <= now:
+                commands = self._noted(name, controller.handle_deadline(now))
+                self.after(now)
+                return commands
+        return []
+
+    def _noted(self, name: str, commands: list[Command]) -> list[Command]:
+        self.issued.extend((command, name) for command in commands)
+        return commands
+
+
+class NodeWorld:
+    """Drive with `run`; `log` fills up with what the controllers write."""
+
+    def __init__(self, controllers: Named) -> None:
+        """An empty world."""
+        self.store = Store(_NoIds(), admission=(), runnable=False)
+        self.log = NodeWriteLog()
+        self._named = controllers
+        self._agenda: TimerQueue[Act] = TimerQueue()
+        self._due: deque[Act] = deque()
+        self._untold: list[Stimulus] = []
+        self._driver = Driver(controllers, self, now=instant(START_MS))
+        self.store.subscribe(self._see)
+
+    def at(self, t_ms: int, act: Act) -> None:
+        """Let `act` happen at `t_ms`; in order of insertion within one instant."""
+        self._agenda.add(instant(t_ms), act)
+
+    def begin(self) -> None:
+        """Tell the controllers, as one stimulus, what there is."""
+        storage = self.store.storage
+        objects = [decode(obj) for kind in storage.kinds() for obj in storage.items(kind)]
+        self._untold = [ObjectsLoaded(objects)]
+
+    def run(self, until_ms: int) -> None:
+        """Let everything happen that is due up to and including `until_ms`."""
+        self._driver.run(instant(until_ms))
+
+    # --- World -----------------------------------------------------------------------------
+
+    def perform(self, command: Command, now: Instant) -> Stimulus | None:
+        """Apply `command`; commands come in the order in which they were given."""
+        given, by = self._named.issued.popleft()
+        assert given is command, "a command that no controller gave"
+        self.log.begin(command, by, now, self.store)
+        self._untold.append(perform(self.store, command, now))
+        self.log.end()
+        return None
+
+    def poll(self, now: Instant) -> list[Stimulus]:
+        """What was not told yet; else what the next due act causes; else nothing."""
+        while not self._untold and self._is_due(now):
+            self._due.popleft()(now)
+        untold, self._untold = self._untold, []
+        return untold
+
+    def next_event(self) -> Instant | None:
+        """When the script goes on."""
+        return self._agenda.next_due()
+
+    def _is_due(self, now: Instant) -> bool:
+        if not self._due:
+            self._due.extend(self._agenda.pop_due(now))
+        return bool(self._due)
+
+    def _see(self, change: Change) -> None:
+        self.log.see(change)
+        view = decode(change.object)
+        is_gone = change.type is ChangeType.DELETED
+        self._untold.append(ObjectDeleted(view) if is_gone else ObjectChanged(view))

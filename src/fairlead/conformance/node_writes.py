@@ -1,0 +1,165 @@
+"""What controllers write to nodes and pods, in the words of the recorded node timelines.
+
+A change of an object becomes one entry per taint, condition and label that differs; deletions and
+events are entries of their own. Equal events and deletions of one instant count once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.apiserver.store import Store
+from fairlead.core.command import Command, DeleteObject, RecordEvent
+from fairlead.core.instant import Instant
+
+Json = dict[str, Any]
+
+EPOCH: Final = parse_timestamp("2030-01-01T00:00:00Z")
+NS_PER_MS: Final = 1_000_000
+
+
+def stamp_ms(text: str) -> int:
+    """An API timestamp in the recorder's milliseconds."""
+    return (parse_timestamp(text) - EPOCH) // NS_PER_MS
+
+
+class NodeWriteLog:
+    """`entries` in the order in which they happened."""
+
+    def __init__(self) -> None:
+        """Nothing was written yet."""
+        self.entries: list[Json] = []
+        self._context: Json | None = None
+
+    def begin(self, command: Command, by: str, now: Instant, store: Store) -> None:
+        """`by` is about to do `command`; changes until `end` are its doing."""
+        self._context = {"t_ms": (now - EPOCH) // NS_PER_MS, "by": by}
+        match command:
+            case RecordEvent():
+                self._add_once(_event(command))
+            case DeleteObject(target) if target.kind == "Pod":
+                pod = store.find(POD, target.namespace, target.name)
+                if pod is not None:
+                    self._add_once(_deletion(command, pod))
+
+    def end(self) -> None:
+        """What happens now is somebody else's doing."""
+        self._context = None
+
+    def see(self, change: Change) -> None:
+        """Write down a change of an object."""
+        if self._context is None or change.type is not ChangeType.MODIFIED:
+            return
+        before = change.previous or {}
+        if change.kind is NODE:
+            for entry in _node_differences(before, change.object):
+                self._add(entry)
+        elif change.kind is POD:
+            for entry in _pod_differences(before, change.object):
+                self._add(entry)
+
+    def _add(self, entry: Json) -> None:
+        self.entries.append({**(self._context or {}), **entry})
+
+    def _add_once(self, entry: Json) -> None:
+        if self._context is not None and {**self._context, **entry} not in self._of_this_instant():
+            self._add(entry)
+
+    def _of_this_instant(self) -> list[Json]:
+        now = (self._context or {})["t_ms"]
+        same: list[Json] = []
+        for entry in reversed(self.entries):
+            if entry["t_ms"] != now:
+                break
+            same.append(entry)
+        return same
+
+
+def _event(event: RecordEvent) -> Json:
+    about = event.regarding
+    return {
+        "kind": "event",
+        "object_kind": about.kind,
+        "object": about.key,
+        "type": event.type,
+        "reason": event.reason,
+        "message": event.note,
+    }
+
+
+def _deletion(command: DeleteObject, pod: Json) -> Json:
+    return {
+        "kind": "pod_delete",
+        "pod": command.target.key,
+        "node": pod["spec"].get("nodeName", ""),
+        "grace_seconds": command.grace_period_s,
+        "already_terminating": "deletionTimestamp" in pod["metadata"],
+    }
+
+
+def _node_differences(before: Json, after: Json) -> Iterator[Json]:
+    name = {"node": after["metadata"]["name"]}
+    for entry in _taint_differences(_taints(before), _taints(after)):
+        yield name | entry
+    old, new = _conditions(before), _conditions(after)
+    for kind, condition in new.items():
+        if old.get(kind) != condition:
+            heartbeat = {"heartbeat_ms": stamp_ms(condition["lastHeartbeatTime"])}
+            entry = {"kind": "node_condition", "new": kind not in old}
+            yield name | entry | _condition(condition) | heartbeat
+    labels = before["metadata"].get("labels", {})
+    for key, value in after["metadata"].get("labels", {}).items():
+        if labels.get(key) != value:
+            yield name | {"kind": "node_label", "key": key, "value": value}
+
+
+def _taint_differences(old: Json, new: Json) -> Iterator[Json]:
+    for key, taint in old.items():
+        if key not in new:
+            yield {"kind": "taint_remove", **_taint(taint)}
+    for key, taint in new.items():
+        if old.get(key) != taint:
+            kind = "taint_update" if key in old else "taint_add"
+            added = {"time_added_ms": stamp_ms(taint["timeAdded"])} if "timeAdded" in taint else {}
+            yield {"kind": kind, **_taint(taint), **added}
+
+
+def _taints(node: Json) -> Json:
+    return {f"{t['key']}:{t['effect']}": t for t in node.get("spec", {}).get("taints", ())}
+
+
+def _taint(taint: Json) -> Json:
+    return {"key": taint["key"], "value": taint.get("value", ""), "effect": taint["effect"]}
+
+
+def _conditions(obj: Json) -> Json:
+    return {one["type"]: one for one in obj.get("status", {}).get("conditions", ())}
+
+
+def _condition(condition: Json) -> Json:
+    return {
+        "type": condition["type"],
+        "status": condition["status"],
+        "reason": condition.get("reason", ""),
+        "message": condition.get("message", ""),
+        "transition_ms": stamp_ms(condition["lastTransitionTime"]),
+    }
+
+
+def _pod_differences(before: Json, after: Json) -> Iterator[Json]:
+    meta = after["metadata"]
+    name = {
+        "pod": f"{meta['namespace']}/{meta['name']}",
+        "node": after["spec"].get("nodeName", ""),
+    }
+    old, new = _conditions(before), _conditions(after)
+    for kind, condition in new.items():
+        if old.get(kind) != condition:
+            yield name | {"kind": "pod_condition"} | _condition(condition)
+    phase = after.get("status", {}).get("phase")
+    if before.get("status", {}).get("phase") != phase:
+        yield name | {"kind": "pod_phase", "phase": phase}
