@@ -132,8 +132,9 @@ def compare_node_timeline(expect: Json, found: Json) -> Difference | None:
         both = (json.loads(text), ABSENT) if what == "missing" else (ABSENT, json.loads(text))
         return Difference(f"writes at {t_ms} ms", *both)
     if expect["zone_states"] is not None:
-        histories = [_states_by_zone(side["zone_states"]) for side in (expect, found)]
-        difference = first_difference(*histories, "zone_states")
+        theirs_by_zone = _states_by_zone(expect["zone_states"])
+        ours_by_zone = _states_by_zone(found["zone_states"])
+        difference = first_difference(theirs_by_zone, ours_by_zone, "zone_states")
         if difference is not None:
             return difference
     return first_difference(expect["final"], found["final"], "final")
