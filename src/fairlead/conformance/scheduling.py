@@ -6,6 +6,7 @@ file states, fact by fact; where upstream chooses at random the file has the set
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from fairlead.api.codec import decode_as, without_nulls
@@ -44,12 +45,15 @@ _KINDS: dict[str, type[ApiObject]] = {
 }
 
 
-def build(case: Json) -> Served:
-    """The default profile over the cluster that `case` describes."""
+def build(case: Json, more_kinds: Mapping[str, type[ApiObject]] | None = None) -> Served:
+    """The default profile over the cluster that `case` describes.
+
+    `more_kinds` are read beside those that every case has.
+    """
     cluster, nominator = Cluster(), Nominator()
     objects = [
         decode_as(view, without_nulls(obj))
-        for field, view in _KINDS.items()
+        for field, view in {**_KINDS, **(more_kinds or {})}.items()
         for obj in case.get(field) or ()
     ]
     cluster.apply(ObjectsLoaded(objects))

@@ -25,19 +25,18 @@ from fairlead.plugins.node_ports import NodePorts
 from fairlead.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from fairlead.plugins.node_resources_fit import NodeResourcesFit
 from fairlead.plugins.node_unschedulable import NodeUnschedulable
+from fairlead.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from fairlead.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from fairlead.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.plugins.priority_sort import PrioritySort
 from fairlead.plugins.resource_scoring import FitArgs
 from fairlead.plugins.scheduling_gates import SchedulingGates
 from fairlead.plugins.taint_toleration import TaintToleration
-from fairlead.plugins.unsupported import (
-    Unsupported,
-    never,
-    uses_claimed_volumes,
-    uses_exclusive_disks,
-    uses_limited_volumes,
-)
+from fairlead.plugins.unsupported import Unsupported, never
+from fairlead.plugins.volume_binding.args import VolumeBindingArgs
+from fairlead.plugins.volume_binding.plugin import VolumeBinding
+from fairlead.plugins.volume_restrictions import VolumeRestrictions
+from fairlead.plugins.volume_zone import VolumeZone
 
 Args = Mapping[str, Any]
 Factory = Callable[[Handle, Args], Plugin]
@@ -55,6 +54,10 @@ def _pod_topology_spread(handle: Handle, args: Args) -> Plugin:
     return PodTopologySpread(handle, msgspec.convert(dict(args), PodTopologySpreadArgs))
 
 
+def _volume_binding(handle: Handle, args: Args) -> Plugin:
+    return VolumeBinding(handle, msgspec.convert(dict(args), VolumeBindingArgs))
+
+
 def _inter_pod_affinity(handle: Handle, args: Args) -> Plugin:
     return InterPodAffinity(handle, msgspec.convert(dict(args), InterPodAffinityArgs))
 
@@ -68,10 +71,10 @@ IN_TREE: Final[Mapping[str, Factory]] = {
     "NodeAffinity": _simple(NodeAffinity),
     "NodePorts": _simple(NodePorts),
     "NodeResourcesFit": _node_resources_fit,
-    "VolumeRestrictions": lambda _h, _a: Unsupported("VolumeRestrictions", uses_exclusive_disks),
-    "NodeVolumeLimits": lambda _h, _a: Unsupported("NodeVolumeLimits", uses_limited_volumes),
-    "VolumeBinding": lambda _h, _a: Unsupported("VolumeBinding", uses_claimed_volumes),
-    "VolumeZone": lambda _h, _a: Unsupported("VolumeZone", never),
+    "VolumeRestrictions": lambda handle, _a: VolumeRestrictions(handle),
+    "NodeVolumeLimits": lambda handle, _a: NodeVolumeLimits(handle),
+    "VolumeBinding": _volume_binding,
+    "VolumeZone": lambda handle, _a: VolumeZone(handle),
     "PodTopologySpread": _pod_topology_spread,
     "InterPodAffinity": _inter_pod_affinity,
     "DynamicResources": _simple(DynamicResources),
