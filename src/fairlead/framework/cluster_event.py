@@ -1,8 +1,8 @@
 """ClusterEvent: a change that may make an unschedulable pod schedulable.
 
 A rejected pod waits until something happens that a plugin which rejected it cares about. A plugin
-says what that is with `events` (the kinds) and, optionally, `is_woken_by(pod, event)`; one that
-says nothing is woken by everything.
+says what that is with `events` (the kinds; all, if it has none) and `is_woken_by(pod, event)`; one
+that says nothing is woken by everything.
 upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
 """
 
@@ -121,7 +121,8 @@ def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
     """Whether `event` makes `pod` worth another attempt in the eyes of `plugin`."""
     if not hears(plugin, event.kind):
         return False
-    listens = event.kind in (_events_of(plugin) or ())
+    events = _events_of(plugin)
+    listens = events is None or event.kind in events
     hint = getattr(plugin, "is_woken_by", None)
     if event.kind is EventKind.FLUSH or not listens or hint is None:
         return True

@@ -24,7 +24,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
+from fairlead.core.command import Bind, CreateObject, DeleteObject, PatchObject, PatchStatus
 from fairlead.core.instant import DurationNs
 from fairlead.core.status import Status
 from fairlead.framework.cycle_state import CycleState
@@ -231,6 +231,15 @@ class ScoreRelevance(Protocol):
 
 
 @runtime_checkable
+class ScoreEpoch(Protocol):
+    """A Score plugin of Locality NODE whose answers also depend on the nodes as a whole."""
+
+    def epoch(self) -> object:
+        """Another value than before when scores of nodes that did not change may differ."""
+        ...
+
+
+@runtime_checkable
 class ScoreNormalizer(Protocol):
     """A Score plugin with its own normalisation."""
 
@@ -301,7 +310,7 @@ class Preparer(PreBindPlugin, Protocol):
 class BindPlugin(Plugin, Protocol):
     """Says how a pod is bound."""
 
-    def bind(self, pod: PodInfo, node: str) -> object:
+    def bind(self, pod: PodInfo, node: str) -> Bind | None:
         """The command that binds `pod` to `node`, None to leave it to the next Bind plugin."""
         ...
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from fairlead.core.status import SUCCESS, Status, error
 from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.fault import PluginFault, describe
 from fairlead.framework.interface import (
     SCORE_MAX,
     ColumnFilterPlugin,
@@ -200,5 +201,6 @@ def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
 
 def crashed(plugin: Plugin, cause: Exception) -> Status:
     """The ERROR status of a plugin that raised, naming it."""
-    reason = f"plugin {plugin.name!r} failed: {type(cause).__name__}: {cause}"
-    return error(reason).by(plugin.name)
+    if isinstance(cause, PluginFault):
+        return error(str(cause)).by(cause.plugin)
+    return error(f"plugin {plugin.name!r} failed: {describe(cause)}").by(plugin.name)

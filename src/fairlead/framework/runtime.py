@@ -8,6 +8,7 @@ ERROR status naming the plugin, never a crash.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
@@ -35,6 +36,7 @@ from fairlead.framework.interface import (
 from fairlead.framework.nominator import Nominator
 from fairlead.framework.points import crashed, filter_point, score_point
 from fairlead.framework.profile import Profile
+from fairlead.framework.trial import Trial, trial
 from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.state.cluster import Cluster
 from fairlead.state.fork import fork
@@ -61,6 +63,10 @@ class Handle(Protocol):
     @property
     def waiting_pods(self) -> WaitingPods:
         """Placed pods that Permit plugins keep waiting; plugins may allow and reject them."""
+        ...
+
+    def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
+        """Suppose pods moved, and ask the profile's Filters about `pod`; for use in a cycle."""
         ...
 
 
@@ -100,8 +106,10 @@ class Framework:
         self._by_name: dict[str, Plugin] = {plugin.name: plugin for plugin in named}
 
     def add_post_filter(self, plugin: PostFilterPlugin) -> None:
-        """Add a PostFilter that could only be built once the framework stood."""
+        """Add a PostFilter that could only be built once the framework stood, in its place."""
+        order = [name for name, _ in self.profile.plugins]
         self.post_filters.append(plugin)
+        self.post_filters.sort(key=lambda each: order.index(each.name))
         self._by_name[plugin.name] = plugin
 
     def weights(self) -> dict[str, int]:
@@ -164,6 +172,10 @@ class Framework:
         return Status(Code.ERROR, (text,), name)
 
     # --- one node --------------------------------------------------------------------------
+
+    def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
+        """`fairlead.framework.trial` of this profile's plugins."""
+        return trial(self, self.cluster.table, state, pod)
 
     def run_filters(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """The first rejection of `pod` on `node`, None where it fits.

@@ -132,14 +132,19 @@ class BindingCycles:
         return self._bind(binding)
 
     def _bind(self, binding: Binding) -> list[Command] | Refused:
-        for command in _bind_commands(binding):
-            return [command]
+        """Leave it to the first Bind plugin that takes the pod."""
+        for plugin in binding.framework.bind:
+            answer = attempt(plugin, partial(plugin.bind, binding.pod, binding.node))
+            if isinstance(answer, Status):
+                return self._undo(binding, answer)
+            if answer is not None:
+                return [answer]
         return self._undo(binding, error("no Bind plugin took the pod"))
 
     def next_deadline(self) -> Instant | None:
         """When the first wait is over or a preparation is looked at again."""
         waiting = self._waiting.next_deadline() if self._waiting else None
-        check = self._preparing.next_check()
+        check = self._preparing.next_check() if self._preparing.works else None
         if waiting is None or check is None:
             return check if waiting is None else waiting
         return min(waiting, check)
@@ -189,6 +194,7 @@ class BindingCycles:
     def _undo(self, binding: Binding, status: Status) -> Refused:
         for plugin in reversed(binding.framework.reserve):
             attempt(plugin, partial(plugin.unreserve, binding.state, binding.pod, binding.node))
+        self._preparing.forget(binding.pod)
         del self._by_pod[binding.pod.id]
         self._cluster.forget(binding.pod)
         return Refused(binding, status)
@@ -203,10 +209,3 @@ def _expect(binding: Binding) -> list[Command]:
 
 def _id_of(bind: Bind) -> str:
     return bind.pod.uid or bind.pod.key
-
-
-def _bind_commands(binding: Binding) -> Iterator[Command]:
-    for plugin in binding.framework.bind:
-        command = attempt(plugin, partial(plugin.bind, binding.pod, binding.node))
-        if isinstance(command, Bind):
-            yield command

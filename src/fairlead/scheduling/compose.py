@@ -1,36 +1,62 @@
-"""From profiles to what serves them: the one place where plugins are put together."""
+"""From profiles to what serves them: the one place where plugins are put together.
+
+build    every plugin of the profile, in its order, from its arguments
+check    that a user's plugin can be asked at all, and guard it against its own failures
+meter    if anybody wants to know how long plugins take
+wire     framework, plans, preemption under the policy that the plugins make
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from fairlead.core.reporter import Reporter, SilentReporter
 from fairlead.core.tie_break import TieBreak
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.fault import PluginFault
+from fairlead.framework.guard import guarded
 from fairlead.framework.interface import Plugin
+from fairlead.framework.meter import Meter
 from fairlead.framework.nominator import Nominator
+from fairlead.framework.plugin_check import problem_of
 from fairlead.framework.profile import Profile
+from fairlead.framework.rewiring import Kind
 from fairlead.framework.runtime import Framework
+from fairlead.framework.trial import Trial
 from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.plugins.registry import IN_TREE, Factory
 from fairlead.scheduling.plan_cache import PlanCache
 from fairlead.scheduling.preemption.default_preemption import DefaultPreemption
-from fairlead.scheduling.preemption.dry_run import DryRuns
+from fairlead.scheduling.preemption.policy import PreemptionPolicy, policy_of
 from fairlead.state.cluster import Cluster
+from fairlead.state.pod_info import PodInfo
 
 
 class ProfileError(ValueError):
     """A profile that cannot be served; says which plugin and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Beliefs:
-    """What plugins may read (`fairlead.framework.runtime.Handle`)."""
+    """What plugins may read (`fairlead.framework.runtime.Handle`).
+
+    `reporter` hears of plugins that fail; `framework` stands once all plugins are built.
+    """
 
     cluster: Cluster
     nominator: Nominator
     waiting_pods: WaitingPods = field(default_factory=WaitingPods)
+    reporter: Reporter = field(default_factory=SilentReporter)
+    framework: Framework | None = None
+
+    def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
+        """Suppose pods moved (`fairlead.framework.trial`); not while plugins are being built."""
+        assert self.framework is not None, "a trial asks plugins, and they are not built yet"
+        return self.framework.trial(state, pod)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,33 +73,70 @@ def serve(
     beliefs: Beliefs,
     tie_break: TieBreak,
     out_of_tree: Mapping[str, Factory] | None = None,
+    meter: Meter | None = None,
 ) -> Served:
-    """Build the plugins of `profile`. Raises ProfileError for unknown names and bad arguments."""
-    registry = {**IN_TREE, **(out_of_tree or {})}
+    """Build the plugins of `profile`; `meter` counts how long they take.
+
+    Raises ProfileError for unknown names, bad arguments and plugins that cannot be asked.
+    """
+    handle = replace(beliefs)  # each profile's plugins hold trials among themselves
+    making = _Making(profile, handle, out_of_tree or {}, meter)
     plugins = [
-        (_build(name, registry, profile, beliefs), weight)
+        (making.plugin(name), weight)
         for name, weight in profile.plugins
         if name != DefaultPreemption.name
     ]
-    framework = Framework(profile, plugins, beliefs)
+    framework = handle.framework = Framework(profile, plugins, handle)
     plans = PlanCache(framework)
     preemption = None
     if any(name == DefaultPreemption.name for name, _ in profile.plugins):
-        preemption = DefaultPreemption(DryRuns(plans), tie_break)
-        framework.add_post_filter(preemption)
+        policy = making.policy([plugin for plugin, _ in plugins])
+        preemption = DefaultPreemption(plans, tie_break, policy)
+        framework.add_post_filter(making.metered(preemption))
     return Served(framework, plans, preemption)
 
 
-def _build(
-    name: str, registry: Mapping[str, Factory], profile: Profile, beliefs: Beliefs
-) -> Plugin:
-    factory = registry.get(name)
-    if factory is None:
-        known = ", ".join(sorted([*registry, DefaultPreemption.name]))
-        raise ProfileError(f"profile {profile.scheduler_name}: no plugin {name!r}; known: {known}")
-    try:
-        return factory(beliefs, profile.args.get(name, {}))
-    except (ValueError, msgspec.ValidationError) as cause:
-        raise ProfileError(
-            f"profile {profile.scheduler_name}: pluginConfig {name}: {cause}"
-        ) from None
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """Makes the plugins of one profile."""
+
+    profile: Profile
+    handle: Beliefs
+    out_of_tree: Mapping[str, Factory]
+    meter: Meter | None
+
+    def plugin(self, name: str) -> Plugin:
+        """The plugin called `name`, ready to be asked."""
+        plugin = self._built(name)
+        if name not in self.out_of_tree:
+            return self.metered(plugin)
+        problem = problem_of(plugin)
+        if not problem and plugin.name != name:
+            problem = f"calls itself {plugin.name!r}"
+        if problem:
+            raise self._error(f"plugin {name}: {problem}")
+        return guarded(self.metered(plugin), self.handle.reporter)
+
+    def _built(self, name: str) -> Plugin:
+        factory = self.out_of_tree.get(name) or IN_TREE.get(name)
+        if factory is None:
+            names = sorted({*IN_TREE, *self.out_of_tree, DefaultPreemption.name})
+            raise self._error(f"no plugin {name!r}; known: {', '.join(names)}")
+        try:
+            return factory(self.handle, self.profile.args.get(name, {}))
+        except (ValueError, msgspec.ValidationError) as cause:
+            raise self._error(f"pluginConfig {name}: {cause}") from None
+
+    def metered(self, plugin: Kind) -> Kind:
+        """`plugin`, whose time is taken if anybody wants to know."""
+        return plugin if self.meter is None else self.meter.measured(plugin)
+
+    def policy(self, plugins: list[Plugin]) -> PreemptionPolicy:
+        """How preemption chooses, as `plugins` want it."""
+        try:
+            return policy_of(plugins)
+        except PluginFault as fault:
+            raise self._error(str(fault)) from None
+
+    def _error(self, problem: str) -> ProfileError:
+        return ProfileError(f"profile {self.profile.scheduler_name}: {problem}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fairlead.core.instant import DurationNs
+from fairlead.framework.meter import Meter
 from fairlead.framework.profile import Profile
 from fairlead.plugins.registry import Factory
 from fairlead.scheduling.backoff import BackoffConfig
@@ -17,10 +18,12 @@ class SchedulerConfig:
 
     `cycle_time` is how long a scheduling cycle takes (ns): its decision is acted on that much later
     than it is taken, and the next pod's turn comes no sooner. `out_of_tree` are plugins that
-    profiles may name beside Fairlead's own, or in place of them.
+    profiles may name beside Fairlead's own, or in place of them. `meter` counts how long plugins
+    take; it changes no decision.
     """
 
     profiles: tuple[Profile, ...] = (Profile(),)
     backoff: BackoffConfig = field(default_factory=BackoffConfig)
     cycle_time: DurationNs = 0
     out_of_tree: Mapping[str, Factory] = field(default_factory=dict)
+    meter: Meter | None = field(default=None, compare=False)

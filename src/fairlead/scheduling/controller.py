@@ -70,9 +70,11 @@ class Scheduler:
         self._tie_break = tie_break
         self.nominator = Nominator()
         self._waiting_pods = WaitingPods()
-        beliefs = Beliefs(cluster, self.nominator, self._waiting_pods)
+        beliefs = Beliefs(cluster, self.nominator, self._waiting_pods, reporter)
         self.served: dict[str, Served] = {
-            profile.scheduler_name: serve(profile, beliefs, tie_break, config.out_of_tree)
+            profile.scheduler_name: serve(
+                profile, beliefs, tie_break, config.out_of_tree, config.meter
+            )
             for profile in config.profiles
         }
         frameworks = {name: served.framework for name, served in self.served.items()}

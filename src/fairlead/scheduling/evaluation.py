@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fairlead.core.status import Code, Status
+from fairlead.framework.candidate import Candidate
 from fairlead.framework.diagnosis import NO_NODES, fit_error
 from fairlead.scheduling.compose import Served
 from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
 from fairlead.scheduling.post_filter import run_post_filters
-from fairlead.scheduling.preemption.candidate import Candidate
 from fairlead.scheduling.preemption.default_preemption import PreemptionSearch
 from fairlead.scheduling.prioritization import explain_scores
 from fairlead.state.pod_info import PodInfo

@@ -55,17 +55,17 @@ class Prepared:
 
 
 class PreparingPods:
-    """By `PodInfo.id`."""
+    """`works` in progress are by `PodInfo.id`."""
 
     def __init__(self) -> None:
         """Nobody is being prepared."""
-        self._works: dict[str, list[_Work]] = {}
+        self.works: dict[str, list[_Work]] = {}
         self._asked: dict[int, tuple[PreparationCommand, _Work]] = {}  # by identity
         self._checks: TimerQueue[_Work] = TimerQueue()
 
     def __contains__(self, pod: PodInfo) -> bool:
         """Whether `pod` is being prepared."""
-        return pod.id in self._works
+        return pod.id in self.works
 
     def begin(self, works: list[Preparing], now: Instant) -> list[PreparationCommand]:
         """Prepare one pod; the commands to be sent, in order."""
@@ -73,7 +73,7 @@ class PreparingPods:
         for preparing in works:
             wanted = preparing.preparation.commands
             work = _Work(preparing, len(wanted))
-            self._works.setdefault(preparing.pod.id, []).append(work)
+            self.works.setdefault(preparing.pod.id, []).append(work)
             self._asked |= {id(command): (command, work) for command in wanted}
             commands += wanted
             if not wanted:
@@ -82,7 +82,7 @@ class PreparingPods:
 
     def forget(self, pod: PodInfo) -> None:
         """The pod is not being prepared any more."""
-        for work in self._works.pop(pod.id, ()):
+        for work in self.works.pop(pod.id, ()):
             for command in work.preparing.preparation.commands:
                 self._asked.pop(id(command), None)
 
@@ -107,7 +107,7 @@ class PreparingPods:
     def check(self, now: Instant) -> Iterator[Prepared]:
         """Ask every plugin whose time has come; what ends by that."""
         for work in self._checks.pop_due(now):
-            if work in self._works.get(work.preparing.pod.id, ()):
+            if work in self.works.get(work.preparing.pod.id, ()):
                 ended = self._check(work, now)
                 if ended is not None:
                     yield ended
@@ -124,7 +124,7 @@ class PreparingPods:
             return None
         if answer is not None and not answer.is_success:
             return self._refuse(work, answer)
-        works = self._works[pod.id]
+        works = self.works[pod.id]
         works.remove(work)
         if works:
             return None

@@ -229,4 +229,5 @@ def _same_for_others(old: PodInfo, new: PodInfo) -> bool:
         and old.start == new.start
         and old.terminating == new.terminating
         and old.labels == new.labels
+        and old.pod.metadata.annotations == new.pod.metadata.annotations
     )

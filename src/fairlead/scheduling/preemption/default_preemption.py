@@ -11,15 +11,17 @@ from typing import Final
 
 from fairlead.core.status import SUCCESS, Code, Status, unresolvable, unschedulable
 from fairlead.core.tie_break import TieBreak
+from fairlead.framework.candidate import Candidate
 from fairlead.framework.cluster_event import EventKind
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.diagnosis import Diagnosis, histogram
 from fairlead.framework.interface import PostFilterResult
 from fairlead.scheduling.feasibility import Feasibility
-from fairlead.scheduling.preemption.candidate import Candidate
+from fairlead.scheduling.plan_cache import PlanCache
 from fairlead.scheduling.preemption.dry_run import DryRun, DryRuns
 from fairlead.scheduling.preemption.eligibility import ineligibility
 from fairlead.scheduling.preemption.pick import Pick, pick_one_node
+from fairlead.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.state.pod_info import PodInfo
 
 NAME: Final = "DefaultPreemption"
@@ -42,15 +44,18 @@ class DefaultPreemption:
     name = NAME
     events = frozenset({EventKind.ASSIGNED_POD_DELETE})
 
-    def __init__(self, dry_runs: DryRuns, tie_break: TieBreak) -> None:
-        """`tie_break` settles what the ordered rules leave open."""
-        self._dry_runs = dry_runs
+    def __init__(
+        self, plans: PlanCache, tie_break: TieBreak, policy: PreemptionPolicy | None = None
+    ) -> None:
+        """`tie_break` settles what the ordered rules of `policy` leave open."""
+        self._policy = policy or PreemptionPolicy()
+        self._dry_runs = DryRuns(plans, self._policy)
         self._tie_break = tie_break
 
     def search(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> PreemptionSearch:
         """Find all candidates and what is left after the ordered rules; changes nothing."""
         nominated = pod.pod.status.nominated_node_name
-        reason = ineligibility(pod, nominated, diagnosis)
+        reason = ineligibility(pod, nominated, diagnosis, self._policy)
         if reason:
             return PreemptionSearch(ineligible=reason)
         potential = diagnosis.rows_with(Code.UNSCHEDULABLE)

@@ -2,20 +2,23 @@
 
 A node's answer depends on the pod's shape and priority, the node and its pods, the budgets, and
 the room promised to others there. So answers are kept per shape and priority, and only nodes that
-changed are asked again, as long as no Filter looks beyond the node.
+changed are asked again, as long as no Filter looks beyond the node, and no plugin decides by the
+preemptor who may be a victim.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fairlead.core.status import Status
+from fairlead.framework.candidate import Candidate, CandidateRule
 from fairlead.framework.interface import Rows
 from fairlead.scheduling.feasibility import Feasibility
 from fairlead.scheduling.plan_cache import PlanCache, looks_beyond_the_node
-from fairlead.scheduling.preemption.candidate import Candidate
 from fairlead.scheduling.preemption.candidate_columns import CandidateColumns
+from fairlead.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.scheduling.preemption.victims import select_victims_on_node
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
@@ -43,8 +46,8 @@ class DryRun:
 class _Kept:
     """The answers for one shape and priority, and up to where the logs have been read."""
 
-    def __init__(self, capacity: int) -> None:
-        self.columns = CandidateColumns(capacity)
+    def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
+        self.columns = CandidateColumns(capacity, rules)
         self.nodes = self.pods = self.nominations = 0
         self.budget_version = -1
 
@@ -52,17 +55,18 @@ class _Kept:
 class DryRuns:
     """The dry runs of one profile."""
 
-    def __init__(self, plans: PlanCache) -> None:
+    def __init__(self, plans: PlanCache, policy: PreemptionPolicy) -> None:
         """Asks the Filter plugins of `plans`' framework."""
         self._plans = plans
+        self._policy = policy
         self._kept: dict[tuple[int, int], _Kept] = {}
 
     def dry_run_preemption(self, pod: PodInfo, found: Feasibility, potential: Rows) -> DryRun:
         """Ask every row in `potential` (ascending)."""
         framework = self._plans.framework
         table = framework.cluster.table
-        if looks_beyond_the_node(found.plan, found.state):
-            columns = CandidateColumns(table.capacity)
+        if self._policy.eligibility or looks_beyond_the_node(found.plan, found.state):
+            columns = CandidateColumns(table.capacity, self._policy.rules)
         else:
             columns = self._current(pod, table)
         own = table.find(framework.nominator.node_of(pod.uid))
@@ -78,7 +82,7 @@ class DryRuns:
         key = (pod.shape.id, pod.priority)
         kept = self._kept.pop(key, None)
         if kept is None or len(kept.columns.unknown) != table.capacity:
-            kept = _Kept(table.capacity)
+            kept = _Kept(table.capacity, self._policy.rules)
         self._kept[key] = kept
         while len(self._kept) > _KEPT_MAX:
             del self._kept[next(iter(self._kept))]
@@ -108,5 +112,7 @@ class DryRuns:
         budgets = framework.cluster.budgets()
         for row in rows:
             node = framework.cluster.table.at(row)
-            answer = select_victims_on_node(framework, found.state, pod, node, budgets)
+            answer = select_victims_on_node(
+                framework, found.state, pod, node, budgets, self._policy
+            )
             columns.put(row, answer)

@@ -10,6 +10,7 @@ from typing import Final
 from fairlead.api.pod import condition, preempts_lower
 from fairlead.core.status import Code
 from fairlead.framework.diagnosis import Diagnosis
+from fairlead.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.state.pod_info import PodInfo
 
 NEVER: Final = "not eligible due to preemptionPolicy=Never."
@@ -18,7 +19,9 @@ PREEMPTED_BY_SCHEDULER: Final = "PreemptionByScheduler"
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
-def ineligibility(pod: PodInfo, nominated_node: str, diagnosis: Diagnosis) -> str:
+def ineligibility(
+    pod: PodInfo, nominated_node: str, diagnosis: Diagnosis, policy: PreemptionPolicy
+) -> str:
     """Why `pod` may not preempt, "" if it may.
 
     A pod that has already made room waits for its victims to leave, unless its node has become
@@ -31,7 +34,7 @@ def ineligibility(pod: PodInfo, nominated_node: str, diagnosis: Diagnosis) -> st
         return ""
     if diagnosis.status_of(node.row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
         return ""
-    leaving = (p for p in node.pods.values() if p.terminating and p.priority < pod.priority)
+    leaving = (p for p in node.pods.values() if p.terminating and policy.may_preempt(pod, p))
     return WAITING if any(is_preempted(victim) for victim in leaving) else ""
 
 

@@ -10,15 +10,18 @@ from typing import Final
 
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.core.status import Status, error, unresolvable
+from fairlead.framework.candidate import Candidate
 from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.fault import PluginFault
 from fairlead.framework.runtime import Framework
-from fairlead.scheduling.preemption.candidate import Candidate, importance
+from fairlead.framework.trial import Trial
 from fairlead.scheduling.preemption.disruption_budget import split_by_budget
-from fairlead.state.fork import Fork, fork
+from fairlead.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.pod_info import PodInfo
 
 NO_VICTIMS: Final = unresolvable("No preemption victims found for incoming pod")
+UPSTREAM: Final = PreemptionPolicy()
 
 
 def select_victims_on_node(
@@ -27,90 +30,50 @@ def select_victims_on_node(
     pod: PodInfo,
     node: NodeInfo,
     budgets: Sequence[PodDisruptionBudget],
+    policy: PreemptionPolicy = UPSTREAM,
 ) -> Candidate | Status:
     """The candidate that `node` makes, or why it makes none.
 
-    All pods of lower priority are supposed gone; if the pod then fits they are let back one by
+    All pods that may be victims are supposed gone; if the pod then fits they are let back one by
     one, those whose loss would breach a budget first, the more important first, as long as the
     pod still fits. Who could not come back is a victim.
     """
-    lower = [other for other in node.pods.values() if other.priority < pod.priority]
+    lower = [other for other in node.pods.values() if policy.may_preempt(pod, other)]
     if not lower:
         return NO_VICTIMS
-    lower.sort(key=importance)
+    lower.sort(key=policy.order)
     try:
-        with fork(framework.cluster.table) as hypothesis:
-            trial = _Trial(framework, state.clone(), pod, node, hypothesis)
-            return _select(trial, lower, budgets)
-    except _PluginFailedError as failure:
-        return failure.status
+        with framework.trial(state, pod) as trial:
+            return _select(trial, node, lower, budgets, policy)
+    except PluginFault as fault:
+        return error(str(fault)).by(fault.plugin)
 
 
 def _select(
-    trial: _Trial, lower: Sequence[PodInfo], budgets: Sequence[PodDisruptionBudget]
+    trial: Trial,
+    node: NodeInfo,
+    lower: Sequence[PodInfo],
+    budgets: Sequence[PodDisruptionBudget],
+    policy: PreemptionPolicy,
 ) -> Candidate | Status:
     for other in lower:
-        trial.remove(other)
-    status = trial.verdict()
+        trial.remove(other, node)
+    status = trial.verdict(node)
     if status is not None:
         return status
     violating, others = split_by_budget(lower, budgets)
-    breached = [other for other in violating if not trial.reprieve(other)]
-    lost = [other for other in others if not trial.reprieve(other)]
+    breached = [other for other in violating if not _reprieve(trial, other, node)]
+    lost = [other for other in others if not _reprieve(trial, other, node)]
     if not breached and not lost:
         # Only a plugin that contradicts itself gets here (preemption.go: DryRunPreemption).
-        return error(f'expected at least one victim pod on node "{trial.node.name}"')
-    return Candidate(trial.node, tuple(sorted(breached + lost, key=importance)), len(breached))
+        return error(f'expected at least one victim pod on node "{node.name}"')
+    return Candidate(node, tuple(sorted(breached + lost, key=policy.order)), len(breached))
 
 
-class _PluginFailedError(Exception):
-    """What a plugin keeps about the cluster could not be kept true; ends the dry run."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status.message)
-        self.status = status
-
-
-class _Trial:
-    """The node as it is supposed to be, and what the plugins say about the preemptor on it."""
-
-    def __init__(
-        self,
-        framework: Framework,
-        state: CycleState,
-        pod: PodInfo,
-        node: NodeInfo,
-        hypothesis: Fork,
-    ) -> None:
-        self._framework = framework
-        self._state = state
-        self._pod = pod
-        self.node = node
-        self._hypothesis = hypothesis
-
-    def verdict(self) -> Status | None:
-        """Whether the preemptor fits now."""
-        return self._framework.run_filters_with_nominated(self._state, self._pod, self.node)
-
-    def reprieve(self, other: PodInfo) -> bool:
-        """Whether `other` may stay."""
-        self.add(other)
-        if self.verdict() is None:
-            return True
-        self.remove(other)
-        return False
-
-    def add(self, other: PodInfo) -> None:
-        """Let `other` come back; undone by `remove`."""
-        self._hypothesis.add_pod(self.node, other)
-        _demand(self._framework.run_add_pod(self._state, self._pod, other, self.node))
-
-    def remove(self, other: PodInfo) -> None:
-        """Suppose `other` gone."""
-        self._hypothesis.remove_pod(self.node, other)
-        _demand(self._framework.run_remove_pod(self._state, self._pod, other, self.node))
-
-
-def _demand(failure: Status | None) -> None:
-    if failure is not None:
-        raise _PluginFailedError(failure)
+def _reprieve(trial: Trial, other: PodInfo, node: NodeInfo) -> bool:
+    """Let `other` come back, if the preemptor still fits beside it."""
+    trial.add(other, node)
+    if trial.verdict(node) is None:
+        return True
+    trial.remove(other, node)
+    return False

@@ -1,0 +1,49 @@
+"""PluginFault: what a user's plugin did wrong, with the place in its source."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Final
+
+_TEXT_MAX: Final = 300
+
+
+class PluginFault(Exception):  # noqa: N818 - a fault of the plugin, not an error of ours
+    """`str()` is complete: plugin, method, what happened, where."""
+
+    def __init__(self, plugin: str, text: str) -> None:
+        """`text` says all about what `plugin` did."""
+        super().__init__(text)
+        self.plugin = plugin
+
+
+def fault_in(plugin: str, method: str, what: str) -> PluginFault:
+    """The fault of `plugin` that `what` happened when its `method` was asked."""
+    return PluginFault(plugin, f"plugin {plugin!r} failed in {method}: {what}")
+
+
+def fault_of(plugin: str, method: str, cause: Exception) -> PluginFault:
+    """The fault that an exception of the plugin amounts to."""
+    if isinstance(cause, PluginFault):
+        return cause  # of another plugin, which this one asked
+    return fault_in(plugin, method, f"{describe(cause)}{_place(cause.__traceback__)}")
+
+
+def describe(cause: Exception) -> str:
+    """Type and text of `cause`, bounded, even where its own text cannot be had."""
+    try:
+        text = str(cause)
+    except Exception:  # noqa: BLE001 - whatever a user's exception does, it is described
+        text = "(no text)"
+    name = type(cause).__name__
+    return f"{name}: {text[:_TEXT_MAX]}" if text else name
+
+
+def _place(trace: TracebackType | None) -> str:
+    """` (cost.py:12)`: where it was raised."""
+    if trace is None:
+        return ""
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    file = trace.tb_frame.f_code.co_filename.replace("\\", "/").rpartition("/")[2]
+    return f" ({file}:{trace.tb_lineno})"
