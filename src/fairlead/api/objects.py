@@ -827,5 +827,7 @@ ApiObject = (
     | CSIDriver
     | CSIStorageCapacity
     | VolumeAttachment
+    | PodGroup
+    | Queue
     | Unstructured
 )

@@ -32,9 +32,11 @@ def run_session(
     session.reporter = reporter or SilentReporter()
     session.observer = observer or NoObserver()
     session.open()
+    session.observer.opened(session)
     for action in composition.actions:
         session.note("action", None, action.name)
         action.execute(session)
+    session.observer.closing(session)
     reports = [report_on(session, job) for job in session.jobs.values()]
     for report in reports:
         session.commands += closing_commands(session, report)

@@ -48,15 +48,29 @@ class Step:
 class Observer(Protocol):
     """Whoever wants to follow a session."""
 
+    def opened(self, session: Session) -> None:
+        """The picture is taken, nothing is decided."""
+        ...
+
     def note(self, step: Step) -> None:
         """`step` was just made."""
+        ...
+
+    def closing(self, session: Session) -> None:
+        """All is decided, nothing is taken back yet."""
         ...
 
 
 class NoObserver:
     """Nobody follows."""
 
+    def opened(self, session: Session) -> None:
+        """Let it pass."""
+
     def note(self, step: Step) -> None:
+        """Let it pass."""
+
+    def closing(self, session: Session) -> None:
         """Let it pass."""
 
 

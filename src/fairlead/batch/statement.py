@@ -91,6 +91,62 @@ class Evict:
         session.evict(self.task, self.why)
 
 
+class Steps(Protocol):
+    """What `Statement` and `Outright` have in common."""
+
+    def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Give `task` idle room on `node`."""
+        ...
+
+    def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Promise `task` room on `node`."""
+        ...
+
+    def evict(self, task: TaskInfo, why: str) -> None:
+        """Tell `task` to go."""
+        ...
+
+    def commit(self) -> None:
+        """Make everything so."""
+        ...
+
+    def discard(self) -> None:
+        """Undo everything."""
+        ...
+
+
+class Outright:
+    """No statement at all: every step is final, and a job is bound as soon as it is ready.
+
+    This is how kube-batch allocates (partial-hold) and reclaims (reclaim-no-gang).
+    """
+
+    def __init__(self, session: Session) -> None:
+        """Nothing to remember."""
+        self._session = session
+
+    def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Give `task` idle room on `node`."""
+        self._session.allocate(task, node)
+        if self._session.tiers.is_ready(task.job):
+            self._session.dispatch_ready(task.job)
+
+    def pipeline(self, task: TaskInfo, node: NodeInfo) -> None:
+        """Promise `task` room on `node`."""
+        self._session.pipeline(task, node)
+
+    def evict(self, task: TaskInfo, why: str) -> None:
+        """Tell `task` to go."""
+        self._session.evict(task, why)
+        self._session.release(task)
+
+    def commit(self) -> None:
+        """It is so already."""
+
+    def discard(self) -> None:
+        """It cannot be undone."""
+
+
 class Statement:
     """Operations done and not yet settled."""
 
@@ -125,7 +181,11 @@ class Statement:
             operation.settle(self._session)
         self._done.clear()
 
-    def discard(self, down_to: int = 0) -> None:
-        """Undo everything, or everything after the first `down_to` operations."""
-        while len(self._done) > down_to:
+    def discard(self) -> None:
+        """Undo everything."""
+        self.discard_after(0)
+
+    def discard_after(self, kept: int) -> None:
+        """Undo everything after the first `kept` operations."""
+        while len(self._done) > kept:
             self._done.pop().undo(self._session)

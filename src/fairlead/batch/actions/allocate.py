@@ -19,7 +19,7 @@ from fairlead.batch.job import JobInfo
 from fairlead.batch.priority_queue import FreshQueue, ItemQueue, PriorityQueue
 from fairlead.batch.queue import QueueInfo
 from fairlead.batch.session import Session
-from fairlead.batch.statement import Statement
+from fairlead.batch.statement import Outright, Statement, Steps
 from fairlead.batch.task import TaskInfo, TaskStatus
 from fairlead.state.node_info import NodeInfo
 
@@ -84,7 +84,8 @@ def _waiting(session: Session, job: JobInfo) -> Tasks:
 
 def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
     """One turn of `job`; whether it wants another."""
-    statement = Statement(session)
+    final = session.defects.has(Defect.PARTIAL_HOLD)
+    statement: Steps = Outright(session) if final else Statement(session)
     goes_on = False
     while tasks:
         task = tasks.popleft()
@@ -98,15 +99,13 @@ def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
     return goes_on
 
 
-def _place(session: Session, statement: Statement, task: TaskInfo) -> bool:
+def _place(session: Session, statement: Steps, task: TaskInfo) -> bool:
     node = _choose(session, task)
     if node is None:
         session.note_failure(task)
         return False
     if session.room.fits_now(task.request, node.row):
         statement.allocate(task, node)
-        if session.defects.has(Defect.PARTIAL_HOLD):
-            _settle_at_once(session, task.job)
     else:
         session.note_shortfall(task, node)
         if session.room.fits_releasing(task.request, node.row):
@@ -124,12 +123,7 @@ def _choose(session: Session, task: TaskInfo) -> NodeInfo | None:
     return found
 
 
-def _settle_at_once(session: Session, job: JobInfo) -> None:
-    if session.tiers.is_ready(job):
-        session.dispatch_ready(job)
-
-
-def _settle(session: Session, statement: Statement, job: JobInfo) -> None:
+def _settle(session: Session, statement: Steps, job: JobInfo) -> None:
     """Bind a ready job; keep what waits for room that is coming; else take everything back.
 
     A gang that only lacks members that ask for nothing keeps its room until backfill had its turn.
@@ -137,7 +131,7 @@ def _settle(session: Session, statement: Statement, job: JobInfo) -> None:
     if session.tiers.is_ready(job):
         statement.commit()
         return
-    if session.defects.has(Defect.PARTIAL_HOLD) or session.tiers.is_pipelined(job):
+    if session.tiers.is_pipelined(job):
         return
     best_effort = sum(t.request.is_best_effort for t in job.with_status(TaskStatus.PENDING))
     lacking = job.min_available - job.ready_count - job.waiting_count

@@ -8,7 +8,7 @@ from __future__ import annotations
 from fairlead.batch.defect import Defect
 from fairlead.batch.job import JobInfo
 from fairlead.batch.session import Session
-from fairlead.batch.statement import Statement
+from fairlead.batch.statement import Outright, Statement, Steps
 from fairlead.batch.task import TaskStatus
 
 
@@ -27,14 +27,15 @@ def _fill(session: Session, job: JobInfo) -> None:
     waiting = [t for t in job.with_status(TaskStatus.PENDING) if t.request.is_best_effort]
     if not waiting:
         return
-    statement = Statement(session)
+    final = session.defects.has(Defect.PARTIAL_HOLD)
+    statement: Steps = Outright(session) if final else Statement(session)
     for task in sorted(waiting, key=session.tiers.task_key):
         node = session.choices.anyhow.pick(task.info, session.tie_break)
         if node is None:
             session.note_failure(task)
             continue
         statement.allocate(task, node)
-        if session.tiers.is_ready(job):
-            statement.commit()
-    if not session.tiers.is_ready(job) and not session.defects.has(Defect.PARTIAL_HOLD):
+    if session.tiers.is_ready(job):
+        statement.commit()
+    else:
         statement.discard()

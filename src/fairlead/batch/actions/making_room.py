@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from fairlead.batch.defect import Defect
 from fairlead.batch.session import Session
-from fairlead.batch.statement import Statement
+from fairlead.batch.statement import Steps
 from fairlead.batch.task import TaskInfo, TaskStatus
 from fairlead.state.node_info import NodeInfo
 
@@ -50,18 +50,35 @@ def covers(session: Session, task: TaskInfo, node: NodeInfo, victims: Sequence[T
 
 def evict_until_it_fits(
     session: Session,
-    statement: Statement,
+    statement: Steps,
     task: TaskInfo,
     node: NodeInfo,
     victims: Sequence[TaskInfo],
     why: str,
 ) -> None:
     """Evict from the front of `victims` as many as needed, and promise the room to `task`."""
+    if session.defects.has(Defect.EVICT_IGNORES_IDLE):
+        _evict_what_covers(session, statement, task, node, victims, why)
+    else:
+        for victim in victims:
+            if covers(session, task, node, ()):
+                break
+            statement.evict(victim, why)
+    statement.pipeline(task, node)
+
+
+def _evict_what_covers(
+    session: Session,
+    statement: Steps,
+    task: TaskInfo,
+    node: NodeInfo,
+    victims: Sequence[TaskInfo],
+    why: str,
+) -> None:
+    """At least one, even for a task that asks for nothing, until the evicted alone suffice."""
     leaving: list[TaskInfo] = []
-    alone = session.defects.has(Defect.EVICT_IGNORES_IDLE)
     for victim in victims:
-        if covers(session, task, node, leaving if alone else ()):
-            break
         statement.evict(victim, why)
         leaving.append(victim)
-    statement.pipeline(task, node)
+        if covers(session, task, node, leaving):
+            return

@@ -18,7 +18,7 @@ from fairlead.batch.job import JobInfo
 from fairlead.batch.plugins.plugin import Preemptable
 from fairlead.batch.priority_queue import PriorityQueue
 from fairlead.batch.session import Session
-from fairlead.batch.statement import Statement
+from fairlead.batch.statement import Statement, Steps
 from fairlead.batch.task import TaskInfo, TaskStatus
 from fairlead.batch.victim_vote import vote
 
@@ -102,7 +102,7 @@ def _lesser_of_same_job(session: Session, preemptor: TaskInfo) -> Filter:
 
 
 def _preempt_for_task(
-    session: Session, statement: Statement, preemptor: TaskInfo, is_candidate: Filter
+    session: Session, statement: Steps, preemptor: TaskInfo, is_candidate: Filter
 ) -> bool:
     """Make room on the best node on which that is possible."""
     voters = session.tiers.preempt_voters

@@ -17,7 +17,7 @@ from fairlead.batch.plugins.plugin import Reclaimable
 from fairlead.batch.priority_queue import PriorityQueue
 from fairlead.batch.queue import QueueInfo
 from fairlead.batch.session import Session
-from fairlead.batch.statement import Statement
+from fairlead.batch.statement import Outright, Statement, Steps
 from fairlead.batch.task import TaskInfo, TaskStatus
 from fairlead.batch.victim_vote import vote
 from fairlead.state.node_info import NodeInfo
@@ -78,7 +78,7 @@ def _waiting(session: Session, job: JobInfo) -> Tasks:
 def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> bool:
     """kube-batch's turn of a queue: one task of one job, and out at the first failure."""
     job = jobs.pop()
-    statement = Statement(session)
+    statement = _steps(session)
     found = _reclaim_for_task(session, statement, line.tasks[job.id].popleft())
     _settle(session, statement, job)
     return found
@@ -86,7 +86,7 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line)
 
 def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> bool:
     """One turn of a queue: its first job, until that can start; true as long as jobs are left."""
-    job, statement = jobs.pop(), Statement(session)
+    job, statement = jobs.pop(), _steps(session)
     tasks, found = line.tasks[job.id], False
     while tasks:
         task = tasks.popleft()
@@ -103,14 +103,19 @@ def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> b
     return bool(jobs)
 
 
-def _settle(session: Session, statement: Statement, job: JobInfo) -> None:
-    if session.defects.has(Defect.RECLAIM_NO_GANG) or session.tiers.is_pipelined(job):
+def _steps(session: Session) -> Steps:
+    final = session.defects.has(Defect.RECLAIM_NO_GANG)
+    return Outright(session) if final else Statement(session)
+
+
+def _settle(session: Session, statement: Steps, job: JobInfo) -> None:
+    if session.tiers.is_pipelined(job):
         statement.commit()
     else:
         statement.discard()
 
 
-def _reclaim_for_task(session: Session, statement: Statement, task: TaskInfo) -> bool:
+def _reclaim_for_task(session: Session, statement: Steps, task: TaskInfo) -> bool:
     """Make room on the first node on which that is possible."""
     if not session.defects.has(Defect.RECLAIM_BEFORE_IDLE) and session.fits_somewhere(task):
         return False

@@ -118,7 +118,9 @@ def _is_empty(amounts: Quantities, slack: Slack) -> bool:
 def _is_less(request: Mapping[int, int], deserved: Quantities, slack: Slack) -> bool:
     """Less in every resource (resource_info.go: Less)."""
     scalars = [column for column in request if column > 1]
-    if not scalars and any(amount < slack.least_part(c) for c, amount in deserved.items() if c > 1):
+    if not scalars and any(
+        amount <= slack.least_part(c) for c, amount in deserved.items() if c > 1
+    ):
         return False
     return all(amount < deserved.get(column, 0.0) for column, amount in request.items())
 

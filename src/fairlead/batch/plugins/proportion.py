@@ -10,7 +10,7 @@ upstream: pkg/scheduler/plugins/proportion/proportion.go
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from fairlead.batch.plugins.deserved import Claim, divide
 from fairlead.batch.plugins.share import cluster_total, share
 from fairlead.batch.queue import QueueInfo
 from fairlead.batch.slack import NO_SLACK, Slack
-from fairlead.batch.task import TaskInfo
+from fairlead.batch.task import ALLOCATED_STATUSES, TaskInfo, TaskStatus
 from fairlead.state.resource_columns import CPU, MEMORY
 from fairlead.state.shape import Amounts
 
@@ -72,7 +72,8 @@ class Proportion:
         }
         self.shares = {}
         for name, jobs in by_queue.items():
-            found = QueueShare(session.queues[name], {}, _request(jobs, uncounted))
+            named = self._named(jobs)
+            found = QueueShare(session.queues[name], {}, _request(jobs, uncounted, named))
             for job in jobs:
                 add_amounts(found.allocated, tuple(enumerate(job.held)), 1)
             self.shares[name] = found
@@ -83,6 +84,13 @@ class Proportion:
         }
         for name, deserved in divide(total, claims, self._slack, self._defects).items():
             self.shares[name].deserved = deserved
+
+    def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
+        """What a request must have an entry for; an entry of 0 only matters to kube-batch."""
+        if not self._defects.has(Defect.PROPORTION_LESS):
+            return {CPU, MEMORY}
+        asking = (*ALLOCATED_STATUSES, TaskStatus.PENDING)
+        return named_columns(task for job in jobs for s in asking for task in job.with_status(s))
 
     def _bound(self, queue: QueueInfo) -> Amounts:
         return () if self._defects.has(Defect.CAPABILITY) else queue.capability
@@ -153,14 +161,18 @@ class Proportion:
         )
 
 
-def _request(jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
-    """What the jobs hold and wait for; cpu and memory are always there."""
-    total = [0, 0]
+def _request(jobs: Sequence[JobInfo], uncounted: set[int], named: set[int]) -> dict[int, int]:
+    """What the jobs hold and wait for; cpu, memory and what is `named` are there if only as 0."""
+    total: list[int] = []
     for job in jobs:
         add_amounts(total, tuple(enumerate(job.held)), 1)
         add_amounts(total, tuple(enumerate(job.pending)), 1)
+    total += [0] * (max(named) + 1 - len(total))
     return {
-        c: amount
-        for c, amount in enumerate(total)
-        if c in (CPU, MEMORY) or (amount and c not in uncounted)
+        c: amount for c, amount in enumerate(total) if c not in uncounted and (amount or c in named)
     }
+
+
+def named_columns(tasks: Iterable[TaskInfo]) -> set[int]:
+    """The resources that `tasks` name, if only to ask for 0, and cpu and memory."""
+    return {CPU, MEMORY}.union(c for task in tasks for c, _ in task.request.running)

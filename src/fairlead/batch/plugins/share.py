@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fairlead.batch.room import Room
 from fairlead.batch.rules import Rules
+from fairlead.state.node_table import NodeTable
 
 Total = tuple[tuple[int, int], ...]
 
@@ -24,7 +25,7 @@ def dominant_share(held: Sequence[int], total: Total) -> float:
 
 
 def cluster_total(room: Room, rules: Rules) -> Total:
-    """What the session's nodes offer, by counted column; cpu and memory are always there."""
+    """What the session's nodes offer, by counted column, if only as "0"."""
     table = room.table
     counted = table.alive & ~room.is_left_out
     sums = table.allocatable[:, counted].sum(axis=1).tolist()
@@ -32,5 +33,11 @@ def cluster_total(room: Room, rules: Rules) -> Total:
     return tuple(
         (column, whole)
         for column, whole in enumerate(sums)
-        if names[column] not in rules.uncounted and (whole or names[column] in ("cpu", "memory"))
+        if names[column] not in rules.uncounted and (whole or _is_offered(table, names[column]))
     )
+
+
+def _is_offered(table: NodeTable, name: str) -> bool:
+    if name in ("cpu", "memory"):
+        return True
+    return any(name in node.node.status.allocatable for node in table.nodes())
