@@ -21,6 +21,7 @@ from fairlead.api.pod_volume import is_placed
 from fairlead.state.resource_columns import CPU, MEMORY, ResourceColumns
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
+_NO_VOLUMES: Final = ((), False)
 HostPort = tuple[str, str, int]
 Amounts = tuple[tuple[int, int], ...]
 
@@ -94,6 +95,8 @@ def _shape_key(pod: Pod) -> bytes:
 
 
 def _volumes_key(spec: PodSpec) -> object:
+    if not spec.volumes:
+        return _NO_VOLUMES
     images = [volume.image for volume in spec.volumes if volume.image is not None]
     return images, any(is_placed(volume) for volume in spec.volumes)
 
