@@ -2,3 +2,10 @@
 
 Law: nothing here is needed to run Fairlead.
 """
+
+from __future__ import annotations
+
+from fairlead.testing.builders import make_budget, make_node, make_pod
+from fairlead.testing.plugin_scene import PluginScene
+
+__all__ = ["PluginScene", "make_budget", "make_node", "make_pod"]

@@ -1,0 +1,100 @@
+"""PluginScene: a small cluster in which plugins are tried.
+
+    scene = PluginScene(Spread, nodes=[make_node("a"), make_node("b")])
+    scene.add(make_pod("web-0", node="a"))
+    scene.schedule(make_pod("web-1"))                    # "b", or "" where it fits nowhere
+    scene.evaluate(make_pod("web-2")).verdicts["a"]      # why not
+
+The plugins stand where `--plugin` puts them, checked and guarded as in a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fairlead.api.objects import ApiObject, Pod
+from fairlead.core.reporter import Record
+from fairlead.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.core.tie_break import TieBreak
+from fairlead.framework.interface import PostFilterResult
+from fairlead.framework.nominator import Nominator
+from fairlead.framework.placement import with_plugin
+from fairlead.framework.plugin_factory import factory_of
+from fairlead.framework.profile import Profile
+from fairlead.scheduling.compose import Beliefs, serve
+from fairlead.scheduling.cycle import Failure, Placement, schedule_one
+from fairlead.scheduling.evaluation import Evaluation, evaluate
+from fairlead.state.cluster import Cluster
+from fairlead.state.pod_info import PodInfo
+
+
+class PluginScene:
+    """`cluster` is what the scheduler believes; `reports` are what it reported."""
+
+    def __init__(
+        self,
+        *plugins: type,
+        nodes: Iterable[ApiObject] = (),
+        args: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """`plugins` are classes; `args` are their arguments by plugin name.
+
+        Raises ValueError (ProfileError among them) for a plugin that cannot be used.
+        """
+        self.cluster = Cluster()
+        self.reports: list[Record] = []
+        profile = Profile(args=args or {})
+        for plugin in plugins:
+            profile = with_plugin(profile, _name(plugin), plugin, 1)
+        beliefs = Beliefs(self.cluster, Nominator(), reporter=self)
+        factories = {_name(plugin): factory_of(plugin) for plugin in plugins}
+        self._tie_break = TieBreak(0)
+        self._served = serve(profile, beliefs, self._tie_break, factories)
+        self.add(*nodes)
+
+    def report(self, record: Record) -> None:
+        """Keep `record` (the scene is its own Reporter)."""
+        self.reports.append(record)
+
+    def add(self, *objects: ApiObject) -> None:
+        """Put objects into the cluster, or newer versions of them."""
+        for one in objects:
+            self.cluster.apply(ObjectChanged(one))
+
+    def remove(self, *objects: ApiObject) -> None:
+        """Take objects out of the cluster."""
+        for one in objects:
+            self.cluster.apply(ObjectDeleted(one))
+
+    def schedule(self, pod: Pod) -> str:
+        """Place `pod` and say where; "" where it fits nowhere. It stays there for those to come."""
+        decision = self.decide(pod)
+        if isinstance(decision, Failure):
+            return ""
+        self.cluster.assume(self.info(pod), decision.node.name)
+        return decision.node.name
+
+    def decide(self, pod: Pod) -> Placement | Failure:
+        """One scheduling cycle, without consequences; a Failure says what would make room."""
+        return schedule_one(self._served, self.info(pod), self._tie_break)
+
+    def make_room(self, pod: Pod) -> PostFilterResult | None:
+        """What the PostFilters would do for `pod`; None where it fits, or nothing helps."""
+        decision = self.decide(pod)
+        return decision.room if isinstance(decision, Failure) else None
+
+    def evaluate(self, pod: Pod) -> Evaluation:
+        """Every verdict and every score."""
+        return evaluate(self._served, self.info(pod))
+
+    def info(self, pod: Pod) -> PodInfo:
+        """`pod` as plugins see it."""
+        return PodInfo(pod, self.cluster.shapes.shape_of(pod))
+
+
+def _name(plugin: type) -> str:
+    name = getattr(plugin, "name", None)
+    if not isinstance(name, str):
+        raise ValueError(f"{plugin.__name__} has no name")  # noqa: TRY004 - bad input, one line
+    return name
