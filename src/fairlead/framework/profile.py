@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.framework.point_plugins import PointPlugins
+
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 # Order and weights of the default profile; the order is also that of Filter, where only the first
@@ -36,8 +38,20 @@ DEFAULT_PLUGINS: Final[tuple[tuple[str, int], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`plugins` are (name, score weight) in order; `args` holds pluginConfig by plugin name."""
+    """`plugins` are (name, score weight) in order; `args` holds pluginConfig by plugin name.
+
+    Each is asked at every extension point at which it takes part, and scores if its weight is not
+    0. `points` says what is different at single points (`Filter`, `Score`, …).
+    """
 
     scheduler_name: str = DEFAULT_SCHEDULER
     plugins: tuple[tuple[str, int], ...] = DEFAULT_PLUGINS
     args: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    points: Mapping[str, PointPlugins] = field(default_factory=dict)
+
+    @property
+    def needed(self) -> tuple[tuple[str, int], ...]:
+        """`plugins`, and those that are asked at single points only (without a weight)."""
+        known = dict(self.plugins)
+        at_points = (name for point in self.points.values() for name, _ in point.enabled)
+        return *self.plugins, *((name, 0) for name in dict.fromkeys(at_points) if name not in known)

@@ -16,9 +16,6 @@ from fairlead.core.status import Code, Status
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import (
     BindPlugin,
-    ColumnFilterPlugin,
-    ColumnScorePlugin,
-    FilterPlugin,
     PermitPlugin,
     Plugin,
     PostBindPlugin,
@@ -31,8 +28,8 @@ from fairlead.framework.interface import (
     PreScorePlugin,
     QueueSortPlugin,
     ReservePlugin,
-    ScorePlugin,
 )
+from fairlead.framework.lineup import Lineup
 from fairlead.framework.nominator import Nominator
 from fairlead.framework.points import crashed, filter_point, score_point
 from fairlead.framework.profile import Profile
@@ -76,41 +73,41 @@ class Framework:
     def __init__(
         self, profile: Profile, plugins: Sequence[tuple[Plugin, int]], handle: Handle
     ) -> None:
-        """`plugins` are the built plugins with their score weights."""
+        """`plugins` are the built plugins with their score weights.
+
+        Raises PointError where the profile names a plugin at a point where it cannot be asked.
+        """
         self.profile = profile
         self.cluster = handle.cluster
         self.nominator = handle.nominator
         table = handle.cluster.table
-        named = [plugin for plugin, _ in plugins]
-        self.pre_enqueue = [p for p in named if isinstance(p, PreEnqueuePlugin)]
-        self.queue_sort = next(p for p in named if isinstance(p, QueueSortPlugin))
-        self.pre_filters = [p for p in named if isinstance(p, PreFilterPlugin)]
+        lineup = self._lineup = Lineup(profile, plugins)
+        at = lineup.at
+        self.pre_enqueue = [p for p in at("PreEnqueue") if isinstance(p, PreEnqueuePlugin)]
+        queue_sort = lineup.queue_sort()
+        assert isinstance(queue_sort, QueueSortPlugin)
+        self.queue_sort = queue_sort
+        self.pre_filters = [p for p in at("PreFilter") if isinstance(p, PreFilterPlugin)]
         self._extensions = [p for p in self.pre_filters if isinstance(p, PreFilterExtensions)]
-        self.filters = [
-            filter_point(p, table)
-            for p in named
-            if isinstance(p, FilterPlugin | ColumnFilterPlugin)
-        ]
-        self.post_filters = [p for p in named if isinstance(p, PostFilterPlugin)]
-        self.scorers = [
-            score_point(p, weight, table)
-            for p, weight in plugins
-            if weight and isinstance(p, ScorePlugin | ColumnScorePlugin)
-        ]
-        self.pre_scorers = {p.name: p for p in named if isinstance(p, PreScorePlugin)}
-        self.reserve = [p for p in named if isinstance(p, ReservePlugin)]
-        self.permit = [p for p in named if isinstance(p, PermitPlugin)]
-        self.pre_bind = [p for p in named if isinstance(p, PreBindPlugin)]
-        self.bind = [p for p in named if isinstance(p, BindPlugin)]
-        self.post_bind = [p for p in named if isinstance(p, PostBindPlugin)]
-        self._by_name: dict[str, Plugin] = {plugin.name: plugin for plugin in named}
+        self.filters = [filter_point(p, table) for p in at("Filter")]
+        self.post_filters = self._post_filters()
+        self.scorers = [score_point(p, weight, table) for p, weight in lineup.scorers()]
+        self.pre_scorers = {p.name: p for p in at("PreScore") if isinstance(p, PreScorePlugin)}
+        self.reserve = [p for p in at("Reserve") if isinstance(p, ReservePlugin)]
+        self.permit = [p for p in at("Permit") if isinstance(p, PermitPlugin)]
+        self.pre_bind = [p for p in at("PreBind") if isinstance(p, PreBindPlugin)]
+        self.bind = [p for p in at("Bind") if isinstance(p, BindPlugin)]
+        self.post_bind = [p for p in at("PostBind") if isinstance(p, PostBindPlugin)]
+        self._by_name: dict[str, Plugin] = {plugin.name: plugin for plugin, _ in plugins}
 
     def add_post_filter(self, plugin: PostFilterPlugin) -> None:
         """Add a PostFilter that could only be built once the framework stood, in its place."""
-        order = [name for name, _ in self.profile.plugins]
-        self.post_filters.append(plugin)
-        self.post_filters.sort(key=lambda each: order.index(each.name))
+        self._lineup.add(plugin)
+        self.post_filters = self._post_filters()
         self._by_name[plugin.name] = plugin
+
+    def _post_filters(self) -> list[PostFilterPlugin]:
+        return [p for p in self._lineup.at("PostFilter") if isinstance(p, PostFilterPlugin)]
 
     def weights(self) -> dict[str, int]:
         """The weight of every Score plugin, by name."""

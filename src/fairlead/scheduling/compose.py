@@ -23,6 +23,7 @@ from fairlead.framework.interface import Plugin
 from fairlead.framework.meter import Meter
 from fairlead.framework.nominator import Nominator
 from fairlead.framework.plugin_check import problem_of
+from fairlead.framework.point_plugins import PointError
 from fairlead.framework.profile import Profile
 from fairlead.framework.rewiring import Kind
 from fairlead.framework.runtime import Framework
@@ -83,17 +84,18 @@ def serve(
     making = _Making(profile, handle, out_of_tree or {}, meter)
     plugins = [
         (making.plugin(name), weight)
-        for name, weight in profile.plugins
+        for name, weight in profile.needed
         if name != DefaultPreemption.name
     ]
-    framework = handle.framework = Framework(profile, plugins, handle)
+    framework = handle.framework = making.framework(plugins)
     plans = PlanCache(framework)
-    preemption = None
-    if any(name == DefaultPreemption.name for name, _ in profile.plugins):
-        policy = making.policy([plugin for plugin, _ in plugins])
-        preemption = DefaultPreemption(plans, tie_break, policy)
-        framework.add_post_filter(making.metered(preemption))
-    return Served(framework, plans, preemption)
+    if all(name != DefaultPreemption.name for name, _ in profile.needed):
+        return Served(framework, plans, None)
+    policy = making.policy([plugin for plugin, _ in plugins])
+    preemption = DefaultPreemption(plans, tie_break, policy)
+    framework.add_post_filter(making.metered(preemption))
+    is_asked = any(plugin.name == preemption.name for plugin in framework.post_filters)
+    return Served(framework, plans, preemption if is_asked else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,16 @@ class _Making:
     def metered(self, plugin: Kind) -> Kind:
         """`plugin`, whose time is taken if anybody wants to know."""
         return plugin if self.meter is None else self.meter.measured(plugin)
+
+    def framework(self, plugins: list[tuple[Plugin, int]]) -> Framework:
+        """The framework that asks `plugins`."""
+        try:
+            found = Framework(self.profile, plugins, self.handle)
+        except PointError as cause:
+            raise self._error(str(cause)) from None
+        if not found.bind:
+            raise self._error("at least one bind plugin is needed")
+        return found
 
     def policy(self, plugins: list[Plugin]) -> PreemptionPolicy:
         """How preemption chooses, as `plugins` want it."""
