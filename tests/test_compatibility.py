@@ -33,12 +33,9 @@ COMPOSED: Final = "DefaultPreemption"
 
 # A pod for each plugin that may be absent: one that would need it.
 DEMANDING: Final[dict[str, dict[str, Any]]] = {
-    "VolumeRestrictions": {"volumes": [{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]},
-    "NodeVolumeLimits": {"volumes": [{"name": "v", "csi": {"driver": "d"}}]},
-    "VolumeBinding": {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
     "DynamicResources": {"resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]},
 }
-WITHOUT_PODS_OF_THEIR_OWN: Final = {"VolumeZone", "NodeDeclaredFeatures"}
+WITHOUT_PODS_OF_THEIR_OWN: Final = {"NodeDeclaredFeatures"}
 
 
 @cache
