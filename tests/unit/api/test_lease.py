@@ -48,5 +48,5 @@ def test_a_lease_without_a_renewal_is_no_heartbeat():
     "odd", [{"renew_time": "yesterday"}, {RENEWED_EVERY: "often"}], ids=["time", "interval"]
 )
 def test_unreadable_renewals_are_refused(odd):
-    with pytest.raises(ValueError, match="yesterday|often"):
+    with pytest.raises(ValueError, match=r"yesterday|often"):
         renewals_of(lease(**odd))
