@@ -9,11 +9,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import Namespace, Node, Pod, Service
+from fairlead.api.objects import (
+    ApiObject,
+    CSINode,
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    Service,
+)
 
 Json = dict[str, Any]
 ZONE: Final = "topology.kubernetes.io/zone"
 HOSTNAME: Final = "kubernetes.io/hostname"
+CSI_DRIVER: Final = "ebs.csi.aws.com"
 
 
 def nodes(
@@ -82,3 +92,48 @@ def service(name: str, namespace: str, selector: Mapping[str, str]) -> Service:
     """A Service that selects pods of `namespace`."""
     meta = {"name": name, "namespace": namespace}
     return decode_as(Service, {"metadata": meta, "spec": {"selector": dict(selector)}})
+
+
+def csi_nodes(count: int, limit: int) -> list[CSINode]:
+    """What the CSI driver says about the first `count` nodes: each takes `limit` volumes."""
+    spec = {"drivers": [{"name": CSI_DRIVER, "allocatable": {"count": limit}}]}
+    metas = ({"name": f"node-{i:05d}"} for i in range(count))
+    return [decode_as(CSINode, {"metadata": meta, "spec": spec}) for meta in metas]
+
+
+def claimed_volumes(prefix: str, count: int, namespace: str = "bench") -> Iterator[ApiObject]:
+    """`count` volumes of the CSI driver, each bound to a claim of the same name."""
+    for i in range(count):
+        name = f"{prefix}-{i:05d}"
+        reference = {"namespace": namespace, "name": name, "uid": f"claim-{name}"}
+        source = {"driver": CSI_DRIVER, "volumeHandle": name}
+        volume = {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadOnlyMany"], "csi": source}
+        yield decode_as(
+            PersistentVolume,
+            {
+                "metadata": {"name": name},
+                "spec": volume | {"claimRef": reference},
+                "status": {"phase": "Bound"},
+            },
+        )
+        done = {"pv.kubernetes.io/bind-completed": "true"}
+        meta = {"name": name, "namespace": namespace, "uid": f"claim-{name}", "annotations": done}
+        claim = {"accessModes": ["ReadOnlyMany"], "resources": {"requests": {"storage": "1Gi"}}}
+        yield decode_as(
+            PersistentVolumeClaim,
+            {
+                "metadata": meta,
+                "spec": claim | {"volumeName": name},
+                "status": {"phase": "Bound"},
+            },
+        )
+
+
+def claiming_pods(prefix: str, count: int, namespace: str = "bench") -> Iterator[Pod]:
+    """`count` pods, each with the claim of its name."""
+    for i in range(count):
+        name = f"{prefix}-{i:05d}"
+        volume = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
+        spec = requests("100m", "500Mi", volumes=[volume])
+        meta = {"name": name, "namespace": namespace, "uid": name}
+        yield decode_as(Pod, {"metadata": meta, "spec": spec})

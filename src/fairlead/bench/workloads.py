@@ -13,6 +13,9 @@ from fairlead.bench.templates import (
     HOSTNAME,
     ZONE,
     affinity_term,
+    claimed_volumes,
+    claiming_pods,
+    csi_nodes,
     light,
     namespaces,
     nodes,
@@ -181,6 +184,15 @@ def _recreate(i: int) -> Iterable[Stimulus]:
     yield from (ObjectChanged(obj) for obj in churned)
 
 
+def _csi_volumes() -> Setting:
+    """Every pod has a bound volume of its own, of a driver that limits them per node."""
+    objects: list[ApiObject] = [*nodes(5_000), *csi_nodes(5_000, limit=39)]
+    objects += claimed_volumes("init", 5_000, _INIT)
+    objects += claimed_volumes("pod", 5_000)
+    initial = claiming_pods("init", 5_000, _INIT)
+    return Setting(objects, list(initial), list(claiming_pods("pod", 5_000)))
+
+
 def _while_gated() -> Setting:
     roomy = nodes(1, allocatable={"cpu": "90000", "memory": "900Ti", "pods": "90000"})
     gated = light(schedulingGates=[{"name": "example.com/wait"}])
@@ -235,5 +247,6 @@ WORKLOADS: Final[dict[str, Workload]] = {
         Workload("Unschedulable/5kNodes/100Init/10kPods", 140, _unschedulable, 0.2),
         Workload("SchedulingWithMixedChurn/5000Nodes_10000Pods", 265, _mixed_churn, 1.0),
         Workload("SchedulingWhileGated/1Node_10000GatedPods", 130, _while_gated, 0.02),
+        Workload("SchedulingCSIPVs/5000Nodes_5000Pods", 48, _csi_volumes),
     )
 }
