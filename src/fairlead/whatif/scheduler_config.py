@@ -7,7 +7,8 @@ a what-if under another scheduler than the user's would be worse than none.
     profiles[].plugins.multiPoint           enable (with weight) and disable
     profiles[].plugins.score                weights; disabling means weight 0
     profiles[].plugins.postFilter           disabling DefaultPreemption: no preemption
-    profiles[].pluginConfig                 NodeResourcesFit; others only with default arguments
+    profiles[].pluginConfig                 NodeResourcesFit; others only with default arguments;
+                                            users' plugins with whatever they take
 
 upstream: pkg/scheduler/apis/config/v1/default_plugins.go:mergePlugins
 """
@@ -21,6 +22,7 @@ from fairlead.core.instant import seconds
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.nominator import Nominator
 from fairlead.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.plugins.registry import Factory
 from fairlead.scheduling.backoff import BackoffConfig
 from fairlead.scheduling.compose import Beliefs, ProfileError, serve
 from fairlead.scheduling.config import SchedulerConfig
@@ -36,6 +38,7 @@ from fairlead.whatif.scheduler_config_form import (
     ProfileForm,
 )
 from fairlead.whatif.strict import decode_strictly
+from fairlead.whatif.user_plugin import OPTION, UserPlugins
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 KIND: Final = "KubeSchedulerConfiguration"
@@ -65,10 +68,32 @@ _DEFAULT_ARGS: Final[Mapping[str, Mapping[str, tuple[Any, ...]]]] = {
 _WITH_ARGS: Final = ("NodeResourcesFit",)
 
 
-def read_scheduler_config(path: str | None) -> SchedulerConfig:
-    """The configuration in the file `path`, the default one for None. Raises InputError."""
+def read_scheduler_config(path: str | None, plugins: UserPlugins | None = None) -> SchedulerConfig:
+    """The configuration in the file `path`, the default one for None, with users' `plugins`.
+
+    Raises InputError.
+    """
+    plugins = plugins or UserPlugins()
     if path is None:
-        return SchedulerConfig()
+        config = SchedulerConfig((plugins.placed(Profile()),), out_of_tree=plugins.factories())
+    else:
+        config = _read(path, plugins)
+    for number, profile in enumerate(config.profiles):
+        source, field = (path, f"profiles[{number}]") if path else (OPTION, "")
+        _refuse_unserved(source, field, profile, config.out_of_tree)
+    return config
+
+
+def _refuse_unserved(
+    source: str, field: str, profile: Profile, out_of_tree: Mapping[str, Factory]
+) -> None:
+    try:
+        serve(profile, Beliefs(Cluster(), Nominator()), TieBreak(0), out_of_tree)
+    except ProfileError as cause:
+        raise InputError(source, str(cause), field=field) from None
+
+
+def _read(path: str, plugins: UserPlugins) -> SchedulerConfig:
     document = read_one(path)
     _refuse_other_kinds(document)
     form = decode_strictly(document, ConfigurationForm)
@@ -77,9 +102,18 @@ def read_scheduler_config(path: str | None) -> SchedulerConfig:
         field, problem = refusal
         raise InputError(path, problem, field=field)
     forms = form.profiles or (ProfileForm(),)
-    profiles = tuple(_profile(path, number, each) for number, each in enumerate(forms))
+    read = [_profile(path, number, each, plugins) for number, each in enumerate(forms)]
+    mentioned = {name for each in forms for name in _mentioned(each.plugins)}
+    profiles = tuple(plugins.placed(profile, mentioned) for profile in read)
     _refuse_repeated_names(path, profiles)
-    return SchedulerConfig(profiles, _backoff(path, form))
+    return SchedulerConfig(profiles, _backoff(path, form), out_of_tree=plugins.factories())
+
+
+def _mentioned(form: PluginsForm) -> Iterator[str]:
+    """Every plugin that is switched on or off somewhere."""
+    for point in PluginsForm.__struct_fields__:
+        one: PluginSetForm = getattr(form, point)
+        yield from (entry.name for entry in (*one.enabled, *one.disabled))
 
 
 def _backoff(path: str, form: ConfigurationForm) -> BackoffConfig:
@@ -125,23 +159,20 @@ def _refuse_repeated_names(path: str, profiles: tuple[Profile, ...]) -> None:
             )
 
 
-def _profile(path: str, number: int, form: ProfileForm) -> Profile:
+def _profile(path: str, number: int, form: ProfileForm, users: UserPlugins) -> Profile:
     where = f"profiles[{number}]"
-    plugins = _enabled(path, f"{where}.plugins", form.plugins)
+    plugins = _enabled(path, f"{where}.plugins", form.plugins, users)
     args: dict[str, Mapping[str, Any]] = {}
     for place, config in enumerate(form.plugin_config):
         field = f"{where}.pluginConfig[{place}]"
         given = {k: v for k, v in config.args.items() if k not in ("apiVersion", "kind")}
         if config.name in args:
             raise InputError(path, f"{config.name} is configured twice", field=field)
-        _refuse_args(path, field, config.name, given)
-        args[config.name] = given if config.name in _WITH_ARGS else {}
-    profile = Profile(form.scheduler_name, tuple(plugins.items()), args)
-    try:
-        serve(profile, Beliefs(Cluster(), Nominator()), TieBreak(0))
-    except ProfileError as cause:
-        raise InputError(path, str(cause), field=where) from None
-    return profile
+        is_users = users.find(config.name) is not None
+        if not is_users:
+            _refuse_args(path, field, config.name, given)
+        args[config.name] = given if is_users or config.name in _WITH_ARGS else {}
+    return Profile(form.scheduler_name, tuple(plugins.items()), args)
 
 
 def _refuse_args(path: str, field: str, plugin: str, args: Mapping[str, Any]) -> None:
@@ -162,10 +193,10 @@ def _refuse_args(path: str, field: str, plugin: str, args: Mapping[str, Any]) ->
             )
 
 
-def _enabled(path: str, where: str, form: PluginsForm) -> dict[str, int]:
+def _enabled(path: str, where: str, form: PluginsForm, users: UserPlugins) -> dict[str, int]:
     """The plugins in order with their score weights."""
     weights = dict(DEFAULT_PLUGINS)
-    _apply_multi_point(path, f"{where}.multiPoint", form.multi_point, weights)
+    _apply_multi_point(path, f"{where}.multiPoint", form.multi_point, weights, users)
     _apply_score(path, f"{where}.score", form.score, weights)
     for entry in form.post_filter.disabled:
         if entry.name in ("DefaultPreemption", ALL):
@@ -178,19 +209,21 @@ def _enabled(path: str, where: str, form: PluginsForm) -> dict[str, int]:
     return weights
 
 
-def _apply_multi_point(path: str, where: str, form: PluginSetForm, weights: dict[str, int]) -> None:
+def _apply_multi_point(
+    path: str, where: str, form: PluginSetForm, weights: dict[str, int], users: UserPlugins
+) -> None:
     for number, entry in enumerate(form.disabled):
         if entry.name == ALL:
             weights.clear()
-        elif weights.pop(entry.name, None) is None:
+        elif weights.pop(entry.name, None) is None and users.find(entry.name) is None:
             raise _unknown_plugin(path, f"{where}.disabled[{number}].name", entry.name)
     defaults = dict(DEFAULT_PLUGINS)
     for number, entry in enumerate(form.enabled):
-        if entry.name not in defaults:
+        own = users.find(entry.name)
+        if entry.name not in defaults and own is None:
             raise _unknown_plugin(path, f"{where}.enabled[{number}].name", entry.name)
-        weights[entry.name] = _weight(path, f"{where}.enabled[{number}]", entry) or max(
-            defaults[entry.name], 0
-        )
+        usual = defaults[entry.name] if own is None else own.weight
+        weights[entry.name] = _weight(path, f"{where}.enabled[{number}]", entry) or usual
 
 
 def _apply_score(path: str, where: str, form: PluginSetForm, weights: dict[str, int]) -> None:
