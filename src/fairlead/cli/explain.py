@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairlead.cli.options import Output, named
+from fairlead.cli.options import Output, Plugins, named
 
 
 def explain(
@@ -22,6 +22,7 @@ def explain(
         ),
     ],
     config: Annotated[str | None, named("FILE", "A KubeSchedulerConfiguration.")] = None,
+    plugin: Plugins = (),
     output: Output = "text",
 ) -> int:
     """Show each node's verdict on a pod, and how the choice among the nodes is made.
@@ -41,4 +42,4 @@ def explain(
     """
     from fairlead.cli.explaining import explain_pod
 
-    return explain_pod(pod, snapshot, config, output)
+    return explain_pod(pod, snapshot, config, plugin, output)

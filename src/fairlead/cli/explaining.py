@@ -8,7 +8,7 @@ import msgspec
 from rich.console import Console
 
 from fairlead.cli import exit_code
-from fairlead.cli.options import Format
+from fairlead.cli.options import Format, Names
 from fairlead.cli.outputs import print_bytes
 from fairlead.cli.terminal import print_line, print_table, stdout_console
 from fairlead.core.status import Status
@@ -16,13 +16,17 @@ from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation
 from fairlead.whatif.explaining import Explanation, explain, explanation_json
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.snapshot import read_snapshot
+from fairlead.whatif.user_plugin import UserPlugins
 
 NAMES_MAX = 10
 
 
-def explain_pod(target: str, snapshot: str, config: str | None, output: Format) -> int:
+def explain_pod(
+    target: str, snapshot: str, config: str | None, plugins: Names, output: Format
+) -> int:
     """Explain and print; the exit code. Raises InputError."""
-    explanation = explain(read_snapshot(snapshot), target, read_scheduler_config(config))
+    scheduler = read_scheduler_config(config, UserPlugins(plugins))
+    explanation = explain(read_snapshot(snapshot), target, scheduler)
     if output == "json":
         content = msgspec.json.encode(explanation_json(explanation))
         print_bytes(msgspec.json.format(content, indent=2) + b"\n")

@@ -33,6 +33,16 @@ def named(metavar: str, text: str) -> Parameter:
     return Parameter(help=text, metavar=metavar, show_default=False)
 
 
+Plugins = Annotated[
+    Names,
+    repeatable(
+        "MODULE:CLASS",
+        "Schedule with a plugin of yours too: MODULE:CLASS, FILE.py:CLASS or the name of an "
+        "installed one; =N behind it is the weight of its scores.",
+    ),
+]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class OutputOptions:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from fairlead.cli.options import DEFAULT_OUTPUTS, OutputOptions, named, whole_number
+from fairlead.cli.options import DEFAULT_OUTPUTS, OutputOptions, Plugins, named, whole_number
 
 DEFAULT_REPORT: Final = "fairlead-simulate.html"
 
@@ -26,6 +26,10 @@ def simulate(
         Path | None,
         named("FILE.json", "Write the cluster at the end to FILE.json, as kubectl would print it."),
     ] = None,
+    plugin: Plugins = (),
+    profile_plugins: Annotated[
+        bool, Parameter(help="Print how long each scheduler plugin took.", negative=())
+    ] = False,
     outputs: OutputOptions = DEFAULT_OUTPUTS,
 ) -> int:
     """Run a scenario and print what came of it.
@@ -42,11 +46,14 @@ def simulate(
 
         fairlead simulate scenario.yaml --seed 7 -o json --commands commands.jsonl
 
+        fairlead simulate scenario.yaml --plugin cost.py:NodePrice=5 --profile-plugins
+
     Parameters
     ----------
     scenario
         A YAML file.
     """
-    from fairlead.cli.simulating import answer_simulation
+    from fairlead.cli.simulating import Request, answer_simulation
 
-    return answer_simulation(scenario, seed, snapshot, outputs)
+    request = Request(scenario, seed, plugin, snapshot, profile_plugins=profile_plugins)
+    return answer_simulation(request, outputs)

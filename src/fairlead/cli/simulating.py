@@ -4,30 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, perf_counter_ns
 
 from fairlead.cli import exit_code
-from fairlead.cli.options import OutputOptions
+from fairlead.cli.options import Names, OutputOptions
 from fairlead.cli.output_file import require_writable, write_whole
 from fairlead.cli.outputs import command_log, print_bytes, report_to, say_written
+from fairlead.cli.plugin_time import print_plugin_times
 from fairlead.cli.progress import ProgressBar
 from fairlead.cli.simulate import DEFAULT_REPORT
 from fairlead.cli.summary import print_simulation
+from fairlead.framework.meter import Meter
 from fairlead.whatif.report_data import Heading, simulation_report
 from fairlead.whatif.result import encode_result, simulation_result
 from fairlead.whatif.run import run
 from fairlead.whatif.scenario import Outputs, experiment_of, read_scenario
 from fairlead.whatif.snapshot import encode_snapshot
+from fairlead.whatif.user_plugin import UserPlugins
 
 
-def answer_simulation(
-    path: str, seed: int | None, snapshot: Path | None, options: OutputOptions
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to simulate, as the user wrote it."""
+
+    path: str
+    seed: int | None
+    plugins: Names
+    snapshot: Path | None
+    profile_plugins: bool
+
+
+def answer_simulation(request: Request, options: OutputOptions) -> int:
     """Run the scenario, print and write what came of it; the exit code. Raises InputError."""
     started = perf_counter()
-    scenario = read_scenario(path)
-    files = _files(path, scenario.outputs, options, snapshot)
-    experiment = experiment_of(path, scenario, seed)
+    path, scenario = request.path, read_scenario(request.path)
+    files = _files(path, scenario.outputs, options, request.snapshot)
+    experiment = experiment_of(path, scenario, request.seed, UserPlugins(request.plugins))
+    meter = Meter(perf_counter_ns) if request.profile_plugins else None
+    experiment = replace(experiment, scheduler=replace(experiment.scheduler, meter=meter))
     with ProgressBar() as progress, command_log(files.commands) as log:
         finished = run(experiment, experiment.title, progress, log)
     result = encode_result(simulation_result(experiment, finished.outcome))
@@ -35,6 +49,8 @@ def answer_simulation(
         print_bytes(result)
     else:
         print_simulation(experiment, finished.outcome)
+    if meter is not None:
+        print_plugin_times(meter.times())
     if files.json is not None:
         write_whole(files.json, result)
         say_written("result", files.json)

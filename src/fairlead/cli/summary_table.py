@@ -133,9 +133,9 @@ def print_skipped(console: Console, rows: Sequence[Skipped], start: Instant) -> 
 
 
 def print_complaints(console: Console, rows: Sequence[Complaint]) -> None:
-    """What controllers could not create."""
+    """What controllers could not create, and where users' plugins failed in silence."""
     cells = [(one.subject, one.message) for one in rows]
-    _table(console, f"what could not be created ({len(rows):,})", ("for", "why"), cells)
+    _table(console, f"what went wrong ({len(rows):,})", ("with", "why"), cells)
 
 
 def print_allocation(console: Console, rows: Sequence[tuple[str, int, int, int]]) -> None:

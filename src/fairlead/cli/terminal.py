@@ -38,6 +38,14 @@ def stdout_console() -> Console:
     return console
 
 
+def stderr_console() -> Console:
+    """Stderr, likewise."""
+    console = Console(stderr=True, highlight=False, emoji=False, markup=False)
+    if not console.is_terminal:
+        console.width = WIDTH_WITHOUT_TERMINAL
+    return console
+
+
 def print_line(console: Console, text: str, style: str = "") -> None:
     """One line."""
     console.print(Text(one_line(text), style=style))

@@ -46,6 +46,10 @@ class ChangeOptions:
     config: Annotated[
         str | None, named("FILE", "A KubeSchedulerConfiguration for the run with the change.")
     ] = None
+    plugin: Annotated[
+        Names,
+        repeatable("MODULE:CLASS", "A scheduler plugin of yours for the run with the change."),
+    ] = ()
     namespace: Annotated[
         str,
         Parameter(

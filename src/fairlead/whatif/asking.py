@@ -13,6 +13,7 @@ from fairlead.whatif.progress import NoProgress, Progress
 from fairlead.whatif.run import CommandLog, run
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.snapshot import Snapshot
+from fairlead.whatif.user_plugin import UserPlugins
 
 
 def what_if(
@@ -41,7 +42,7 @@ def what_if(
     changed = replace(
         without,
         steps=tuple(steps_of_change(change, snapshot)),
-        scheduler=read_scheduler_config(change.config),
+        scheduler=read_scheduler_config(change.config, UserPlugins(change.plugin)),
     )
     after = run(changed, "with the change", progress, command_log).outcome
     before = run(without, "without the change", progress).outcome

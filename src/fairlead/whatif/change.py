@@ -37,6 +37,7 @@ class Change:
     cordon: tuple[str, ...] = ()
     drain: tuple[str, ...] = ()
     config: str | None = None
+    plugin: tuple[str, ...] = ()
     namespace: str = ""
 
     @property
@@ -49,6 +50,7 @@ class Change:
             "--cordon": self.cordon,
             "--drain": self.drain,
             "--config": (self.config,) if self.config else (),
+            "--plugin": self.plugin,
         }
         return [f"{option} {value}" for option, values in parts.items() for value in values]
 

@@ -98,7 +98,7 @@ def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObjec
         )
     cluster, nominator = Cluster(), Nominator()
     cluster.apply(ObjectsLoaded(others))
-    served = serve(profile, Beliefs(cluster, nominator), TieBreak(0))
+    served = serve(profile, Beliefs(cluster, nominator), TieBreak(0), config.out_of_tree)
     for other in cluster.pods.values():
         node = other.pod.status.nominated_node_name
         if node and not other.pod.spec.node_name:

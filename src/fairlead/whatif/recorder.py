@@ -18,7 +18,14 @@ from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.command import Command, EvictPod, ObjectRef, RecordEvent
 from fairlead.core.instant import Instant
-from fairlead.core.reporter import PodEvicted, PodPlaced, PodPreempting, PodUnschedulable, Record
+from fairlead.core.reporter import (
+    PluginFailed,
+    PodEvicted,
+    PodPlaced,
+    PodPreempting,
+    PodUnschedulable,
+    Record,
+)
 from fairlead.core.stimulus import (
     CommandFailed,
     ObjectChanged,
@@ -89,6 +96,8 @@ class Recorder:
                 self._on_preempting(record)
             case PodEvicted():
                 self._on_evicted(record)
+            case PluginFailed(plugin=plugin, point=point, message=message):
+                self.complaints.setdefault(f"plugin {plugin} ({point})", message)
 
     def _on_preempting(self, record: PodPreempting) -> None:
         """Victims that are on their way out already are not preempted a second time."""

@@ -39,6 +39,7 @@ from fairlead.whatif.snapshot import DEFAULT_START, newest_instant
 from fairlead.whatif.strict import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.timed_event import TimedEvent, steps_of
 from fairlead.whatif.trace import Arrival, Trace, read_trace
+from fairlead.whatif.user_plugin import UserPlugins
 
 
 class ClusterSource(StrictForm, frozen=True, kw_only=True):
@@ -76,8 +77,13 @@ def read_scenario(path: str) -> Scenario:
     return decode_strictly(read_one(path), Scenario)
 
 
-def experiment_of(path: str, scenario: Scenario, seed: int | None = None) -> Experiment:
-    """What to run for `scenario`, read from `path`; `seed` overrides its own. Raises InputError."""
+def experiment_of(
+    path: str, scenario: Scenario, seed: int | None = None, plugins: UserPlugins | None = None
+) -> Experiment:
+    """What to run for `scenario`, read from `path`, with `plugins`; `seed` overrides its own.
+
+    Raises InputError.
+    """
     seed = scenario.seed if seed is None else seed
     folder = Path(path).parent
     files = [document for name in scenario.cluster.files for document in read(str(folder / name))]
@@ -102,7 +108,7 @@ def experiment_of(path: str, scenario: Scenario, seed: int | None = None) -> Exp
         duration=duration,
         seed=seed,
         kubelet=kubelet_config(path, scenario.settings.kubelet),
-        scheduler=read_scheduler_config(_config_path(folder, scenario)),
+        scheduler=read_scheduler_config(_config_path(folder, scenario), plugins),
     )
 
 
