@@ -33,6 +33,7 @@ __all__ = [
     "preferred_term_error",
     "preferred_terms_error",
     "required_node_affinity_matches",
+    "required_selector_error",
     "requirement_matches",
     "term_matches",
 ]
@@ -110,6 +111,18 @@ def preferred_terms_error(terms: tuple[PreferredSchedulingTerm, ...]) -> str | N
             problem
             for index, term in enumerate(terms)
             for problem in _preferred_problems(index, term)
+        )
+    )
+
+
+def required_selector_error(selector: NodeSelector) -> str | None:
+    """Upstream's error for a selector that must be parsed as a whole, None if it can be."""
+    # upstream: nodeaffinity.go:NewNodeSelector
+    return _aggregate(
+        tuple(
+            f"nodeSelectorTerms[{index}].{problem}"
+            for index, term in enumerate(selector.node_selector_terms)
+            for problem in _problems(term)
         )
     )
 

@@ -1,30 +1,37 @@
-"""NodeResourcesBalancedAllocation: prefer nodes on which the pod evens out cpu and memory use.
+"""NodeResourcesBalancedAllocation: prefer nodes on which the pod evens out the use of resources.
 
-balance(x) = int((1 - deviation) × 100), the deviation being that of the used fractions of cpu and
-memory (each at most 1). The score is how much the pod improves the balance, shifted so that a
-neutral placement is worth 75 (plugins/noderesources/balanced_allocation.go).
+balance(x) = int((1 - deviation) × 100), the deviation being that of the used fractions of the
+resources (each at most 1); by default of cpu and memory. The score is how much the pod improves the
+balance, shifted so that a neutral placement is worth 75 (plugins/noderesources/
+balanced_allocation.go).
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from fairlead.core.status import SKIP, Status
 from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.interface import Locality, Rows, Scores
+from fairlead.framework.interface import Locality, Plugin, Rows, Scores
+from fairlead.framework.runtime import Handle
+from fairlead.plugins.node_resources_args import CPU_AND_MEMORY, BalancedAllocationArgs
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
-from fairlead.state.resource_columns import CPU, MEMORY
+from fairlead.state.resource_columns import CPU, FIRST_SCALAR, MEMORY
 
+NAME = "NodeResourcesBalancedAllocation"
 Floats = npt.NDArray[np.float64]
 
 
 class NodeResourcesBalancedAllocation:
     """PreScore and Score."""
 
-    name = "NodeResourcesBalancedAllocation"
+    name = NAME
     locality = Locality.ROW
 
     def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
@@ -56,6 +63,62 @@ class NodeResourcesBalancedAllocation:
         )
         scores = 50 + (50 + after - before) // 2
         return np.where((cpu > 0) & (memory > 0), scores, 75)
+
+
+class BalancedAllocationOf:
+    """PreScore and Score, for other resources than cpu and memory."""
+
+    name = NAME
+    locality = Locality.ROW
+
+    def __init__(self, handle: Handle, resources: Sequence[str]) -> None:
+        """Balance the use of `resources`."""
+        columns = handle.cluster.table.resources
+        self._columns = tuple(columns.column(name) for name in resources)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
+        """Skipped for pods that ask for none of the resources."""
+        asked = dict(pod.shape.requests)
+        return None if any(asked.get(column) for column in self._columns) else SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """0..100, from real requests; added resources count only if the pod asks for them."""
+        asked = dict(pod.shape.requests)
+        before: list[float] = []
+        after: list[float] = []
+        for column in self._columns:
+            offered, more = node.allocatable_of(column), asked.get(column, 0)
+            if offered and (more or column < FIRST_SCALAR):
+                used = node.requested_of(column)
+                before.append(min(used / offered, 1.0))
+                after.append(min((used + more) / offered, 1.0))
+        return 50 + (50 + _evenness(after) - _evenness(before)) // 2
+
+
+def balanced_allocation(handle: Handle, args: BalancedAllocationArgs) -> Plugin:
+    """The plugin that `args` ask for."""
+    if sorted(args.names) == sorted(spec.name for spec in CPU_AND_MEMORY):
+        return NodeResourcesBalancedAllocation()
+    return BalancedAllocationOf(handle, args.names)
+
+
+def _evenness(fractions: list[float]) -> int:
+    deviation = 0.0
+    if len(fractions) == 2:
+        deviation = abs((fractions[0] - fractions[1]) / 2)
+    elif len(fractions) > 2:
+        mean = _total(fractions) / len(fractions)
+        squares = [(part - mean) * (part - mean) for part in fractions]
+        deviation = math.sqrt(_total(squares) / len(fractions))
+    return int((1 - deviation) * 100)
+
+
+def _total(parts: list[float]) -> float:
+    """One by one, as upstream adds; `sum` is more exact since Python 3.12."""
+    total = 0.0
+    for part in parts:
+        total += part
+    return total
 
 
 def _balance(cpu: float, memory: float) -> int:

@@ -18,7 +18,8 @@ from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality, Rows, Verdicts
 from fairlead.framework.runtime import Handle
-from fairlead.plugins.resource_scoring import FitArgs, scoring_strategy
+from fairlead.plugins.node_resources_args import FitArgs
+from fairlead.plugins.resource_scoring import scoring_strategy
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo

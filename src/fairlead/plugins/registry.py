@@ -16,20 +16,22 @@ from fairlead.framework.interface import Plugin
 from fairlead.framework.runtime import Handle
 from fairlead.plugins.default_binder import DefaultBinder
 from fairlead.plugins.dynamic_resources import DynamicResources
+from fairlead.plugins.dynamic_resources_args import DynamicResourcesArgs
 from fairlead.plugins.image_locality import ImageLocality
 from fairlead.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from fairlead.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from fairlead.plugins.node_affinity import NodeAffinity
+from fairlead.plugins.node_affinity_args import NodeAffinityArgs
 from fairlead.plugins.node_name import NodeName
 from fairlead.plugins.node_ports import NodePorts
-from fairlead.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from fairlead.plugins.node_resources_args import BalancedAllocationArgs, FitArgs
+from fairlead.plugins.node_resources_balanced_allocation import balanced_allocation
 from fairlead.plugins.node_resources_fit import NodeResourcesFit
 from fairlead.plugins.node_unschedulable import NodeUnschedulable
 from fairlead.plugins.node_volume_limits.plugin import NodeVolumeLimits
 from fairlead.plugins.pod_topology_spread.args import PodTopologySpreadArgs
 from fairlead.plugins.pod_topology_spread.plugin import PodTopologySpread
 from fairlead.plugins.priority_sort import PrioritySort
-from fairlead.plugins.resource_scoring import FitArgs
 from fairlead.plugins.scheduling_gates import SchedulingGates
 from fairlead.plugins.taint_toleration import TaintToleration
 from fairlead.plugins.unsupported import Unsupported, never
@@ -58,6 +60,14 @@ def _volume_binding(handle: Handle, args: Args) -> Plugin:
     return VolumeBinding(handle, msgspec.convert(dict(args), VolumeBindingArgs))
 
 
+def _node_affinity(_handle: Handle, args: Args) -> Plugin:
+    return NodeAffinity(msgspec.convert(dict(args), NodeAffinityArgs))
+
+
+def _balanced_allocation(handle: Handle, args: Args) -> Plugin:
+    return balanced_allocation(handle, msgspec.convert(dict(args), BalancedAllocationArgs))
+
+
 def _inter_pod_affinity(handle: Handle, args: Args) -> Plugin:
     return InterPodAffinity(handle, msgspec.convert(dict(args), InterPodAffinityArgs))
 
@@ -68,7 +78,7 @@ IN_TREE: Final[Mapping[str, Factory]] = {
     "NodeUnschedulable": _simple(NodeUnschedulable),
     "NodeName": _simple(NodeName),
     "TaintToleration": _simple(TaintToleration),
-    "NodeAffinity": _simple(NodeAffinity),
+    "NodeAffinity": _node_affinity,
     "NodePorts": _simple(NodePorts),
     "NodeResourcesFit": _node_resources_fit,
     "VolumeRestrictions": lambda handle, _a: VolumeRestrictions(handle),
@@ -79,7 +89,18 @@ IN_TREE: Final[Mapping[str, Factory]] = {
     "InterPodAffinity": _inter_pod_affinity,
     "DynamicResources": _simple(DynamicResources),
     "NodeDeclaredFeatures": lambda _h, _a: Unsupported("NodeDeclaredFeatures", never),
-    "NodeResourcesBalancedAllocation": _simple(NodeResourcesBalancedAllocation),
+    "NodeResourcesBalancedAllocation": _balanced_allocation,
     "ImageLocality": lambda handle, _a: ImageLocality(handle),
     "DefaultBinder": _simple(DefaultBinder),
+}
+
+# The form of each plugin's arguments; the others take none.
+IN_TREE_ARGS: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "NodeAffinity": NodeAffinityArgs,
+    "NodeResourcesFit": FitArgs,
+    "VolumeBinding": VolumeBindingArgs,
+    "PodTopologySpread": PodTopologySpreadArgs,
+    "InterPodAffinity": InterPodAffinityArgs,
+    "DynamicResources": DynamicResourcesArgs,
+    "NodeResourcesBalancedAllocation": BalancedAllocationArgs,
 }

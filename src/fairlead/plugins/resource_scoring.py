@@ -13,13 +13,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import SCORE_MAX, Rows, Scores
 from fairlead.framework.runtime import Handle
+from fairlead.plugins.node_resources_args import (
+    CPU_AND_MEMORY,
+    LEAST_ALLOCATED,
+    MOST_ALLOCATED,
+    FitArgs,
+    ScoringStrategy,
+    UtilizationShapePoint,
+)
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
@@ -27,54 +34,6 @@ from fairlead.state.resource_columns import CPU, FIRST_SCALAR, MEMORY
 
 Ints = npt.NDArray[np.int64]
 _SHAPE_SCORE_MAX: Final = 10
-
-
-class ResourceSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One resource of a scoring strategy."""
-
-    name: str
-    weight: int = 1
-
-
-class UtilizationShapePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A point of the utilisation (0..100) to score (0..10) function."""
-
-    utilization: int
-    score: int
-
-
-class RatioParam(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """requestedToCapacityRatio."""
-
-    shape: tuple[UtilizationShapePoint, ...] = ()
-
-
-class ScoringStrategy(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """scoringStrategy."""
-
-    type: str = "LeastAllocated"
-    resources: tuple[ResourceSpec, ...] = (ResourceSpec("cpu"), ResourceSpec("memory"))
-    requested_to_capacity_ratio: RatioParam | None = None
-
-
-class FitArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """NodeResourcesFitArgs."""
-
-    scoring_strategy: ScoringStrategy = ScoringStrategy()
-    ignored_resources: tuple[str, ...] = ()
-    ignored_resource_groups: tuple[str, ...] = ()
-
-    @property
-    def ignores_anything(self) -> bool:
-        """Whether any resource is left to extenders."""
-        return bool(self.ignored_resources or self.ignored_resource_groups)
-
-    def ignores(self, name: str) -> bool:
-        """Whether extended resource `name` is left to extenders."""
-        group, slash, _ = name.partition("/")
-        return name in self.ignored_resources or bool(
-            slash and group in self.ignored_resource_groups
-        )
 
 
 class Strategy(Protocol):
@@ -137,7 +96,10 @@ class ByNode:
     ) -> None:
         """`rate(used, offered)` scores one resource; `skip_zero` leaves zero scores out."""
         columns = handle.cluster.table.resources
-        self._resources = [(columns.column(r.name), r.weight) for r in strategy.resources]
+        self._resources = [
+            (columns.column(spec.name), spec.effective_weight)
+            for spec in strategy.effective_resources
+        ]
         self._rate = rate
         self._skip_zero = skip_zero
 
@@ -224,22 +186,15 @@ def _used(node: NodeInfo, column: int) -> int:
 
 
 def scoring_strategy(args: FitArgs, handle: Handle) -> Strategy:
-    """The strategy that `args` ask for; raises ValueError naming an unknown type."""
+    """The strategy that `args` ask for."""
     strategy = args.scoring_strategy
-    match strategy.type:
-        case "LeastAllocated":
-            if strategy.resources == ScoringStrategy().resources:
-                return LeastAllocatedCpuMemory()
-            return ByNode(strategy, least_allocated, handle, skip_zero=False)
-        case "MostAllocated":
-            return ByNode(strategy, most_allocated, handle, skip_zero=False)
-        case "RequestedToCapacityRatio":
-            ratio = strategy.requested_to_capacity_ratio or RatioParam()
-            if not ratio.shape:
-                raise ValueError(
-                    "scoringStrategy.requestedToCapacityRatio.shape: at least one point required"
-                )
-            return ByNode(strategy, RequestedToCapacityRatio(ratio.shape), handle, skip_zero=True)
-        case unknown:
-            known = "LeastAllocated, MostAllocated, RequestedToCapacityRatio"
-            raise ValueError(f"scoringStrategy.type: {unknown!r} is not one of {known}")
+    ratio = strategy.requested_to_capacity_ratio
+    if ratio is not None:
+        return ByNode(strategy, RequestedToCapacityRatio(ratio.shape), handle, skip_zero=True)
+    if strategy.type == MOST_ALLOCATED:
+        return ByNode(strategy, most_allocated, handle, skip_zero=False)
+    assert strategy.type == LEAST_ALLOCATED
+    weights = [(spec.name, spec.effective_weight) for spec in strategy.effective_resources]
+    if weights == [(spec.name, spec.weight) for spec in CPU_AND_MEMORY]:
+        return LeastAllocatedCpuMemory()
+    return ByNode(strategy, least_allocated, handle, skip_zero=False)

@@ -19,12 +19,11 @@ from fairlead.api.quantity import (
     canonical,
     parse_quantity,
 )
+from fairlead.api.resource_name import is_extended_resource, is_native_resource
 from fairlead.apiserver.pod_resources import is_supported
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
 
 STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
-NATIVE_PREFIX: Final = "kubernetes.io/"
-QUOTA_PREFIX: Final = "requests."
 LIMIT_MUST_BE_SET: Final = "Limit must be set for non overcommitable resources"
 NOT_A_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREAM_FORM}'"
 
@@ -106,7 +105,7 @@ def _check_container_resource(field: str, name: str) -> Causes:
             if name not in _STANDARD_ELSEWHERE:
                 yield invalid(field, name, "must be a standard resource type or fully qualified")
             yield invalid(field, name, "must be a standard resource for containers")
-    elif not _is_native(name) and not _is_extended(name):
+    elif not is_native_resource(name) and not is_extended_resource(name):
         yield invalid(field, name, "doesn't follow extended resource name standard")
 
 
@@ -134,20 +133,10 @@ _STANDARD_ELSEWHERE: Final = frozenset(
 )
 
 
-def _is_native(name: str) -> bool:
-    return "/" not in name or NATIVE_PREFIX in name
-
-
-def _is_extended(name: str) -> bool:
-    """Whether a quota could speak of the resource as well."""
-    # upstream: pkg/apis/core/v1/helper/helpers.go:IsExtendedResourceName
-    return not name.startswith(QUOTA_PREFIX) and not label_key_problems(QUOTA_PREFIX + name)
-
-
 def _is_integral(name: str) -> bool:
     """Whether half a unit of the resource makes no sense."""
-    return not _is_native(name) or name in ("pods", "services", "resourcequotas")
+    return not is_native_resource(name) or name in ("pods", "services", "resourcequotas")
 
 
 def _may_be_overcommitted(name: str) -> bool:
-    return _is_native(name) and not name.startswith(HUGEPAGES_PREFIX)
+    return is_native_resource(name) and not name.startswith(HUGEPAGES_PREFIX)

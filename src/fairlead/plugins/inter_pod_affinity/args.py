@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from fairlead.api.field_problem import invalid
+
 
 class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """`hard_pod_affinity_weight` (0..100) is what a required term of a placed pod scores."""
@@ -15,4 +17,5 @@ class InterPodAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
         """Raises ValueError naming the field."""
         weight = self.hard_pod_affinity_weight
         if not 0 <= weight <= 100:
-            raise ValueError(f"hardPodAffinityWeight: {weight} is not in the range [0, 100]")
+            problem = invalid(weight, "not in valid range [0, 100]")
+            raise ValueError(f"hardPodAffinityWeight: {problem}")

@@ -7,12 +7,15 @@ from typing import Final
 
 import msgspec
 
+from fairlead.api.field_problem import duplicate, forbidden, invalid, not_supported
 from fairlead.api.label import label_key_problems
 from fairlead.api.objects import TopologySpreadConstraint
 from fairlead.plugins.pod_topology_spread.constraint import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY
 
 SYSTEM: Final = "System"
 LIST: Final = "List"
+_ACTIONS: Final = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
+_POSITIVE: Final = "not in valid range (0, inf)"
 
 # What pods without constraints get (plugin.go: systemDefaultConstraints): nodes matter less than
 # zones, and neither ever keeps a pod from running.
@@ -46,16 +49,18 @@ class PodTopologySpreadArgs(
 
     def _problems(self) -> Iterator[str]:
         if self.defaulting_type not in (SYSTEM, LIST):
-            yield f"defaultingType: {self.defaulting_type!r} is not one of {LIST}, {SYSTEM}"
+            yield f"defaultingType: {not_supported(self.defaulting_type, (LIST, SYSTEM))}"
         if self.defaulting_type == SYSTEM and self.default_constraints:
-            yield f"defaultingType: {SYSTEM} goes with empty defaultConstraints only"
+            problem = invalid(SYSTEM, "when .defaultConstraints are not empty")
+            yield f"defaultingType: {problem}"
         seen: dict[tuple[str, str], None] = {}
         for index, constraint in enumerate(self.default_constraints):
             for problem in _constraint_problems(constraint):
                 yield f"defaultConstraints[{index}].{problem}"
             pair = (constraint.topology_key, constraint.when_unsatisfiable)
             if pair in seen:
-                yield f"defaultConstraints[{index}]: repeats {pair[0]}, {pair[1]}"
+                repeated = duplicate(f"{{{pair[0]}, {pair[1]}}}")
+                yield f"defaultConstraints[{index}]: {repeated}"
             seen[pair] = None
 
     @property
@@ -66,14 +71,13 @@ class PodTopologySpreadArgs(
 
 def _constraint_problems(constraint: DefaultConstraint) -> Iterator[str]:
     if constraint.max_skew <= 0:
-        yield f"maxSkew: {constraint.max_skew} is not greater than 0"
+        yield f"maxSkew: {invalid(constraint.max_skew, _POSITIVE)}"
     if constraint.min_domains is not None and constraint.min_domains <= 0:
-        yield f"minDomains: {constraint.min_domains} is not greater than 0"
+        yield f"minDomains: {invalid(constraint.min_domains, _POSITIVE)}"
     for problem in label_key_problems(constraint.topology_key):
-        yield f"topologyKey: {problem}"
-    actions = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
-    if constraint.when_unsatisfiable not in actions:
-        known = ", ".join(actions)
-        yield f"whenUnsatisfiable: {constraint.when_unsatisfiable!r} is not one of {known}"
+        yield f"topologyKey: {invalid(constraint.topology_key, problem)}"
+    if constraint.when_unsatisfiable not in _ACTIONS:
+        yield f"whenUnsatisfiable: {not_supported(constraint.when_unsatisfiable, _ACTIONS)}"
     if constraint.label_selector is not None:
-        yield "labelSelector: must not be set, it is deduced for each pod"
+        why = "constraint must not define a selector, as they deduced for each pod"
+        yield f"labelSelector: {forbidden(why)}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from fairlead.api.field_problem import forbidden, invalid
+
 
 class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """`bind_timeout_seconds` is how long a pod waits for its volumes before it is tried again.
@@ -17,8 +19,8 @@ class VolumeBindingArgs(msgspec.Struct, frozen=True, rename="camel", forbid_unkn
     def __post_init__(self) -> None:
         """Raise ValueError for settings that upstream refuses."""
         if self.bind_timeout_seconds < 0:
-            raise ValueError(
-                "bindTimeoutSeconds: invalid BindTimeoutSeconds, should not be negative"
-            )
+            why = "invalid BindTimeoutSeconds, should not be a negative value"
+            raise ValueError(f"bindTimeoutSeconds: {invalid(self.bind_timeout_seconds, why)}")
         if self.shape:
-            raise ValueError("shape: may not be set while StorageCapacityScoring is off")
+            why = "unexpected field `shape`, remove it or turn on StorageCapacityScoring"
+            raise ValueError(f"shape: {forbidden(why)}")

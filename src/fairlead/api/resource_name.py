@@ -1,0 +1,25 @@
+"""Names of resources: Kubernetes' own, and those that others add.
+
+upstream: pkg/apis/core/v1/helper/helpers.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.label import label_key_problems
+
+NATIVE_PREFIX: Final = "kubernetes.io/"
+QUOTA_PREFIX: Final = "requests."
+
+
+def is_native_resource(name: str) -> bool:
+    """Whether Kubernetes itself defines the resource."""
+    return "/" not in name or NATIVE_PREFIX in name
+
+
+def is_extended_resource(name: str) -> bool:
+    """Whether others may define the resource, in such a way that a quota could speak of it."""
+    if is_native_resource(name) or name.startswith(QUOTA_PREFIX):
+        return False
+    return not label_key_problems(QUOTA_PREFIX + name)

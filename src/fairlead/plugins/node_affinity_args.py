@@ -1,0 +1,79 @@
+"""NodeAffinityArgs: what every pod of a profile asks for beside its own node affinity.
+
+upstream: apis/config/types_pluginargs.go, validation/validation_pluginargs.go
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from fairlead.api.node_selector import preferred_terms_error, required_selector_error
+from fairlead.api.objects import (
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+)
+
+
+# As the objects of a pod's spec, but strict: a misspelt field must not be read as none.
+class _Requirement(NodeSelectorRequirement, frozen=True, forbid_unknown_fields=True):
+    """A requirement on a node."""
+
+
+class _Term(NodeSelectorTerm, frozen=True, forbid_unknown_fields=True):
+    """Requirements that must all hold."""
+
+    match_expressions: tuple[_Requirement, ...] = ()
+    match_fields: tuple[_Requirement, ...] = ()
+
+
+class _Selector(NodeSelector, frozen=True, forbid_unknown_fields=True):
+    """Terms of which one must hold."""
+
+    node_selector_terms: tuple[_Term, ...] = ()
+
+
+class _Preferred(PreferredSchedulingTerm, frozen=True, forbid_unknown_fields=True):
+    """A weighted preference."""
+
+    weight: int
+    preference: _Term
+
+
+class AddedAffinity(NodeAffinity, frozen=True, forbid_unknown_fields=True):
+    """addedAffinity."""
+
+    required_during_scheduling_ignored_during_execution: _Selector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[_Preferred, ...] = ()
+
+
+class NodeAffinityArgs(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Nodes must suit `added_affinity` as well as the pod."""
+
+    added_affinity: AddedAffinity | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError naming the field."""
+        required, preferred = self.required, self.preferred
+        problem = None if required is None else required_selector_error(required)
+        if problem is not None:
+            field = "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+            raise ValueError(f"{field}.{problem}")
+        problem = preferred_terms_error(preferred)
+        if problem is not None:
+            field = "addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
+            raise ValueError(f"{field}{problem}")
+
+    @property
+    def required(self) -> NodeSelector | None:
+        """What every node must match."""
+        added = self.added_affinity
+        return None if added is None else added.required_during_scheduling_ignored_during_execution
+
+    @property
+    def preferred(self) -> tuple[PreferredSchedulingTerm, ...]:
+        """What nodes score points for."""
+        added = self.added_affinity
+        return () if added is None else added.preferred_during_scheduling_ignored_during_execution
