@@ -74,12 +74,12 @@ def findings(served, pod):
 
 
 def decision(served, pod):
-    """What a cycle decides, as far as chance has no part in it."""
+    """The node that a cycle picks, and what it decides as far as chance has no part in it."""
     found = schedule_one(served, pod, TieBreak(0))
     if isinstance(found, Placement):
-        return found.via, found.feasible, found.equals
+        return found.node.name, (found.via, found.feasible, found.equals)
     room = found.room and (len(found.room.victims), found.room.pdb_violations, found.room.rule)
-    return found.message, found.plugins, found.is_error, room
+    return "", (found.message, found.plugins, found.is_error, room)
 
 
 class Life:
@@ -194,9 +194,12 @@ class Life:
         fresh = self.serve(self.cluster, self.nominator)
         assert kept == findings(fresh, pod)
         assert decided == decision(fresh, pod)
+        kept_plan, fresh_plan = (one.plans.plan_for(pod) for one in (self.served, fresh))
+        assert kept_plan.total.tolist() == fresh_plan.total.tolist()
         anew, stranger = self.told_anew(pod)
         assert kept == findings(anew, stranger)
-        assert decided == decision(anew, stranger)
+        assert decided[1] == decision(anew, stranger)[1]
+        assert decided[0] in (kept["choices"] or [""])
         self.note(kept)
 
     def told_anew(self, pod):
