@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from fairlead.batch.job import JobInfo
 from fairlead.batch.plugins.plugin import (
+    Allocatable,
     BatchPlugin,
     JobOrder,
     JobPipelined,
@@ -87,6 +88,7 @@ class Tiers:
         self._pipelined: list[JobPipelined] = self._flat(JobPipelined, JOB_PIPELINED)
         self._valid: list[JobValid] = self._flat(JobValid, None)
         self._overused: list[Overused] = self._flat(Overused, None)
+        self._allocatable: list[Allocatable] = self._flat(Allocatable, None)
         self.preempt_voters = self._voters(Preemptable, PREEMPTABLE)
         self.reclaim_voters = self._voters(Reclaimable, RECLAIMABLE)
 
@@ -140,3 +142,7 @@ class Tiers:
     def is_overused(self, queue: QueueInfo) -> bool:
         """Whether the queue has all that it deserves."""
         return any(plugin.is_overused(queue) for plugin in self._overused)
+
+    def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """Whether the queue stays within its bounds with `task`."""
+        return all(plugin.may_take(queue, task) for plugin in self._allocatable)

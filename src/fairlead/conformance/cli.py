@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from fairlead.conformance.comparison import CaseFileError, Difference, read_cases
-from fairlead.conformance.kind import KINDS, Kind
+from fairlead.conformance.comparison import CaseFileError, Difference, Remark, read_cases
+from fairlead.conformance.kind import CORRECTED_KINDS, KINDS, Finding, Kind
 
 Json = dict[str, Any]
 Say = Callable[[str], None]
@@ -26,40 +26,51 @@ def _to(stream: TextIO) -> Say:
 
 @dataclass(slots=True)
 class FileResult:
-    """What came of one file: how many cases, and the differences by case name."""
+    """What came of one file: how many cases, and differences and remarks by case name."""
 
     path: Path
     cases: int = 0
     differences: list[tuple[str, Difference]] = field(default_factory=list)
+    remarks: list[tuple[str, Remark]] = field(default_factory=list)
 
     @property
     def agreements(self) -> int:
         """How many cases agree."""
-        return self.cases - len(self.differences)
+        return self.cases - len(self.differences) - len(self.remarks)
 
     def __str__(self) -> str:
         """One line."""
-        return (
-            f"{self.path.name}: {self.cases} cases, {self.agreements} agree, "
-            f"{len(self.differences)} differ"
-        )
+        return f"{self.path.name}: {tally(self.cases, len(self.differences), len(self.remarks))}"
 
 
-def compare_file(kind: str, path: Path) -> FileResult:
-    """Replay every case of `path`. Raises CaseFileError and OSError as `read_cases` does."""
-    replayed, result = KINDS[kind], FileResult(path)
-    for number, line in enumerate(read_cases(path, replayed.subject), 1):
+def tally(cases: int, differ: int, corrected: int) -> str:
+    """`9 cases, 7 agree, 1 differ, 1 corrected`; the last only if there are any."""
+    text = f"{cases} cases, {cases - differ - corrected} agree, {differ} differ"
+    return f"{text}, {corrected} corrected" if corrected else text
+
+
+def compare_file(kind: str, path: Path, *, corrected: bool = False) -> FileResult:
+    """Replay every case of `path`, with our corrections if `corrected`.
+
+    Raises CaseFileError and OSError as `read_cases` does.
+    """
+    replayed, result = (CORRECTED_KINDS if corrected else KINDS)[kind], FileResult(path)
+    for number, line in enumerate(read_cases(path, replayed.fields), 1):
         result.cases += 1
-        name = str(line[replayed.subject].get("name", f"case {number}"))
-        difference = _compare(replayed, path, name, line)
-        if difference is not None:
-            result.differences.append((name, difference))
+        name = replayed.name_of(line) or f"case {number}"
+        match _judge(replayed, path, name, line):
+            case Difference() as difference:
+                result.differences.append((name, difference))
+            case Remark() as remark:
+                result.remarks.append((name, remark))
+            case None:
+                pass
     return result
 
 
-def _compare(kind: Kind, path: Path, name: str, line: Json) -> Difference | None:
+def _judge(kind: Kind, path: Path, name: str, line: Json) -> Finding:
     try:
-        return kind.compare(line["expect"], kind.decide(line[kind.subject]))
+        return kind.judge(line)
     except (ValueError, KeyError, TypeError, AttributeError) as cause:
         raise CaseFileError(f"{path}: {name}: {type(cause).__name__}: {cause}") from cause
 
@@ -69,10 +80,13 @@ def run(
     files: Sequence[Path],
     say: Say | None = None,
     complain: Say | None = None,
+    *,
+    defects: str = "upstream",
 ) -> int:
     """Compare and tell; 0 where everything agrees, 1 on any difference, 2 on bad input.
 
-    Lines go to standard output and standard error unless told otherwise.
+    With `defects` "fixed" our defaults are compared, and cases that depend on what they correct
+    are listed. Lines go to standard output and standard error unless told otherwise.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS:
@@ -82,17 +96,22 @@ def run(
     if not files:
         complain("fairlead conformance: no files given")
         return 2
+    corrected = defects == "fixed"
+    if corrected and kind not in CORRECTED_KINDS:
+        complain(f"fairlead conformance: --defects fixed: nothing is corrected in {kind}")
+        return 2
     results: list[FileResult] = []
     try:
         for path in files:
-            results.append(compare_file(kind, path))
+            results.append(compare_file(kind, path, corrected=corrected))
             _tell(results[-1], say)
     except (CaseFileError, OSError) as problem:
         complain(f"fairlead conformance: {problem}")
         return 2
     total = sum(result.cases for result in results)
     differ = sum(len(result.differences) for result in results)
-    say(f"total: {total} cases, {total - differ} agree, {differ} differ")
+    remarks = sum(len(result.remarks) for result in results)
+    say(f"total: {tally(total, differ, remarks)}")
     return 1 if differ else 0
 
 
@@ -103,3 +122,5 @@ def _tell(result: FileResult, say: Say) -> None:
     hidden = len(result.differences) - _SHOWN_PER_FILE
     if hidden > 0:
         say(f"  … and {hidden} more")
+    for name, remark in result.remarks:
+        say(f"  {name}: {remark}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -24,9 +24,25 @@ class Difference:
     expected: object
     found: object
 
+    @property
+    def shown(self) -> str:
+        """What was found, cut to a readable length."""
+        return _shown(self.found)
+
     def __str__(self) -> str:
         """`path: expected …, found …`, each cut to a readable length."""
         return f"{self.path}: expected {_shown(self.expected)}, found {_shown(self.found)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something to tell about a case that is no difference."""
+
+    text: str
+
+    def __str__(self) -> str:
+        """The text."""
+        return self.text
 
 
 def _shown(value: object) -> str:
@@ -58,11 +74,11 @@ class CaseFileError(ValueError):
     """A file that is not of the form of case files; says which line and why."""
 
 
-def read_cases(path: Path, subject: str) -> Iterator[Json]:
+def read_cases(path: Path, fields: Sequence[str]) -> Iterator[Json]:
     """The lines of a case file, plain or gzipped.
 
-    Raises CaseFileError for a line that is no `{subject: …, "expect": …}` object, OSError when the
-    file cannot be read.
+    Raises CaseFileError for a line that is no object with `fields` that are objects themselves,
+    OSError when the file cannot be read.
     """
     with path.open("rb") as raw:
         packed = raw.read(2) == b"\x1f\x8b"
@@ -71,18 +87,17 @@ def read_cases(path: Path, subject: str) -> Iterator[Json]:
             try:
                 for number, line in enumerate(lines, 1):
                     if line.strip():
-                        yield _case(path, number, line.decode(), subject)
+                        yield _case(path, number, line.decode(), fields)
             except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as cause:
                 raise CaseFileError(f"{path}: not a text or gzip file: {cause}") from None
 
 
-def _case(path: Path, number: int, line: str, subject: str) -> Json:
+def _case(path: Path, number: int, line: str, fields: Sequence[str]) -> Json:
     try:
         found = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as cause:
         raise CaseFileError(f"{path}: line {number}: not JSON: {cause}") from None
-    fields = (subject, "expect")
     if not isinstance(found, dict) or not all(isinstance(found.get(f), dict) for f in fields):
-        problem = f"expected an object with {subject} and expect"
+        problem = f"expected an object with {' and '.join(fields)}"
         raise CaseFileError(f"{path}: line {number}: {problem}")
     return found

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from fairlead.conformance.comparison import Difference, first_difference
+from fairlead.conformance.comparison import Difference, Remark, first_difference
+from fairlead.conformance.kubebatch import compare_with_defaults, compare_with_defects
 from fairlead.conformance.nodelifecycle import compare_node_timeline, decide_node_timeline
 from fairlead.conformance.scheduling import decide
 from fairlead.conformance.sequence import decide_sequence
@@ -18,10 +19,28 @@ from fairlead.conformance.volumes import decide_volumes
 
 Json = dict[str, Any]
 Compare = Callable[[Json, Json], Difference | None]
+Finding = Difference | Remark | None
+
+
+class Kind(Protocol):
+    """What a sort of files has; `fields` must be in every line, as objects."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The members without which a line is none of these."""
+        ...
+
+    def name_of(self, line: Json) -> str | None:
+        """By which a case is told from others."""
+        ...
+
+    def judge(self, line: Json) -> Finding:
+        """Where we differ from the recording; None where we agree."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class Expecting:
     """A line of a file is `{subject: input, "expect": …}`.
 
     `compare(expect, found)` says where both differ, None where they agree.
@@ -31,14 +50,52 @@ class Kind:
     decide: Callable[[Json], Json]
     compare: Compare = first_difference
 
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Input and decision."""
+        return self.subject, "expect"
+
+    def name_of(self, line: Json) -> str | None:
+        """The input has it."""
+        name: str | None = line[self.subject].get("name")
+        return name
+
+    def judge(self, line: Json) -> Finding:
+        """Decide, and compare."""
+        return self.compare(line["expect"], self.decide(line[self.subject]))
+
+
+@dataclass(frozen=True, slots=True)
+class Sessions:
+    """A line is a recorded session of kube-batch with all that was seen in many runs."""
+
+    compare: Callable[[Json], Finding]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Input and what was seen."""
+        return "scenario", "projections"
+
+    def name_of(self, line: Json) -> str | None:
+        """The line has it."""
+        return line.get("id")
+
+    def judge(self, line: Json) -> Finding:
+        """Run the session, and compare."""
+        return self.compare(line)
+
 
 def _decide_scheduling(case: Json) -> Json:
     return decide_sequence(case) if "steps" in case else decide(case)
 
 
 KINDS: Final[Mapping[str, Kind]] = {
-    "scheduling": Kind("case", _decide_scheduling),
-    "nodelifecycle": Kind("scenario", decide_node_timeline, compare_node_timeline),
-    "timelines": Kind("scenario", decide_timeline, compare_timeline),
-    "volumes": Kind("case", decide_volumes),
+    "scheduling": Expecting("case", _decide_scheduling),
+    "nodelifecycle": Expecting("scenario", decide_node_timeline, compare_node_timeline),
+    "timelines": Expecting("scenario", decide_timeline, compare_timeline),
+    "volumes": Expecting("case", decide_volumes),
+    "kubebatch": Sessions(compare_with_defects),
 }
+
+# Where Fairlead corrects what was recorded, and what the defaults then make of the recordings.
+CORRECTED_KINDS: Final[Mapping[str, Kind]] = {"kubebatch": Sessions(compare_with_defaults)}

@@ -4,267 +4,107 @@ A case is one session: open, the actions of its configuration, close. It was rec
 with other random seeds and orders of objects; where all runs agree the whole outcome is compared,
 elsewhere what can be said of all of them (the projections), and of the rest that ours is one of
 those that were seen.
+
+With kube-batch's defects every case must agree. With Fairlead's defaults those must that depend on
+none of the corrected defects; the others are listed: what was recorded, what a corrected kube-batch
+does, what we do.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any, Final
 
-from fairlead.api.codec import decode_as, without_nulls
-from fairlead.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
-from fairlead.batch.closing import JobReport
-from fairlead.batch.compose import Composition, compose
-from fairlead.batch.configuration import BatchConfig, read_configuration
-from fairlead.batch.defect import Defects
-from fairlead.batch.job_table import KUBE_BATCH, Ownership
-from fairlead.batch.plugins.drf import Drf
-from fairlead.batch.plugins.proportion import Proportion, QueueShare, named_columns
-from fairlead.batch.queue import DEFAULT_QUEUE
-from fairlead.batch.run_session import run_session
-from fairlead.batch.session import Session, Step
-from fairlead.batch.task import HOLDING_STATUSES, TaskInfo, TaskStatus
-from fairlead.core.command import Command, PatchStatus, RecordEvent
-from fairlead.core.stimulus import ObjectsLoaded
-from fairlead.core.tie_break import TieBreak
-from fairlead.state.cluster import Cluster
-from fairlead.state.resource_columns import CPU, MEMORY
+from fairlead.batch.defect import FIXED, KEPT, UPSTREAM
+from fairlead.conformance.comparison import Difference, Remark, first_difference
+from fairlead.conformance.kubebatch_outcome import project, replay
+from fairlead.conformance.kubebatch_scenario import jobs_of_tasks
 
 Json = dict[str, Any]
 
-_GROUP_API: Final = "scheduling.incubator.k8s.io/v1alpha1"
-_TRACED: Final = ("allocate", "pipeline", "release", "unevict", "unpipeline", "evict")
-_MILLI: Final = 1000
-# The recorder rounds memory to whole bytes and the rest to thousandths of its milli-units.
-_PLACES: Final = {"memory": 0}
+# A longer list may have been cut off, so that absence from it proves nothing.
+_VALUES_MAX: Final = 16
+_TRANSCRIPT: Final = ("count", "panic")
+_KEPT: Final = frozenset(defect.value for defect in KEPT)
 
 
-# --- input ---------------------------------------------------------------------------------
+# --- with the defects ----------------------------------------------------------------------
 
 
-def configuration(scenario: Json, defects: Defects) -> BatchConfig:
-    """The scenario's configuration with `defects`."""
-    config = read_configuration(scenario["conf"])
-    ownership = Ownership((_scheduler_name(scenario),), scenario.get("defaultQueue", DEFAULT_QUEUE))
-    return replace(config, defects=defects, ownership=ownership)
+def compare_with_defects(case: Json) -> Difference | None:
+    """Where our session differs from the recorded one, None where it does not."""
+    return _compare(case, replay(case["scenario"], UPSTREAM))
 
 
-def _scheduler_name(scenario: Json) -> str:
-    name: str = scenario.get("schedulerName", KUBE_BATCH)
-    return name
+def _compare(case: Json, found: Json) -> Difference | None:
+    if not case["deterministic"]:
+        return _compare_projections(case["projections"], _projected(case, found))
+    recorded = {k: v for k, v in case["outcomes"][0].items() if k not in _TRANSCRIPT}
+    if case.get("trace"):
+        recorded["trace"] = case["trace"]
+    return first_difference(recorded, {name: found[name] for name in recorded})
 
 
-def objects(scenario: Json) -> Iterator[ApiObject]:
-    """What kube-batch's informers deliver: not the waiting pods of other schedulers."""
-    ours = _scheduler_name(scenario)
-    for node in scenario["nodes"]:
-        yield decode_as(Node, without_nulls(node))
-    for queue in scenario["queues"]:
-        yield decode_as(Queue, _object(queue, ("name", "creationTimestamp")))
-    for group in scenario["podGroups"]:
-        yield decode_as(PodGroup, _object(group, ("name", "namespace", "creationTimestamp")))
-    for each in scenario["priorityClasses"]:
-        yield decode_as(PriorityClass, {"metadata": {"name": each["name"]}, **each})
-    for obj in scenario["pods"]:
-        pod = decode_as(Pod, without_nulls(obj))
-        if pod.status.phase != "Pending" or pod.spec.scheduler_name == ours:
-            yield pod
+def _projected(case: Json, found: Json) -> Json:
+    return project(found, jobs_of_tasks(case["scenario"]))
 
 
-def _object(flat: Json, meta: tuple[str, ...]) -> Json:
-    """A flat record as an object; what is neither metadata nor status is its spec."""
-    return {
-        "apiVersion": _GROUP_API,
-        "metadata": {name: flat[name] for name in meta if flat.get(name)},
-        "spec": {k: v for k, v in flat.items() if k not in (*meta, "status") and v is not None},
-        "status": without_nulls(flat.get("status") or {}),
-    }
+def _compare_projections(recorded: Json, found: Json) -> Difference | None:
+    for name, seen in recorded.items():
+        values = [entry["value"] for entry in seen["values"]]
+        differences = [first_difference(value, found[name], name) for value in values]
+        if all(differences) and (seen["deterministic"] or len(values) < _VALUES_MAX):
+            return differences[0]
+    return None
 
 
-# --- output --------------------------------------------------------------------------------
+# --- with the defaults ---------------------------------------------------------------------
 
 
-class _Recorder:
-    """Follows a session and writes down what the case files have."""
+def compare_with_defaults(case: Json) -> Difference | Remark | None:
+    """The projections' difference in a case that depends on nothing that we correct; else a remark.
 
-    def __init__(self) -> None:
-        self.trace: list[str] = []
-        self.binds: dict[str, str] = {}
-        self.evictions: list[Json] = []
-        self.outcome: Json = {}
-        self._released: list[TaskInfo] = []
-
-    def opened(self, session: Session) -> None:
-        self.outcome["queuesOpen"] = _queues(session, ())
-        self.outcome["jobsOpen"] = _jobs(session)
-
-    def note(self, step: Step) -> None:
-        if step.task is None:
-            self.trace.append(f"{step.verb} {step.detail}")
-        elif step.verb in _TRACED:
-            self.trace.append(f"{step.verb} {step.task.key} {step.detail}")
-        if step.task is not None:
-            self._note_task(step.verb, step.task, step.detail)
-
-    def _note_task(self, verb: str, task: TaskInfo, detail: str) -> None:
-        match verb:
-            case "bind":
-                self.binds[task.key] = detail
-            case "evict":
-                self.evictions.append({"task": task.key, "reason": detail})
-            case "release":
-                self._released.append(task)
-            case _:
-                pass
-
-    def closing(self, session: Session) -> None:
-        self.outcome |= {
-            "queuesClose": _queues(session, self._released),
-            "jobsClose": _jobs(session),
-            "pipelined": _on_node(session, TaskStatus.PIPELINED),
-            "allocatedNotBound": _on_node(session, TaskStatus.ALLOCATED),
-        }
+    What a case depends on was found out by its projections; other parts of the outcome (who holds
+    room that nobody gets) may well change with a correction that changes none of them.
+    """
+    found = _projected(case, replay(case["scenario"], FIXED))
+    corrected = [name for name in case.get("bugDependent", ()) if name not in _KEPT]
+    if not corrected:
+        return _compare_projections(case["projections"], found)
+    return Remark(_described(case, found, corrected))
 
 
-def _on_node(session: Session, status: TaskStatus) -> dict[str, str]:
-    return {t.key: t.node for job in session.jobs.values() for t in job.with_status(status)}
+def _described(case: Json, found: Json, corrected: list[str]) -> str:
+    """What differs from the recording, beside what a corrected kube-batch does."""
+    names = ", ".join(corrected)
+    lines = list(_changes(case, found))
+    verdict = _verdict(case, found)
+    return "; ".join([f"depends on {names}: {verdict}", *lines])
 
 
-def _queues(session: Session, released: Sequence[TaskInfo]) -> Json:
-    """Queue by queue as proportion has them; `released` tasks once counted as allocated."""
-    for plugin in session.tiers.plugins:
-        if isinstance(plugin, Proportion):
-            return {
-                name: _queue(session, plugin, found, released)
-                for name, found in plugin.shares.items()
-            }
-    return {}
+def _verdict(case: Json, found: Json) -> str:
+    together = (case.get("correctedTogether") or {}).get("projections")
+    if together and _compare_projections(together, found) is None:
+        return "as with all corrections together"
+    if _compare_projections(case["projections"], found) is None:
+        return "as recorded"
+    return "a value of its own"
 
 
-def _queue(
-    session: Session, plugin: Proportion, found: QueueShare, released: Sequence[TaskInfo]
-) -> Json:
-    holding = (
-        task
-        for job in session.jobs.values()
-        for status in HOLDING_STATUSES
-        for task in job.with_status(status)
-    )
-    own = [task for task in (*holding, *released) if task.job.queue == found.queue.name]
-    allocated = {column: found.allocated_of(column) for column in named_columns(own)}
-    return {
-        "weight": found.queue.weight,
-        "deserved": _amounts(session, found.deserved),
-        "allocated": _amounts(session, allocated),
-        "request": _amounts(session, found.request),
-        "share": _rounded(found.share),
-        "overused": plugin.is_overused(found.queue),
-    }
+def _changes(case: Json, found: Json) -> Iterator[str]:
+    for name, seen in case["projections"].items():
+        recorded = seen["values"][0]["value"]
+        difference = first_difference(recorded, found[name], name)
+        if difference is not None:
+            yield f"{difference}{_corrected_values(case, name, recorded)}"
 
 
-def _amounts(session: Session, amounts: Mapping[int, float]) -> Json:
-    """By name; what is neither cpu nor memory in milli-units."""
-    names = session.table.resources.names
-    found = {
-        names[column]: amount if column in (CPU, MEMORY) else amount * _MILLI
-        for column, amount in amounts.items()
-    }
-    return {name: round(amount, _PLACES.get(name, 3)) for name, amount in found.items()}
-
-
-def _rounded(share: float) -> float:
-    """As the recorder rounds shares."""
-    return round(share, 6)
-
-
-def _jobs(session: Session) -> Json:
-    drf = next((p for p in session.tiers.plugins if isinstance(p, Drf)), None)
-    return {
-        job.id: {
-            "queue": job.queue,
-            "priority": job.priority,
-            "ready": job.is_ready,
-            "pipelined": job.is_pipelined,
-            "drfShare": _rounded(drf.share_of(job)) if drf is not None else 0,
-        }
-        for job in session.jobs.values()
-    }
-
-
-def _group(report: JobReport) -> Json:
-    return {
-        "phase": report.phase,
-        "running": report.running,
-        "succeeded": report.succeeded,
-        "failed": report.failed,
-        "conditions": [
-            {"type": c.type, "status": c.status, "reason": c.reason, "message": c.message}
-            for c in report.conditions
-        ],
-    }
-
-
-def _events(commands: list[Command]) -> list[str]:
-    return sorted(
-        f"{c.regarding.kind} {c.regarding.key} {c.type} {c.reason}: {c.note}"
-        for c in commands
-        if isinstance(c, RecordEvent)
-    )
-
-
-def _pod_conditions(commands: list[Command]) -> Json:
-    return {
-        c.target.key: [f"{one.type}={one.status}:{one.reason}", one.message]
-        for c in commands
-        if isinstance(c, PatchStatus) and c.target.kind == "Pod"
-        for one in c.conditions
-    }
-
-
-def replay(scenario: Json, defects: Defects, seed: int = 0) -> Json:
-    """What our session does, in the form of one of the recorded outcomes, with its trace."""
-    cluster = Cluster()
-    composition = compose(configuration(scenario, defects), cluster)
-    _load(cluster, composition, scenario)
-    recorder = _Recorder()
-    commands, reports = run_session(composition, cluster, TieBreak(seed), 0, observer=recorder)
-    groups = {
-        r.job.id: _group(r)
-        for r in reports
-        if r.job.group is not None and r.job.group.ref is not None
-    }
-    return {
-        **recorder.outcome,
-        "binds": recorder.binds,
-        "evictions": sorted(recorder.evictions, key=lambda one: str(one["task"])),
-        "podGroups": groups,
-        "events": _events(commands),
-        "podConditions": _pod_conditions(commands),
-        "trace": recorder.trace,
-    }
-
-
-def _load(cluster: Cluster, composition: Composition, scenario: Json) -> None:
-    loaded = ObjectsLoaded(list(objects(scenario)))
-    cluster.apply(loaded)
-    composition.jobs.apply(loaded)
-
-
-# --- projections ---------------------------------------------------------------------------
-
-
-def project(outcome: Json, job_of: Mapping[str, str]) -> Json:
-    """An outcome looked at more coarsely; `job_of` is the job of each task."""
-    evicted = [one["task"] for one in outcome["evictions"]]
-    return {
-        "placements": outcome["binds"],
-        "boundTasks": sorted(outcome["binds"]),
-        "boundPerJob": dict(Counter(job_of[task] for task in outcome["binds"])),
-        "evictedTasks": sorted(evicted),
-        "evictedPerJob": dict(Counter(job_of[task] for task in evicted)),
-        "pipelinedPerJob": dict(Counter(job_of[task] for task in outcome["pipelined"])),
-        "phases": {name: group["phase"] for name, group in outcome["podGroups"].items()},
-        "queuesOpen": outcome["queuesOpen"],
-    }
+def _corrected_values(case: Json, projection: str, recorded: object) -> str:
+    """What each correction alone makes of the same projection."""
+    texts = []
+    for defect, changed in case.get("corrected", {}).items():
+        if projection in changed:
+            difference = first_difference(recorded, changed[projection], projection)
+            if difference is not None:
+                texts.append(f"{defect}: {difference.path} {difference.shown}")
+    return f" (corrected {', '.join(texts)})" if texts else ""

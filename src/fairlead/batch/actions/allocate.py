@@ -100,6 +100,8 @@ def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
 
 
 def _place(session: Session, statement: Steps, task: TaskInfo) -> bool:
+    if not session.tiers.may_take(session.queues[task.job.queue], task):
+        return False
     node = _choose(session, task)
     if node is None:
         session.note_failure(task)

@@ -48,6 +48,13 @@ def covers(session: Session, task: TaskInfo, node: NodeInfo, victims: Sequence[T
     return all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
 
 
+def need_not_leave(session: Session, task: TaskInfo, node: NodeInfo) -> bool:
+    """Whether `task` can start on `node` as things are; then it is for allocate to place it."""
+    return not session.defects.has(Defect.EVICT_IGNORES_IDLE) and session.room.fits_now(
+        task.request, node.row
+    )
+
+
 def evict_until_it_fits(
     session: Session,
     statement: Steps,

@@ -12,7 +12,13 @@ from collections import deque
 from collections.abc import Sequence
 from functools import partial
 
-from fairlead.batch.actions.making_room import Filter, covers, evict_until_it_fits, running_on
+from fairlead.batch.actions.making_room import (
+    Filter,
+    covers,
+    evict_until_it_fits,
+    need_not_leave,
+    running_on,
+)
 from fairlead.batch.defect import Defect
 from fairlead.batch.job import JobInfo
 from fairlead.batch.plugins.plugin import Preemptable
@@ -43,7 +49,7 @@ class Preempt:
             if session.defects.has(Defect.PREEMPT_PHASE2):
                 _within_jobs(session, hungry, tasks)
             else:
-                _within_jobs(session, own, {job.id: _waiting(session, job) for job in own})
+                _within_jobs(session, own, _for_phase_2(session, own, tasks))
 
 
 def _waiting(session: Session, job: JobInfo) -> Tasks:
@@ -83,16 +89,28 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
     return assigned
 
 
+def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
+    """kube-batch goes on with what phase 1 has not taken from the line."""
+    if session.rules.tries_every_task_within_jobs:
+        return {job.id: _waiting(session, job) for job in jobs}
+    return left
+
+
 def _within_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks]) -> None:
     for job in hungry:
-        waiting = tasks[job.id]
+        waiting, hopeless = tasks[job.id], set[tuple[int, int]]()
         while waiting:
             task = waiting.popleft()
+            kind = (task.info.shape.id, task.priority)
+            if kind in hopeless:
+                continue
             statement = Statement(session)
             found = _preempt_for_task(session, statement, task, _lesser_of_same_job(session, task))
             statement.commit()
-            if not found:
+            if not found and not session.rules.tries_every_task_within_jobs:
                 break
+            if not found:
+                hopeless.add(kind)
 
 
 def _lesser_of_same_job(session: Session, preemptor: TaskInfo) -> Filter:
@@ -107,6 +125,8 @@ def _preempt_for_task(
     """Make room on the best node on which that is possible."""
     voters = session.tiers.preempt_voters
     for node in session.choices.anyhow.ranked(preemptor.info):
+        if need_not_leave(session, preemptor, node):
+            return False
         candidates = running_on(session, node, is_candidate)
         victims = vote(voters, partial(_ask, preemptor, candidates), session.defects)
         if victims and covers(session, preemptor, node, victims):

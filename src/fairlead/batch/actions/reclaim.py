@@ -10,7 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from fairlead.batch.actions.making_room import Filter, covers, evict_until_it_fits, running_on
+from fairlead.batch.actions.making_room import (
+    Filter,
+    covers,
+    evict_until_it_fits,
+    need_not_leave,
+    running_on,
+)
 from fairlead.batch.defect import Defect
 from fairlead.batch.job import JobInfo
 from fairlead.batch.plugins.plugin import Reclaimable
@@ -121,6 +127,8 @@ def _reclaim_for_task(session: Session, statement: Steps, task: TaskInfo) -> boo
         return False
     voters = session.tiers.reclaim_voters
     for node in _nodes(session, task):
+        if need_not_leave(session, task, node):
+            return False
         candidates = running_on(session, node, _of_other_queues(session, task))
         victims = vote(voters, partial(_ask, task, candidates), session.defects)
         if victims and covers(session, task, node, victims):

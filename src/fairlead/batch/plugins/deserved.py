@@ -100,6 +100,8 @@ def _divide_at_once(
             if _is_less(claim.request, deserved[name], slack):
                 deserved[name] = _minimum(deserved[name], claim.request)
                 del unmet[name]
+            elif _hold_to_bound(deserved[name], claim.bound):
+                del unmet[name]
             _note_difference(given, deserved[name], before)
         for column, amount in given.items():
             remaining[column] = remaining.get(column, 0.0) - amount
@@ -109,6 +111,13 @@ def _divide_at_once(
 def _note_difference(given: Quantities, after: Quantities, before: Quantities) -> None:
     for column, amount in after.items():
         given[column] = given.get(column, 0.0) + amount - before.get(column, 0.0)
+
+
+def _hold_to_bound(deserved: Quantities, bound: Amounts) -> bool:
+    """Cut what is beyond `bound`; whether anything was."""
+    beyond = [(c, limit) for c, limit in bound if deserved.get(c, 0.0) > limit]
+    deserved.update((column, float(limit)) for column, limit in beyond)
+    return bool(beyond)
 
 
 def _is_empty(amounts: Quantities, slack: Slack) -> bool:

@@ -115,6 +115,20 @@ class Proportion:
         found = self.shares[queue.name]
         return self._covers(found, found.deserved, found.allocated)
 
+    def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """Never more than the capability; nor more than is deserved, unless by a last task."""
+        found = self.shares[queue.name]
+        asked = task.request.running
+        if not self._defects.has(Defect.CAPABILITY) and not _within(found, asked, queue.capability):
+            return False
+        return self._defects.has(Defect.OVERSHOOT) or self._within_deserved(found, asked)
+
+    def _within_deserved(self, found: QueueShare, asked: Amounts) -> bool:
+        return all(
+            found.allocated_of(c) + amount - found.deserved.get(c, 0.0) < self._slack.least_part(c)
+            for c, amount in asked
+        )
+
     def _covers(
         self, found: QueueShare, deserved: dict[int, float], allocated: Sequence[int]
     ) -> bool:
@@ -159,6 +173,13 @@ class Proportion:
             taken.get(c, 0) and (without[c] if c < known else 0) + self._slack.least_part(c) > whole
             for c, whole in found.deserved.items()
         )
+
+
+def _within(found: QueueShare, asked: Amounts, bounds: Amounts) -> bool:
+    limits = dict(bounds)
+    return all(
+        c not in limits or found.allocated_of(c) + amount <= limits[c] for c, amount in asked
+    )
 
 
 def _request(jobs: Sequence[JobInfo], uncounted: set[int], named: set[int]) -> dict[int, int]:

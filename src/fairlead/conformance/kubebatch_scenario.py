@@ -1,0 +1,68 @@
+"""The input of a recorded kube-batch session: a configuration and the objects of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from fairlead.api.codec import decode_as, without_nulls
+from fairlead.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
+from fairlead.batch.configuration import BatchConfig, read_configuration
+from fairlead.batch.defect import Defects
+from fairlead.batch.group import GROUP_NAME_ANNOTATION
+from fairlead.batch.job_table import KUBE_BATCH, Ownership
+from fairlead.batch.queue import DEFAULT_QUEUE
+
+Json = dict[str, Any]
+
+_GROUP_API: Final = "scheduling.incubator.k8s.io/v1alpha1"
+
+
+def configuration(scenario: Json, defects: Defects) -> BatchConfig:
+    """The scenario's configuration with `defects`."""
+    config = read_configuration(scenario["conf"])
+    ownership = Ownership((_scheduler_name(scenario),), scenario.get("defaultQueue", DEFAULT_QUEUE))
+    return replace(config, defects=defects, ownership=ownership)
+
+
+def _scheduler_name(scenario: Json) -> str:
+    name: str = scenario.get("schedulerName", KUBE_BATCH)
+    return name
+
+
+def objects(scenario: Json) -> Iterator[ApiObject]:
+    """What kube-batch's informers deliver: not the waiting pods of other schedulers."""
+    ours = _scheduler_name(scenario)
+    for node in scenario["nodes"]:
+        yield decode_as(Node, without_nulls(node))
+    for queue in scenario["queues"]:
+        yield decode_as(Queue, _object(queue, ("name", "creationTimestamp")))
+    for group in scenario["podGroups"]:
+        yield decode_as(PodGroup, _object(group, ("name", "namespace", "creationTimestamp")))
+    for each in scenario["priorityClasses"]:
+        yield decode_as(PriorityClass, {"metadata": {"name": each["name"]}, **each})
+    for obj in scenario["pods"]:
+        pod = decode_as(Pod, without_nulls(obj))
+        if pod.status.phase != "Pending" or pod.spec.scheduler_name == ours:
+            yield pod
+
+
+def _object(flat: Json, meta: tuple[str, ...]) -> Json:
+    """A flat record as an object; what is neither metadata nor status is its spec."""
+    return {
+        "apiVersion": _GROUP_API,
+        "metadata": {name: flat[name] for name in meta if flat.get(name)},
+        "spec": {k: v for k, v in flat.items() if k not in (*meta, "status") and v is not None},
+        "status": without_nulls(flat.get("status") or {}),
+    }
+
+
+def jobs_of_tasks(scenario: Json) -> dict[str, str]:
+    """The job of each pod as the recorder names it: namespace and group, which may be ""."""
+    found = {}
+    for pod in scenario["pods"]:
+        meta = pod["metadata"]
+        group = meta.get("annotations", {}).get(GROUP_NAME_ANNOTATION, "")
+        found[f"{meta['namespace']}/{meta['name']}"] = f"{meta['namespace']}/{group}"
+    return found

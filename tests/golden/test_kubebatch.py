@@ -1,0 +1,200 @@
+"""Sessions recorded from kube-batch, replayed; proof that the replay can disagree."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from fairlead.batch.defect import UPSTREAM, Defect
+from fairlead.conformance.cli import compare_file, run
+from fairlead.conformance.comparison import Difference, Remark, first_difference
+from fairlead.conformance.kubebatch import compare_with_defaults, compare_with_defects
+from fairlead.conformance.kubebatch_outcome import project, replay
+from fairlead.conformance.kubebatch_scenario import jobs_of_tasks
+
+RECORDED = Path(__file__).parent / "data" / "kubebatch"
+# How many sessions there are, and how many of them depend on something that the defaults correct.
+FAMILIES = {
+    "backfill": (17, 2),
+    "compete": (18, 9),
+    "conformance": (8, 3),
+    "default": (16, 7),
+    "drf": (14, 4),
+    "gang": (24, 12),
+    "mixed": (25, 17),
+    "nodeorder": (13, 0),
+    "pitfalls": (24, 22),
+    "predicates": (27, 2),
+    "preempt_jobs": (24, 8),
+    "preempt_tasks": (12, 5),
+    "priority": (14, 3),
+    "proportion": (24, 15),
+    "reclaim": (27, 27),
+    "reclaim_share": (20, 10),
+    "releasing": (8, 6),
+    "shadow": (8, 2),
+    "status": (8, 3),
+    "tiers": (20, 18),
+}
+
+
+def cases(family):
+    with gzip.open(RECORDED / f"{family}.jsonl.gz", "rt") as lines:
+        return {case["id"]: case for case in map(json.loads, lines)}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_with_its_defects_every_session_is_kube_batchs(family):
+    """Zero differences, over as many sessions as were recorded."""
+    result = compare_file("kubebatch", RECORDED / f"{family}.jsonl.gz")
+    assert [f"{name}: {difference}" for name, difference in result.differences] == []
+    assert result.cases == FAMILIES[family][0]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_depends_on_no_correction_is_kube_batchs_by_default(family):
+    """Zero differences; what depends on one is told apart."""
+    result = compare_file("kubebatch", RECORDED / f"{family}.jsonl.gz", corrected=True)
+    assert [f"{name}: {difference}" for name, difference in result.differences] == []
+    assert len(result.remarks) == FAMILIES[family][1]
+
+
+def test_no_recorded_family_is_left_out():
+    """A file that is added is replayed."""
+    assert sorted(FAMILIES) == sorted(path.name.split(".")[0] for path in RECORDED.iterdir())
+
+
+# Of how many sessions a kube-batch without just this defect was recorded, and in how many of them
+# we do what it did. It leaves more to chance than a correction of ours does (which victims, which
+# of equal nodes), and reclaims for gangs and in all dimensions by other rules.
+CORRECTIONS = {
+    "affinity-foreign-pod": (3, 3),
+    "besteffort-preemptor": (2, 2),
+    "capability": (4, 3),
+    "evict-ignores-idle": (13, 8),
+    "gang-min-one-evictable": (8, 7),
+    "gang-victims-not-cumulative": (5, 3),
+    "init-only": (2, 2),
+    "intra-job-priority": (6, 6),
+    "jobvalid-noop": (3, 3),
+    "overshoot": (20, 18),
+    "partial-hold": (18, 16),
+    "pipeline-over-idle": (1, 1),
+    "preempt-phase2": (11, 11),
+    "proportion-less": (120, 118),
+    "proportion-reclaim-sub": (1, 1),
+    "queue-dup-heap": (8, 5),
+    "reclaim-all-dims": (4, 1),
+    "reclaim-before-idle": (7, 6),
+    "reclaim-no-gang": (10, 1),
+    "reclaim-one-task": (28, 16),
+    "reclaim-victim-order": (17, 14),
+    "tier-carry": (13, 10),
+    "tier-first-wins": (42, 38),
+}
+
+
+@pytest.fixture(scope="module")
+def all_cases():
+    return [case for family in FAMILIES for case in cases(family).values()]
+
+
+@pytest.mark.parametrize("defect", CORRECTIONS)
+def test_one_correction_does_what_it_did_to_kube_batch(defect, all_cases):
+    """A patched kube-batch was recorded, too: with just this defect switched off."""
+    corrected = [case for case in all_cases if defect in case.get("corrected", {})]
+    agreeing = [case for case in corrected if is_as_corrected(case, defect)]
+    assert (len(corrected), len(agreeing)) == CORRECTIONS[defect]
+
+
+def is_as_corrected(case, defect):
+    scenario = case["scenario"]
+    found = project(replay(scenario, UPSTREAM.without([Defect(defect)])), jobs_of_tasks(scenario))
+    corrected = case["corrected"][defect]
+    return all(
+        first_difference(value, found[name], name) is None for name, value in corrected.items()
+    )
+
+
+# --- the replay can disagree -----------------------------------------------------------------
+
+
+def altered(case, path, value):
+    changed = copy.deepcopy(case)
+    *way, last = path
+    at = changed
+    for step in way:
+        at = at[step]
+    at[last] = value
+    return changed
+
+
+def test_a_changed_outcome_of_a_sure_session_is_noticed():
+    case = cases("gang")["kb-gang-001"]
+    changed = altered(case, ["outcomes", 0, "podGroups", "ns/pg1", "phase"], "Unknown")
+    found = compare_with_defects(changed)
+    assert isinstance(found, Difference)
+    assert (found.path, found.expected, found.found) == (
+        "podGroups.ns/pg1.phase",
+        "Unknown",
+        "Pending",
+    )
+
+
+def test_a_changed_trace_is_noticed():
+    case = cases("preempt_jobs")["kb-preempt_jobs-000"]
+    found = compare_with_defects(altered(case, ["trace", 2], "release ns/lo-r0 n1"))
+    assert isinstance(found, Difference)
+    assert found.path == "trace[2]"
+
+
+def test_a_changed_projection_of_an_unsure_session_is_noticed():
+    case = cases("reclaim")["kb-reclaim-000"]
+    path = ["projections", "evictedPerJob", "values", 0, "value", "ns/pg1"]
+    found = compare_with_defects(altered(case, path, 2))
+    assert isinstance(found, Difference)
+    assert found.path == "evictedPerJob.ns/pg1"
+
+
+def test_an_outcome_that_was_never_seen_is_noticed():
+    case = cases("reclaim")["kb-reclaim-000"]
+    only = [{"count": 64, "value": ["ns/pg2-p0"]}]
+    found = compare_with_defects(altered(case, ["projections", "evictedTasks", "values"], only))
+    assert isinstance(found, Difference)
+
+
+def test_a_long_list_of_outcomes_may_be_cut_off_and_proves_nothing():
+    case = cases("reclaim")["kb-reclaim-000"]
+    many = [{"count": 1, "value": [f"ns/other-{i}"]} for i in range(16)]
+    assert (
+        compare_with_defects(altered(case, ["projections", "evictedTasks", "values"], many)) is None
+    )
+
+
+def test_a_case_that_depends_on_a_defect_tells_what_a_correction_does():
+    found = compare_with_defaults(cases("reclaim")["kb-reclaim-002"])
+    assert isinstance(found, Remark)
+    assert "evict-ignores-idle" in found.text
+    assert "as with all corrections together" in found.text
+
+
+def test_the_command_counts_and_lists(tmp_path):
+    lines: list[str] = []
+    status = run("kubebatch", [RECORDED / "backfill.jsonl.gz"], lines.append, defects="fixed")
+    assert status == 0
+    assert lines[0] == "backfill.jsonl.gz: 17 cases, 15 agree, 0 differ, 2 corrected"
+    assert sum("depends on" in line for line in lines) == 2
+    assert lines[-1] == "total: 17 cases, 15 agree, 0 differ, 2 corrected"
+
+
+def test_nothing_is_corrected_in_other_kinds():
+    complaints: list[str] = []
+    status = run("scheduling", [RECORDED], lambda _: None, complaints.append, defects="fixed")
+    assert (status, complaints) == (
+        2,
+        ["fairlead conformance: --defects fixed: nothing is corrected in scheduling"],
+    )
