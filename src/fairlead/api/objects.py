@@ -493,11 +493,15 @@ class ReplicationController(_Object, frozen=True):
 
 
 class WorkloadSpec(_View, frozen=True):
-    """spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; the template stays JSON."""
+    """spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; templates stay JSON.
+
+    Only a StatefulSet has templates of claims.
+    """
 
     replicas: int = 1
     selector: LabelSelector | None = None
     template: Json = {}
+    volume_claim_templates: tuple[Json, ...] = ()
 
 
 class ReplicaSet(_Object, frozen=True):
@@ -656,6 +660,7 @@ class CSINodeDriver(_View, frozen=True):
 
     name: str
     allocatable: VolumeNodeResources = VolumeNodeResources()
+    topology_keys: tuple[str, ...] = ()
 
 
 class CSINodeSpec(_View, frozen=True):

@@ -10,6 +10,8 @@ from fairlead.core.instant import DurationNs, seconds
 # upstream: client-go/util/workqueue/default_rate_limiters.go:DefaultTypedControllerRateLimiter
 RETRY_INITIAL_DEFAULT: Final = seconds(0.005)
 RETRY_MAX_DEFAULT: Final = seconds(1_000)
+PROVISION_DELAY_DEFAULT: Final = seconds(1)
+VOLUME_RETRY_DEFAULT: Final = seconds(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,3 +25,12 @@ class WorkloadsConfig:
         """The wait after the `failures`-th refusal in a row (1, 2, ...)."""
         doublings = min(failures - 1, self.retry_max.bit_length())
         return min(self.retry_initial << doublings, self.retry_max)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumesConfig:
+    """How long it takes to bind a claim to a volume, to make one, and to try again."""
+
+    bind_delay: DurationNs = 0
+    provision_delay: DurationNs = PROVISION_DELAY_DEFAULT
+    retry_after: DurationNs = VOLUME_RETRY_DEFAULT

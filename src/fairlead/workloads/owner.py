@@ -75,7 +75,7 @@ def rule_of(owner: Owner, pods: PodSet, before: Rule, nodes: Mapping[str, Node])
         case ReplicaSet() | ReplicationController():
             return Replicas(owner.spec.replicas, owner.spec.template)
         case StatefulSet():
-            return StatefulPods(owner.metadata.name, owner.spec.replicas, owner.spec.template)
+            return StatefulPods.of(owner)
         case DaemonSet():
             return DaemonPods.of(owner.spec.template, nodes) or HandsOff()
         case Job():

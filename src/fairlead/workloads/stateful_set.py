@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.api.objects import Pod
+from fairlead.api.objects import Pod, StatefulSet
 from fairlead.core.instant import Instant
 from fairlead.workloads.pod_set import PodSet, PodState, pod_state
 from fairlead.workloads.pod_template import with_labels
@@ -33,11 +33,23 @@ def ordinal_of(owner_name: str, pod_name: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class StatefulPods:
-    """Pods `name-0` to `name-(desired - 1)` like `template`."""
+    """Pods `name-0` to `name-(desired - 1)` like `template`, each with claims of its own.
+
+    `claims` are the names of the templates of those; the claims themselves are made by
+    `fairlead.workloads.volumes`.
+    """
 
     name: str
     desired: int
     template: dict[str, Any]
+    claims: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, owner: StatefulSet) -> StatefulPods:
+        """What `owner` wants."""
+        spec = owner.spec
+        claims = (one.get("metadata", {}).get("name", "") for one in spec.volume_claim_templates)
+        return cls(owner.metadata.name, spec.replicas, spec.template, tuple(claims))
 
     def slot_of(self, pod: Pod) -> str:
         """Each ordinal is a slot, and the pod's name says it."""
@@ -85,4 +97,15 @@ class StatefulPods:
         labels = {POD_NAME_LABEL: name, POD_INDEX_LABEL: str(ordinal)}
         template = with_labels(self.template, labels)
         spec = template.get("spec", {}) | {"hostname": name}
+        if self.claims:
+            spec = spec | {"volumes": self._volumes(spec.get("volumes", []), name)}
         return Wish(template | {"spec": spec}, slot=name, name=name)
+
+    def _volumes(self, described: list[dict[str, Any]], pod: str) -> list[dict[str, Any]]:
+        """The pod's own claims, which take the place of volumes of the same name."""
+        # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateStorage
+        own = [
+            {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}}
+            for name in self.claims
+        ]
+        return own + [volume for volume in described if volume.get("name") not in self.claims]

@@ -1,0 +1,188 @@
+"""Claims that are made for pods: ephemeral volumes', StatefulSets', and those a dump lacks.
+
+A dump of nodes and pods alone has no claims, yet its pods name some. Such a claim is stood in for
+as one that is bound to a volume which every node reaches, just as an unknown owner is stood in for;
+a claim that is really missing in a dump that has claims stays missing.
+
+upstream: pkg/controller/volume/ephemeral/controller.go: handleVolume;
+pkg/controller/statefulset/stateful_pod_control.go: createPersistentVolumeClaims
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from fairlead.api.objects import (
+    ApiObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    StatefulSet,
+)
+from fairlead.api.pod import is_terminal
+from fairlead.api.pod_volume import claim_name, named_claims
+from fairlead.core.command import CreateObject, DeleteObject
+from fairlead.plugins.volume_lookup import BIND_COMPLETED
+from fairlead.workloads.volume_book import VolumeBook
+from fairlead.workloads.volume_writes import claim_ref
+
+Json = dict[str, Any]
+
+STAND_IN_PREFIX: Final = "fairlead-"
+_SIZE: Final = "1Gi"  # of what nobody knows the size of
+
+
+class ClaimMaker:
+    """Makes the claims that pods need and nobody else makes, each once."""
+
+    def __init__(self, book: VolumeBook) -> None:
+        """`book` is told of changes before this is."""
+        self._book = book
+        self._sets: dict[str, StatefulSet] = {}
+        self._made_for: dict[str, dict[str, None]] = {}  # ephemeral claims by the pod's uid
+        self._being_made: dict[str, None] = {}
+
+    def see(self, one: ApiObject) -> None:
+        """Take in a new or changed object."""
+        if isinstance(one, StatefulSet):
+            self._sets[one.metadata.uid] = one
+        elif isinstance(one, PersistentVolumeClaim):
+            self._being_made.pop(one.key, None)
+            for owner in one.metadata.owner_references:
+                if owner.kind == "Pod":
+                    self._made_for.setdefault(owner.uid, {})[one.key] = None
+
+    def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
+        """An object is gone; with a pod go the claims that were made for it."""
+        match gone:
+            case Pod():
+                for key in self._made_for.pop(gone.metadata.uid, ()):
+                    claim = self._book.claims.get(key)
+                    if claim is not None:
+                        yield DeleteObject(claim_ref(claim), why="made for a pod")
+            case StatefulSet():
+                self._sets.pop(gone.metadata.uid, None)
+            case PersistentVolumeClaim():
+                self._being_made.pop(gone.key, None)
+            case _:
+                pass
+
+    def stand_ins(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
+        """What a dump of `objects` lacks."""
+        commands = missing_storage(objects)
+        for command in commands:
+            self._being_made[command.target.key] = None
+        return commands
+
+    def claims_for(self, pod: Pod) -> Iterator[CreateObject]:
+        """The claims that `pod` needs and that are not there."""
+        if not pod.spec.volumes or is_terminal(pod) or pod.metadata.deletion_timestamp:
+            return
+        wanted = list(ephemeral_claims(pod))
+        names = dict.fromkeys(named_claims(pod))
+        for reference in pod.metadata.owner_references:
+            owner = self._sets.get(reference.uid)
+            if owner is not None and reference.controller:
+                wanted += [one for one in claims_of_set(owner, pod) if one.target.name in names]
+        for one in wanted:
+            key = one.target.key
+            if key not in self._book.claims and key not in self._being_made:
+                self._being_made[key] = None
+                yield one
+
+
+def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
+    """The claims of the pod's ephemeral volumes, which go with it."""
+    meta = pod.metadata
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": meta.name,
+        "uid": meta.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    for volume in pod.spec.volumes:
+        if volume.ephemeral is not None:
+            template = volume.ephemeral.volume_claim_template
+            name = claim_name(pod, volume)
+            yield _claim(template, name, meta.namespace, {"ownerReferences": [owner]})
+
+
+def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
+    """The claims that `owner` has for `pod`; they stay when the pod goes."""
+    for template in owner.spec.volume_claim_templates:
+        described = template.get("metadata", {})
+        name = f"{described.get('name', '')}-{pod.metadata.name}"
+        yield _claim(template, name, pod.metadata.namespace, {})
+
+
+def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObject:
+    described = template.get("metadata", {})
+    kept = {key: described[key] for key in ("labels", "annotations") if key in described}
+    return CreateObject(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": namespace, **kept, **more},
+            "spec": template.get("spec", {}),
+        }
+    )
+
+
+# --- what a dump lacks -----------------------------------------------------------------------
+
+
+def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
+    """Stand-ins for claims if the dump has none, and for volumes if it has none, by name."""
+    known = list(objects)
+    claims = [one for one in known if isinstance(one, PersistentVolumeClaim)]
+    has_volumes = any(isinstance(one, PersistentVolume) for one in known)
+    commands: list[CreateObject] = []
+    if not claims:
+        pods = [one for one in known if isinstance(one, Pod)]
+        wanted = {(one.metadata.namespace, name) for one in pods for name in named_claims(one)}
+        for namespace, name in sorted(wanted):
+            volume = f"{STAND_IN_PREFIX}{namespace}-{name}"
+            commands += [_bound_claim(namespace, name, volume), _volume(namespace, name, volume)]
+    elif not has_volumes:
+        bound = [one for one in claims if one.spec.volume_name]
+        for one in sorted(bound, key=lambda claim: claim.key):
+            meta = one.metadata
+            commands.append(_volume(meta.namespace, meta.name, one.spec.volume_name))
+    return commands
+
+
+def _bound_claim(namespace: str, name: str, volume: str) -> CreateObject:
+    metadata = {"name": name, "namespace": namespace, "annotations": {BIND_COMPLETED: "yes"}}
+    return CreateObject(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": metadata,
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": _SIZE}},
+                "storageClassName": "",
+                "volumeName": volume,
+            },
+        }
+    )
+
+
+def _volume(namespace: str, name: str, volume: str) -> CreateObject:
+    reference = {"kind": "PersistentVolumeClaim", "namespace": namespace, "name": name}
+    return CreateObject(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": volume},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "capacity": {"storage": _SIZE},
+                "claimRef": reference,
+                "persistentVolumeReclaimPolicy": "Retain",
+            },
+        }
+    )

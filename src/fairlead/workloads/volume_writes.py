@@ -1,0 +1,143 @@
+"""What is written to bind a claim to a volume, and to make a volume.
+
+upstream: pkg/controller/volume/persistentvolume/pv_controller.go: bind, provisionClaimOperation;
+the volume looks as one made by a CSI driver's provisioner does.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.api.objects import (
+    CSINode,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from fairlead.core.command import Command, CreateObject, ObjectRef, PatchObject, PatchStatus
+from fairlead.plugins.in_tree_volume import BETA_ZONE, IN_TREE_KINDS, ZONE
+from fairlead.plugins.volume_binding.binding import BOUND_BY_CONTROLLER
+from fairlead.plugins.volume_lookup import BIND_COMPLETED, class_name
+from fairlead.state.volume_promises import SELECTED_NODE
+
+Json = dict[str, Any]
+
+BOUND: Final = "Bound"
+_YES: Final = "yes"
+
+
+def volume_ref(volume: PersistentVolume) -> ObjectRef:
+    """The volume's identity."""
+    return ObjectRef("PersistentVolume", "", volume.key, volume.metadata.uid)
+
+
+def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
+    """The claim's identity."""
+    meta = claim.metadata
+    return ObjectRef("PersistentVolumeClaim", meta.namespace, meta.name, meta.uid)
+
+
+def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
+    """Whatever is missing for both to name each other, and to say so."""
+    commands: list[Command] = []
+    reference = volume.spec.claim_ref
+    if reference is None or reference.uid != claim.metadata.uid:
+        patch: Json = {"spec": {"claimRef": _reference(claim)}}
+        if reference is None:
+            patch["metadata"] = {"annotations": {BOUND_BY_CONTROLLER: _YES}}
+        commands.append(PatchObject(volume_ref(volume), patch))
+    if volume.status.phase != BOUND:
+        commands.append(PatchStatus(volume_ref(volume), {"phase": BOUND}))
+    if claim.spec.volume_name != volume.key or BIND_COMPLETED not in claim.metadata.annotations:
+        annotations = {BIND_COMPLETED: _YES}
+        if not claim.spec.volume_name:
+            annotations[BOUND_BY_CONTROLLER] = _YES
+        metadata = {"annotations": annotations}
+        patch = {"metadata": metadata, "spec": {"volumeName": volume.key}}
+        commands.append(PatchObject(claim_ref(claim), patch))
+    if claim.status.phase != BOUND:
+        status = {
+            "phase": BOUND,
+            "accessModes": list(volume.spec.access_modes),
+            "capacity": dict(volume.spec.capacity),
+        }
+        commands.append(PatchStatus(claim_ref(claim), status))
+    return commands
+
+
+def give_class(claim: PersistentVolumeClaim, name: str) -> PatchObject:
+    """Let a claim without a class have the default one."""
+    return PatchObject(claim_ref(claim), {"spec": {"storageClassName": name}})
+
+
+def give_up_node(claim: PersistentVolumeClaim) -> PatchObject:
+    """Tell the scheduler that the volume cannot be made on the node it chose."""
+    return PatchObject(claim_ref(claim), {"metadata": {"annotations": {SELECTED_NODE: None}}})
+
+
+def provision(
+    claim: PersistentVolumeClaim, of: StorageClass, node: Node | None, csi_node: CSINode | None
+) -> CreateObject:
+    """A volume for `claim`, reachable where `node` is; from everywhere if there is no node."""
+    kind = IN_TREE_KINDS.get(of.provisioner)
+    driver = of.provisioner if kind is None else kind.driver
+    name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"
+    spec: Json = {
+        "accessModes": list(claim.spec.access_modes),
+        "capacity": {"storage": claim.spec.resources.requests.get("storage", "1Gi")},
+        "claimRef": _reference(claim),
+        "csi": {"driver": driver, "volumeHandle": name},
+        "persistentVolumeReclaimPolicy": of.reclaim_policy,
+        "storageClassName": class_name(claim),
+        "volumeMode": claim.spec.volume_mode,
+    }
+    if claim.spec.volume_attributes_class_name:
+        spec["volumeAttributesClassName"] = claim.spec.volume_attributes_class_name
+    if node is not None:
+        spec |= _reachable_from(node, _topology_keys(driver, of, csi_node))
+    annotations = {"pv.kubernetes.io/provisioned-by": driver}
+    return CreateObject(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": name, "annotations": annotations},
+            "spec": spec,
+        }
+    )
+
+
+def _topology_keys(driver: str, of: StorageClass, csi_node: CSINode | None) -> list[str]:
+    """The labels that tell where the driver's volumes are.
+
+    The driver says so itself; else the class's topologies do; else volumes live in zones.
+    """
+    if csi_node is not None:
+        for one in csi_node.spec.drivers:
+            if one.name == driver and one.topology_keys:
+                return list(one.topology_keys)
+    terms = of.allowed_topologies
+    keys = dict.fromkeys(one.key for term in terms for one in term.match_label_expressions)
+    return list(keys) or [ZONE, BETA_ZONE]
+
+
+def _reachable_from(node: Node, keys: list[str]) -> Json:
+    labels = node.metadata.labels
+    expressions = [
+        {"key": key, "operator": "In", "values": [labels[key]]} for key in keys if key in labels
+    ]
+    if not expressions:
+        return {}
+    terms = [{"matchExpressions": expressions}]
+    return {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
+
+
+def _reference(claim: PersistentVolumeClaim) -> Json:
+    meta = claim.metadata
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+    }

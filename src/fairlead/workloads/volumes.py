@@ -1,0 +1,232 @@
+"""Volumes: the controller that binds claims to volumes, and the provisioners that make them.
+
+    claim ── names or is named by a volume ─────────────────────────▶ bound
+      ├──── class binds at once: a free volume suits it ────────────▶ bound
+      │                          else one is made, after a delay ───▶ bound
+      ├──── class waits: selected-node is set, one is made there ───▶ bound
+      └──── no class: it gets the default one
+
+A claim is worked on by one step at a time, and looked at again when the world has answered to all
+of it. A step that would change nothing any more is not taken twice.
+
+Differs from upstream: every provisioner in a class is there and works, CSIStorageCapacity objects
+stay as they are, nothing is attached, and claims have no protection from deletion.
+upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, syncVolume
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.api.objects import (
+    ApiObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    StorageClass,
+)
+from fairlead.core.command import (
+    Command,
+    DeleteObject,
+    PatchStatus,
+)
+from fairlead.core.instant import DurationNs, Instant
+from fairlead.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.core.timer_queue import TimerQueue
+from fairlead.plugins.volume_lookup import class_name, is_bound
+from fairlead.workloads.claim_making import ClaimMaker
+from fairlead.workloads.config import VolumesConfig
+from fairlead.workloads.volume_book import AVAILABLE, VolumeBook, claim_key
+from fairlead.workloads.volume_steps import Kind, Step, commands_of, next_step
+from fairlead.workloads.volume_writes import (
+    volume_ref,
+)
+
+_UNDECIDED: Final = ("", "Pending")
+
+
+class Volumes:
+    """See the module's docstring."""
+
+    def __init__(self, config: VolumesConfig | None = None) -> None:
+        """Start knowing nothing."""
+        self._config = config or VolumesConfig()
+        self._book = VolumeBook()
+        self._maker = ClaimMaker(self._book)
+        self._waiting: dict[str, None] = {}  # claims for which there is nothing to do yet
+        self._planned: dict[str, Kind] = {}
+        self._timers: TimerQueue[tuple[str, Kind]] = TimerQueue()
+        self._asked: dict[int, tuple[Command, str]] = {}  # by identity
+        self._unanswered: dict[str, int] = {}
+        self._failed: dict[str, None] = {}
+        self._taken: dict[str, Step] = {}
+
+    # --- what happened ---------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """What to do about claims and volumes that `stimulus` concerns."""
+        match stimulus:
+            case ObjectChanged(one):
+                self._see(one)
+                return self._react(one, now)
+            case ObjectDeleted(one):
+                self._book.forget(one)
+                commands: list[Command] = [*self._maker.forget(one)]
+                if isinstance(one, PersistentVolumeClaim):
+                    commands += self._release(one)
+                return commands
+            case ObjectsLoaded(objects):
+                return self._load(objects, now)
+            case CommandSucceeded(command) | CommandFailed(command):
+                return self._answered(command, now, failed=isinstance(stimulus, CommandFailed))
+
+    def next_deadline(self) -> Instant | None:
+        """When the next step is due."""
+        return self._timers.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Take the steps that are due."""
+        commands: list[Command] = []
+        for key, kind in self._timers.pop_due(now):
+            claim = self._book.claims.get(key)
+            if self._planned.get(key) is not kind or claim is None:
+                continue
+            del self._planned[key]
+            step = next_step(self._book, claim)
+            if step is not None and step.kind is kind:
+                commands += self._take(step)
+            else:
+                commands += self._sync(claim, now)
+        return commands
+
+    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
+        """Take in everything first."""
+        for one in objects:
+            self._see(one)
+        commands: list[Command] = [*self._maker.stand_ins(objects)]
+        for one in objects:
+            if isinstance(one, Pod | PersistentVolume | PersistentVolumeClaim):
+                commands += self._react(one, now)
+        return commands
+
+    def _see(self, one: ApiObject) -> None:
+        self._book.see(one)
+        self._maker.see(one)
+
+    def _react(self, one: ApiObject, now: Instant) -> list[Command]:
+        match one:
+            case PersistentVolumeClaim():
+                return self._sync(one, now)
+            case PersistentVolume():
+                return self._react_to_volume(one, now)
+            case StorageClass():
+                return self._sync_waiting(now)
+            case Pod():
+                return [*self._maker.claims_for(one)]
+            case _:
+                return []
+
+    def _react_to_volume(self, volume: PersistentVolume, now: Instant) -> list[Command]:
+        key = claim_key(volume)
+        is_named = volume.spec.claim_ref is not None and bool(volume.spec.claim_ref.uid)
+        if volume.status.phase in _UNDECIDED and not is_named:
+            return [PatchStatus(volume_ref(volume), {"phase": AVAILABLE})]
+        claim = self._book.claims.get(key) if key is not None else None
+        if claim is not None:
+            return self._sync(claim, now)
+        return self._sync_waiting(now, class_name(volume)) if key is None else []
+
+    def _sync_waiting(self, now: Instant, of_class: str | None = None) -> list[Command]:
+        """Look again at the claims that wait, of one class or all, by key."""
+        claims = [self._book.claims[key] for key in sorted(self._waiting)]
+        return [
+            command
+            for claim in claims
+            if of_class is None or class_name(claim) == of_class
+            for command in self._sync(claim, now)
+        ]
+
+    def _release(self, gone: PersistentVolumeClaim) -> list[Command]:
+        """What becomes of the volume of a claim that is gone (reclaimVolume)."""
+        for state in (self._waiting, self._planned, self._taken):
+            state.pop(gone.key, None)
+        commands: list[Command] = []
+        for volume in self._book.volumes_of(gone):
+            if volume.spec.claim_ref is not None and not volume.spec.claim_ref.uid:
+                continue  # meant for whatever claim has this name
+            if volume.spec.persistent_volume_reclaim_policy == "Delete":
+                commands.append(DeleteObject(volume_ref(volume), why="claim deleted"))
+            else:
+                commands.append(PatchStatus(volume_ref(volume), {"phase": "Released"}))
+        return commands
+
+    # --- one claim -------------------------------------------------------------------------
+
+    def _sync(self, claim: PersistentVolumeClaim, now: Instant) -> list[Command]:
+        """Take or plan the next step, unless one is being taken."""
+        key = claim.key
+        if key in self._unanswered:
+            return []
+        step = next_step(self._book, claim)
+        if step is None or step == self._taken.get(key):
+            self._planned.pop(key, None)
+            if not is_bound(claim):
+                self._waiting[key] = None
+            return []
+        self._waiting.pop(key, None)
+        delay = self._delay(step.kind)
+        if not delay:
+            self._planned.pop(key, None)
+            return self._take(step)
+        if self._planned.get(key) is not step.kind:
+            self._plan(key, step.kind, now + delay)
+        return []
+
+    def _plan(self, key: str, kind: Kind, due: Instant) -> None:
+        self._planned[key] = kind
+        self._timers.add(due, (key, kind))
+
+    def _delay(self, kind: Kind) -> DurationNs:
+        match kind:
+            case Kind.BIND:
+                return self._config.bind_delay
+            case Kind.PROVISION:
+                return self._config.provision_delay
+            case _:
+                return 0
+
+    # --- taking steps ----------------------------------------------------------------------
+
+    def _take(self, step: Step) -> list[Command]:
+        key, commands = step.claim.key, commands_of(self._book, step)
+        self._taken[key] = step
+        if commands:
+            self._unanswered[key] = len(commands)
+            self._asked |= {id(command): (command, key) for command in commands}
+        return commands
+
+    def _answered(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
+        """Look at the claim again once its whole step is answered; later if part of it failed."""
+        _, key = self._asked.pop(id(command), (None, None))
+        if key is None:
+            return []
+        if failed:
+            self._failed[key] = None
+        self._unanswered[key] -= 1
+        if self._unanswered[key]:
+            return []
+        del self._unanswered[key]
+        claim = self._book.claims.get(key)
+        if self._failed.pop(key, "") is None:
+            self._taken.pop(key, None)
+            self._plan(key, Kind.RETRY, now + self._config.retry_after)
+            return []
+        return [] if claim is None else self._sync(claim, now)
