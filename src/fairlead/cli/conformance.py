@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-Recorded = Literal["scheduling", "timelines"]
+Recorded = Literal["scheduling", "timelines", "volumes"]
 
 
 def conformance(kind: Recorded, *files: Path) -> int:
