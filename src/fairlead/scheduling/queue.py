@@ -103,6 +103,21 @@ class SchedulingQueue:
         """The waiting or in-flight pod called `key`."""
         return self._pods.get(key)
 
+    def counts(self) -> dict[str, int]:
+        """How many pods wait where, under upstream's names of the queues."""
+        counts = {"active": 0, "backoff": 0, "unschedulable": 0, "gated": 0}
+        for queued in self._pods.values():
+            match queued.place:
+                case Place.ACTIVE:
+                    counts["active"] += 1
+                case Place.BACKOFF | Place.ERROR_BACKOFF:
+                    counts["backoff"] += 1
+                case Place.UNSCHEDULABLE:
+                    counts["gated" if queued.gated_by else "unschedulable"] += 1
+                case _:
+                    pass
+        return counts
+
     def __len__(self) -> int:
         """How many pods are waiting or in flight."""
         return len(self._pods)

@@ -1,0 +1,169 @@
+"""Metrics under kube-scheduler's names, so that the dashboards people have show Fairlead too.
+
+Counters and histograms are fed by what the engine reports; gauges and plugin times are read when
+somebody asks. Durations are in seconds of the world's clock, those of plugins in real seconds.
+upstream: pkg/scheduler/metrics/metrics.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from fairlead.core.instant import to_seconds
+from fairlead.core.reporter import (
+    DisplacementCycle,
+    PodPlaced,
+    PodPreempting,
+    PodUnschedulable,
+    Record,
+    Reporter,
+    WorkloadStarving,
+)
+from fairlead.framework.meter import PluginTime
+
+_DURATION_BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))
+_ATTEMPT_BUCKETS: Final = (1, 2, 4, 8, 16)
+_VICTIM_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64)
+Queues = Callable[[], Mapping[str, int]]
+PluginTimes = Callable[[], Iterable[PluginTime]]
+
+
+class SchedulerMetrics:
+    """A Reporter; everything heard is passed on to `reporter`."""
+
+    def __init__(self, reporter: Reporter, queues: Queues, plugin_times: PluginTimes) -> None:
+        """`queues` tells how many pods wait where, `plugin_times` how long plugins took."""
+        self._reporter = reporter
+        self.registry = CollectorRegistry()
+        self.registry.register(_ReadWhenAsked(self, queues, plugin_times))
+        self._rejections: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._attempts = Counter(
+            "scheduler_schedule_attempts",
+            "Number of attempts to schedule pods, by the result.",
+            ("result", "profile"),
+            registry=self.registry,
+        )
+        self._duration = Histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Scheduling attempt latency in seconds.",
+            ("result", "profile"),
+            buckets=_DURATION_BUCKETS,
+            registry=self.registry,
+        )
+        self._pod_attempts = Histogram(
+            "scheduler_pod_scheduling_attempts",
+            "Number of attempts to successfully schedule a pod.",
+            buckets=_ATTEMPT_BUCKETS,
+            registry=self.registry,
+        )
+        self._preemptions = Counter(
+            "scheduler_preemption_attempts",
+            "Total preemption attempts in the cluster till now.",
+            registry=self.registry,
+        )
+        self._victims = Histogram(
+            "scheduler_preemption_victims",
+            "Number of selected preemption victims.",
+            buckets=_VICTIM_BUCKETS,
+            registry=self.registry,
+        )
+        self._cycles = Counter(
+            "fairlead_displacement_cycles",
+            "Times that workloads were seen to push each other out in a circle.",
+            registry=self.registry,
+        )
+        self._starving = Counter(
+            "fairlead_starving_workloads",
+            "Times that a workload was found displaced too often.",
+            registry=self.registry,
+        )
+
+    def report(self, record: Record) -> None:
+        """Count `record` and pass it on."""
+        self._reporter.report(record)
+        match record:
+            case PodPlaced():
+                self._attempted("scheduled", record)
+                self._pod_attempts.observe(record.attempt)
+                self._rejections.pop(record.pod.uid, None)
+            case PodUnschedulable():
+                self._attempted("error" if record.is_error else "unschedulable", record)
+                self._rejections[record.pod.uid] = (record.profile, record.plugins)
+            case PodPreempting():
+                self._preemptions.inc()
+                self._victims.observe(len(record.victims))
+            case DisplacementCycle():
+                self._cycles.inc()
+            case WorkloadStarving():
+                self._starving.inc()
+            case _:
+                pass
+
+    def _attempted(self, result: str, record: PodPlaced | PodUnschedulable) -> None:
+        self._attempts.labels(result, record.profile).inc()
+        took = to_seconds(record.at - record.started)
+        self._duration.labels(result, record.profile).observe(took)
+
+    def unschedulable(self) -> dict[tuple[str, str], int]:
+        """How many pods each plugin of each profile kept from being scheduled last time."""
+        counts: dict[tuple[str, str], int] = {}
+        for profile, plugins in self._rejections.values():
+            for plugin in plugins:
+                counts[plugin, profile] = counts.get((plugin, profile), 0) + 1
+        return counts
+
+    def exposition(self) -> bytes:
+        """Everything in Prometheus' text format."""
+        return generate_latest(self.registry)
+
+
+class _ReadWhenAsked(Collector):
+    """What is a state of things rather than a count of events."""
+
+    def __init__(
+        self, metrics: SchedulerMetrics, queues: Queues, plugin_times: PluginTimes
+    ) -> None:
+        self._metrics = metrics
+        self._queues = queues
+        self._plugin_times = plugin_times
+
+    def collect(self) -> Iterable[Metric]:
+        """One family after the other."""
+        yield self._pending()
+        yield self._unschedulable()
+        yield self._durations()
+
+    def _pending(self) -> Metric:
+        family = GaugeMetricFamily(
+            "scheduler_pending_pods", "Number of pending pods, by the queue type.", labels=["queue"]
+        )
+        for queue, count in self._queues().items():
+            family.add_metric([queue], count)
+        return family
+
+    def _unschedulable(self) -> Metric:
+        family = GaugeMetricFamily(
+            "scheduler_unschedulable_pods",
+            "The number of unschedulable pods broken down by plugin name.",
+            labels=["plugin", "profile"],
+        )
+        for (plugin, profile), count in sorted(self._metrics.unschedulable().items()):
+            family.add_metric([plugin, profile], count)
+        return family
+
+    def _durations(self) -> Metric:
+        family = HistogramMetricFamily(
+            "scheduler_plugin_execution_duration_seconds",
+            "Duration for running a plugin at a specific extension point.",
+            labels=["plugin", "extension_point"],
+        )
+        for time in self._plugin_times():
+            count = [("+Inf", float(time.calls))]
+            family.add_metric([time.plugin, time.point], count, to_seconds(time.taken))
+        return family
