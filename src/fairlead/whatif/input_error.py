@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.api.codec import DecodeError
 
-_LINE_CHARACTERS_MAX: Final = 500
+LINE_CHARACTERS_MAX: Final = 500
 _NAMED_MAX: Final = 20
 _NOT_FOR_A_LINE: Final = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
@@ -42,12 +42,10 @@ class InputError(ValueError):
         return cls(source, cause.problem, object_name=object_name, field=cause.field)
 
 
-def one_line(text: str) -> str:
+def one_line(text: str, characters_max: int = LINE_CHARACTERS_MAX) -> str:
     """`text` without line breaks and control characters, cut to a readable length."""
     line = _NOT_FOR_A_LINE.sub(" ", text).strip()
-    if len(line) <= _LINE_CHARACTERS_MAX:
-        return line
-    return f"{line[: _LINE_CHARACTERS_MAX - 4]} ..."
+    return line if len(line) <= characters_max else f"{line[: characters_max - 4]} ..."
 
 
 def known_names(given: str, known: Iterable[str]) -> str:

@@ -11,14 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.api.codec import display_name, without_nulls
+from fairlead.api.codec import VIEWS, display_name
 from fairlead.apiserver.kind import Kind, kind_of
 from fairlead.core.command import Json, ObjectRef
 from fairlead.whatif.documents import Document
-from fairlead.whatif.input_error import InputError
+from fairlead.whatif.input_error import InputError, one_line
 
 DEFAULT_NAMESPACE: Final = "default"
 
+_INTEGER_BOUND: Final = 2**63
 _FORMER_API_VERSIONS: Final = {
     "apps/v1beta1": "apps/v1",
     "apps/v1beta2": "apps/v1",
@@ -27,6 +28,7 @@ _FORMER_API_VERSIONS: Final = {
     "scheduling.k8s.io/v1alpha1": "scheduling.k8s.io/v1",
     "scheduling.k8s.io/v1beta1": "scheduling.k8s.io/v1",
 }
+_VERSIONS: Final = {(version.rpartition("/")[0], kind): version for version, kind in VIEWS}
 _RENAMED: Final = frozenset(
     {"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "PodDisruptionBudget", "PriorityClass"}
 )
@@ -152,16 +154,59 @@ def _clean(source: str, value: Json) -> Json:
                 object_name=f"{kind} {display_name(value)}",
                 field=f"metadata.{field}",
             )
-    try:
-        clean: Json = without_nulls({**value, "metadata": _without_managed_fields(metadata)})
-    except RecursionError:
-        raise InputError(
-            source, "is nested too deeply", object_name=f"{kind} {display_name(value)}"
-        ) from None
-    if kind in _RENAMED:
-        version = clean["apiVersion"]
-        clean["apiVersion"] = _FORMER_API_VERSIONS.get(version, version)
+    clean = _storable(source, f"{kind} {display_name(value)}", value)
+    clean["apiVersion"] = _current_api_version(source, clean)
     return clean
+
+
+def _current_api_version(source: str, value: Json) -> str:
+    """The version in which Fairlead reads objects of this kind; any version of other kinds."""
+    version, kind = value["apiVersion"], value["kind"]
+    if kind in _RENAMED:
+        version = _FORMER_API_VERSIONS.get(version, version)
+    known = _VERSIONS.get((version.rpartition("/")[0], kind), version)
+    if version != known:
+        problem = f"{version} is not a version that Fairlead reads; it reads {known}"
+        title = f"{kind} {display_name(value)}"
+        raise InputError(source, problem, object_name=title, field="apiVersion")
+    return str(version)
+
+
+def _storable(source: str, title: str, value: Json) -> Json:
+    """`value` without nulls and managedFields. Raises InputError for what no server could store."""
+    metadata = _without_managed_fields(value["metadata"])
+    try:
+        clean: Json = _without_nulls({**value, "metadata": metadata})
+    except RecursionError:
+        raise InputError(source, "is nested too deeply", object_name=title) from None
+    except OverflowError:
+        field, number = next(_long_integers(value, ""))
+        problem = f"the integer {one_line(str(number), 40)} does not fit into 64 bits"
+        raise InputError(source, problem, object_name=title, field=field) from None
+    return clean
+
+
+def _without_nulls(value: Any) -> Any:
+    """As the codec's function of that name; raises OverflowError for a longer integer."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value if item is not None]
+    if type(value) is int and not -_INTEGER_BOUND <= value < _INTEGER_BOUND:
+        raise OverflowError
+    return value
+
+
+def _long_integers(value: Any, path: str) -> Iterator[tuple[str, int]]:
+    """Where in `value` the integers stand that are too long."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _long_integers(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from _long_integers(item, f"{path}[{place}]")
+    elif type(value) is int and not -_INTEGER_BOUND <= value < _INTEGER_BOUND:
+        yield path, value
 
 
 def _without_managed_fields(metadata: Json) -> Json:

@@ -52,6 +52,17 @@ def test_former_api_versions_are_read_as_todays():
     assert found.value["apiVersion"] == "policy/v1"
 
 
+def test_unknown_versions_of_kinds_that_matter_are_refused():
+    with pytest.raises(InputError) as refused:
+        read({**pod(), "apiVersion": "v2"})
+    assert str(refused.value) == (
+        "f.yaml: Pod web: apiVersion: v2 is not a version that Fairlead reads; it reads v1"
+    )
+    autoscaler = {"apiVersion": "autoscaling/v2beta2", "kind": "HorizontalPodAutoscaler",
+                  "metadata": {"name": "h"}}  # fmt: skip
+    assert len(read(autoscaler)) == 1  # nobody looks at it
+
+
 def test_unknown_kinds_are_carried_along():
     [found] = read({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}})
     assert found.title == "Widget w"
