@@ -92,6 +92,7 @@ class JobTable:
                     self.queues[found.metadata.name] = queue_info(found, columns)
                 case PriorityClass():
                     self.priority_classes[found.metadata.name] = found
+                    self._set_priorities()
                 case _:
                     pass
 
@@ -105,6 +106,7 @@ class JobTable:
                 self.queues.pop(gone.metadata.name, None)
             case PriorityClass():
                 self.priority_classes.pop(gone.metadata.name, None)
+                self._set_priorities()
             case _:
                 pass
 
@@ -114,6 +116,7 @@ class JobTable:
         job = self._job(f"{group.namespace}/{group.name}", group)
         job.group = group
         job.queue = group.queue or self._ownership.default_queue
+        self._set_priority(job)
 
     def _drop_group(self, key: str) -> None:
         job = self.jobs.get(key)
@@ -126,6 +129,7 @@ class JobTable:
         if job is None:
             job = self.jobs[job_id] = JobInfo(job_id, group)
             job.queue = self._ownership.default_queue
+            self._set_priority(job)
         self.touched[job_id] = None
         return job
 
@@ -222,42 +226,50 @@ class JobTable:
 
     # --- what the world answered -----------------------------------------------------------
 
-    def bind_failed(self, pod_id: str) -> None:
-        """The task is where it was before it was dispatched."""
+    def bind_failed(self, pod_id: str) -> bool:
+        """The task is where it was before it was dispatched; false if it was not ours."""
         task = self.tasks.get(pod_id)
-        if task is not None and task.status is TaskStatus.BINDING:
-            self._cluster.forget(task.info)
-            task.job.set_status(task, TaskStatus.PENDING)
-            task.node = ""
-            self.touched[task.job.id] = None
+        if task is None or task.status is not TaskStatus.BINDING:
+            return False
+        self._cluster.forget(task.info)
+        task.job.set_status(task, TaskStatus.PENDING)
+        task.node = ""
+        self.touched[task.job.id] = None
+        return True
 
-    def eviction_failed(self, pod_id: str) -> None:
-        """The task is what its object shows."""
+    def eviction_failed(self, pod_id: str) -> bool:
+        """The task is what its object shows; false if it was not ours."""
         task = self.tasks.get(pod_id)
-        if task is not None and task.status is TaskStatus.RELEASING:
-            task.job.set_status(task, status_of(task.info.pod))
-            if not task.info.terminating:
-                self.leaving.pop(pod_id, None)
-            self.touched[task.job.id] = None
+        if task is None or task.status is not TaskStatus.RELEASING:
+            return False
+        task.job.set_status(task, status_of(task.info.pod))
+        if not task.info.terminating:
+            self.leaving.pop(pod_id, None)
+        self.touched[task.job.id] = None
+        return True
 
-    # --- when a session opens --------------------------------------------------------------
+    # --- priorities ------------------------------------------------------------------------
 
-    def set_priorities(self) -> None:
-        """Every job's priority from its class, else from the default class, else 0.
+    def _set_priorities(self) -> None:
+        for job in self.jobs.values():
+            self._set_priority(job)
+
+    def _set_priority(self, job: JobInfo) -> None:
+        """From the job's class, else from the default class, else 0.
 
         upstream: cache.go: Snapshot; a group of scheduling.k8s.io brings its own.
         """
-        classes = self.priority_classes.values()
-        default = next((c.value for c in classes if c.global_default), 0)
-        for job in self.jobs.values():
-            group = job.group
-            if group is None:
-                continue
-            named = self.priority_classes.get(group.priority_class_name)
-            if group.priority is not None:
-                job.priority = group.priority
-            else:
-                job.priority = named.value if named is not None else default
+        group = job.group
+        if group is None:
+            return
+        if group.priority is not None:
+            job.priority = group.priority
+            return
+        named = self.priority_classes.get(group.priority_class_name)
+        if named is None:
+            classes = self.priority_classes.values()
+            named = next((c for c in classes if c.global_default), None)
+        job.priority = named.value if named is not None else 0
 
     def validate(self) -> None:
         """Recompute every sum from the tasks; raises AssertionError where one disagrees."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from fairlead.batch.closing import JobReport, closing_commands, report_on
 from fairlead.batch.compose import Composition
 from fairlead.batch.session import NoObserver, Observer, Session
@@ -12,6 +14,14 @@ from fairlead.core.tie_break import TieBreak
 from fairlead.state.cluster import Cluster
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What to do, and where each job stands about which there is something to say."""
+
+    commands: list[Command]
+    reports: list[JobReport]
+
+
 def run_session(
     composition: Composition,
     cluster: Cluster,
@@ -20,8 +30,8 @@ def run_session(
     *,
     reporter: Reporter | None = None,
     observer: Observer | None = None,
-) -> tuple[list[Command], list[JobReport]]:
-    """One session over everything that is known: what to do, and where each job stands.
+) -> Outcome:
+    """One session over everything that is known.
 
     1 open      the picture: jobs, queues, room
     2 actions   in configured order
@@ -37,9 +47,9 @@ def run_session(
         session.note("action", None, action.name)
         action.execute(session)
     session.observer.closing(session)
-    reports = [report_on(session, job) for job in session.jobs.values()]
+    reports = [report_on(session, job) for job in session.jobs.values() if session.is_news(job)]
     for report in reports:
         session.commands += closing_commands(session, report)
     session.take_back()
     composition.jobs.touched.clear()
-    return session.commands, reports
+    return Outcome(session.commands, reports)

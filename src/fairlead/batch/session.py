@@ -123,6 +123,7 @@ class Session:
         self.objections: dict[str, Unschedulable] = {}
         self.shortfalls: dict[str, list[str]] = {}
         self.failures: dict[str, str] = {}
+        self.changed: dict[str, None] = {}
         self.commands: list[Command] = []
         self.observer: Observer = NoObserver()
         self.reporter: Reporter | None = None
@@ -133,7 +134,6 @@ class Session:
 
     def open(self) -> None:
         """Take the picture; every plugin looks at it."""
-        self.job_table.set_priorities()
         leave_out = self.rules.slack if self.rules.leaves_out_overused else None
         self.room.open(self.job_table, leave_out=leave_out)
         self.queues = self._open_queues()
@@ -162,6 +162,14 @@ class Session:
             queues[default] = QueueInfo(default)
         return queues
 
+    def is_news(self, job: JobInfo) -> bool:
+        """Whether there may be something to write about `job`."""
+        return (
+            job.id in self.changed
+            or job.id in self.job_table.touched
+            or bool(job.by_status[TaskStatus.PENDING])
+        )
+
     def take_back(self) -> None:
         """Undo what was not dispatched: nobody keeps room from one session to the next."""
         for task in list(self._placed.values()):
@@ -182,6 +190,7 @@ class Session:
         elif node is not None:
             self.cluster.assume(task.info, node.name)
         task.job.set_status(task, status)
+        self.changed[task.job.id] = None
         task.node = "" if node is None else node.name
         if node is not None:
             self.room.count(node.row, task, status, 1)

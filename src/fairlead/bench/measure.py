@@ -10,10 +10,7 @@ from typing import Final
 
 from fairlead.bench.bare_world import BareWorld
 from fairlead.bench.workload import Setting, Workload
-from fairlead.core.reporter import SilentReporter
 from fairlead.core.stimulus import ObjectChanged, ObjectsLoaded
-from fairlead.engine.compose import build_scheduler_engine
-from fairlead.engine.config import EngineConfig
 
 _KIB_PER_MIB: Final = 1024
 
@@ -36,7 +33,7 @@ class IncompleteRunError(RuntimeError):
 def measure(workload: Workload) -> Measurement:
     """Run `workload` once in this process. Raises IncompleteRunError."""
     setting = workload.build()
-    world = BareWorld(build_scheduler_engine(EngineConfig(), SilentReporter()))
+    world = BareWorld(workload.engine())
     world.tell([ObjectsLoaded(setting.objects)])
     world.tell(ObjectChanged(pod) for pod in setting.initial)
     world.run()

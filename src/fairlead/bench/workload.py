@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fairlead.api.objects import ApiObject, Pod
+from fairlead.core.reporter import SilentReporter
 from fairlead.core.stimulus import Stimulus
+from fairlead.engine.compose import build_scheduler_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.engine.engine import Engine
 
 Disturb = Callable[[int], Iterable[Stimulus]]
 
@@ -27,18 +31,24 @@ class Setting:
     disturb: Disturb | None = None
 
 
+def _scheduler_engine() -> Engine:
+    return build_scheduler_engine(EngineConfig(), SilentReporter())
+
+
 @dataclass(frozen=True, slots=True)
 class Workload:
     """`threshold` is upstream's own (pods/s), None where it has none.
 
     `disturb_interval_s` is how often upstream disturbs; an engine-only run turns it into one
-    disturbance per interval × threshold measured pods, so that its share is upstream's.
+    disturbance per interval × threshold measured pods, so that its share is upstream's. `engine`
+    makes what is measured.
     """
 
     name: str
     threshold: float | None
     build: Callable[[], Setting]
     disturb_interval_s: float | None = None
+    engine: Callable[[], Engine] = _scheduler_engine
 
     @property
     def disturb_every(self) -> int | None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from fairlead.api.objects import ApiObject, Pod
+from fairlead.bench.batch_workloads import BATCH_WORKLOADS
 from fairlead.bench.templates import (
     HOSTNAME,
     ZONE,
@@ -248,5 +249,6 @@ WORKLOADS: Final[dict[str, Workload]] = {
         Workload("SchedulingWithMixedChurn/5000Nodes_10000Pods", 265, _mixed_churn, 1.0),
         Workload("SchedulingWhileGated/1Node_10000GatedPods", 130, _while_gated, 0.02),
         Workload("SchedulingCSIPVs/5000Nodes_5000Pods", 48, _csi_volumes),
+        *BATCH_WORKLOADS,
     )
 }

@@ -172,10 +172,10 @@ def replay(scenario: Json, defects: Defects, seed: int = 0) -> Json:
     composition = compose(configuration(scenario, defects), cluster)
     _load(cluster, composition, scenario)
     recorder = _Recorder()
-    commands, reports = run_session(composition, cluster, TieBreak(seed), 0, observer=recorder)
+    done = run_session(composition, cluster, TieBreak(seed), 0, observer=recorder)
     groups = {
         r.job.id: _group(r)
-        for r in reports
+        for r in done.reports
         if r.job.group is not None and r.job.group.ref is not None
     }
     return {
@@ -183,8 +183,8 @@ def replay(scenario: Json, defects: Defects, seed: int = 0) -> Json:
         "binds": recorder.binds,
         "evictions": sorted(recorder.evictions, key=lambda one: str(one["task"])),
         "podGroups": groups,
-        "events": _events(commands),
-        "podConditions": _pod_conditions(commands),
+        "events": _events(done.commands),
+        "podConditions": _pod_conditions(done.commands),
         "trace": recorder.trace,
     }
 

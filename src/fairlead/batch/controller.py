@@ -1,0 +1,109 @@
+"""Batch: whole jobs as a controller. Sessions while there is work, at most one per period.
+
+    something happened ──▶ news ──(period since the last session)──▶ session ──▶ commands
+
+A session that would see the same cluster again decides the same again, so none is held before
+there is news; only a gang that waits for its turn to get a reservation is looked at when its time
+has come. upstream: pkg/scheduler/scheduler.go, which holds one every second whatever happens.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import PodGroup, PriorityClass, Queue
+from fairlead.batch.compose import Extensions, compose
+from fairlead.batch.configuration import BatchConfig
+from fairlead.batch.run_session import run_session
+from fairlead.batch.task import TaskStatus
+from fairlead.core.command import Bind, Command, DeleteObject
+from fairlead.core.instant import Instant, seconds
+from fairlead.core.reporter import Reporter
+from fairlead.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    Stimulus,
+)
+from fairlead.core.tie_break import TieBreak
+from fairlead.state.cluster import Cluster
+
+_OURS: Final = (PodGroup, Queue, PriorityClass)
+_LONG_AGO: Final[Instant] = -(1 << 62)
+
+
+class Batch:
+    """See the module's docstring. `handle` and `handle_deadline` are the only entrances."""
+
+    def __init__(
+        self,
+        config: BatchConfig,
+        cluster: Cluster,
+        reporter: Reporter,
+        tie_break: TieBreak,
+        extensions: Extensions | None = None,
+    ) -> None:
+        """`cluster` has applied a stimulus before it is handed to `handle`.
+
+        Raises ConfigurationError for names of actions and plugins that nobody knows.
+        """
+        self._cluster = cluster
+        self._reporter = reporter
+        self._tie_break = tie_break
+        self._period = seconds(config.schedule_period_s)
+        self.composition = compose(config, cluster, extensions)
+        self.jobs = self.composition.jobs
+        self._has_news = False
+        self._last: Instant = _LONG_AGO
+
+    # --- what happened ---------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Keep the jobs; settle what was decided. Decides nothing itself."""
+        match stimulus:
+            case CommandFailed(command=Bind() as bind):
+                self._news(heard=self.jobs.bind_failed(bind.pod.uid or bind.pod.key))
+            case CommandFailed(command=DeleteObject() as delete, reason=reason):
+                # A pod that is not there any more will be reported as gone.
+                if reason is not FailureReason.NOT_FOUND:
+                    target = delete.target
+                    self._news(heard=self.jobs.eviction_failed(target.uid or target.key))
+            case CommandSucceeded() | CommandFailed():
+                pass
+            case _:
+                self.jobs.apply(stimulus)
+                self._news(heard=bool(self._cluster.changes) or _is_ours(stimulus))
+        return []
+
+    def _news(self, *, heard: bool) -> None:
+        self._has_news = self._has_news or heard
+
+    # --- sessions --------------------------------------------------------------------------
+
+    def next_deadline(self) -> Instant | None:
+        """A period after the last session if anything happened since."""
+        return self._last + self._period if self._has_news and self.jobs.jobs else None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """One session, unless no job waits and none has changed."""
+        self._has_news = False
+        self._last = now
+        if not self.jobs.touched and not self._is_anybody_waiting():
+            return []
+        return run_session(
+            self.composition, self._cluster, self._tie_break, now, reporter=self._reporter
+        ).commands
+
+    def _is_anybody_waiting(self) -> bool:
+        return any(job.by_status[TaskStatus.PENDING] for job in self.jobs.jobs.values())
+
+
+def _is_ours(stimulus: Stimulus) -> bool:
+    """Whether an object that only batch knows was created, changed or deleted."""
+    match stimulus:
+        case ObjectChanged(object=found) | ObjectDeleted(object=found):
+            return isinstance(found, _OURS)
+        case _:
+            return True
