@@ -1,16 +1,27 @@
-"""A queue of the default profile, and pods to put into it."""
+"""A queue to put pods into, and a scheduler in a world that the test plays."""
 
 from __future__ import annotations
 
 import pytest
 
+from fairlead.core.command import Bind, DeleteObject, PatchStatus, RecordEvent
 from fairlead.core.instant import seconds
+from fairlead.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+)
 from fairlead.core.tie_break import TieBreak
+from fairlead.engine.engine import Engine
 from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.nominator import Nominator
 from fairlead.framework.profile import Profile
 from fairlead.scheduling.backoff import BackoffConfig
 from fairlead.scheduling.compose import Beliefs, serve
+from fairlead.scheduling.config import SchedulerConfig
+from fairlead.scheduling.controller import Scheduler
 from fairlead.scheduling.queue import SchedulingQueue
 from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo
@@ -83,3 +94,113 @@ def waiting():
 def new_waiting():
     """Makes queues that are configured otherwise."""
     return Waiting
+
+
+class Stage:
+    """A scheduler in a world that the test plays: it is told what happens, and what became of it.
+
+    Commands come back as short tuples (`told`); `sent` keeps the commands themselves, oldest first,
+    until they are answered.
+    """
+
+    def __init__(self, *objects, seed=0, at_s=1000.0, **config):
+        self.now = seconds(at_s)
+        self.cluster = Cluster()
+        self.records = Records()
+        self.scheduler = Scheduler(
+            SchedulerConfig(**config), self.cluster, self.records, TieBreak(seed), seconds(at_s)
+        )
+        self.engine = Engine(self.cluster, [self.scheduler])
+        self.sent = []
+        self.put(*objects)
+
+    def put(self, *objects):
+        """These are there now, in this version."""
+        return [said for one in objects for said in self._handle(ObjectChanged(one))]
+
+    def gone(self, *objects):
+        return [said for one in objects for said in self._handle(ObjectDeleted(one))]
+
+    def turn(self, after_s=0.0):
+        """The next thing that is due `after_s` from now, which must be due."""
+        self.now += seconds(after_s)
+        due = self.engine.next_deadline()
+        assert due is not None
+        assert due <= self.now
+        return self._sent(self.engine.handle_deadline(self.now))
+
+    def turns(self):
+        """Everything that is due now, with nothing answered in between."""
+        commands = []
+        while self.is_due():
+            commands += self.turn()
+        return commands
+
+    def is_due(self):
+        due = self.engine.next_deadline()
+        return due is not None and due <= self.now
+
+    def done(self, *kinds):
+        """The oldest command was performed."""
+        command = self.sent.pop(0)
+        assert not kinds or told(command)[0] in kinds
+        return self._handle(CommandSucceeded(command))
+
+    def refused(self, reason=FailureReason.INTERNAL_ERROR, message="no"):
+        """The oldest command was not."""
+        return self._handle(CommandFailed(self.sent.pop(0), reason, message))
+
+    def all_done(self):
+        """Every command that was sent and what follows from it, without telling of objects."""
+        commands = []
+        while self.sent:
+            commands += self.done()
+        return commands
+
+    def _handle(self, stimulus):
+        return self._sent(self.engine.handle(stimulus, self.now))
+
+    def _sent(self, commands):
+        self.sent += [one for one in commands if not isinstance(one, RecordEvent)]
+        return [told(command) for command in commands]
+
+    def place(self, name):
+        queued = self.scheduler.queue.find(f"default/{name}")
+        return queued and queued.place.value
+
+    def on(self, node):
+        return sorted(pod.key for pod in self.cluster.table.find(node).pods.values())
+
+    def nominated(self, name):
+        return self.scheduler.nominator.node_of(f"uid-{name}")
+
+
+class Records(list):
+    """A reporter that remembers."""
+
+    def report(self, record):
+        self.append(record)
+
+    def of(self, kind):
+        return [record for record in self if isinstance(record, kind)]
+
+
+def told(command):
+    """A command in short."""
+    match command:
+        case Bind(pod, node):
+            return ("bind", pod.name, node)
+        case DeleteObject(target):
+            return ("delete", target.name)
+        case RecordEvent(regarding=pod, reason=reason, note=note):
+            return ("event", pod.name, reason, note)
+        case PatchStatus(target, fields, conditions):
+            shown = [(one.type, one.status, one.reason, one.message) for one in conditions]
+            return ("patch", target.name, dict(fields), *shown)
+    raise AssertionError(command)
+
+
+@pytest.fixture(scope="session")
+def stage():
+    """Makes stages."""
+    return Stage
