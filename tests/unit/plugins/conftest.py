@@ -67,6 +67,16 @@ class Scene:
     def put(self, obj):
         self.cluster.apply(ObjectChanged(decode(obj)))
 
+    def tell(self, *views):
+        """These objects appeared or changed."""
+        for view in views:
+            self.cluster.apply(ObjectChanged(view))
+
+    def untell(self, *views):
+        """These objects are gone."""
+        for view in views:
+            self.cluster.apply(ObjectDeleted(view))
+
     def delete(self, obj):
         self.cluster.apply(ObjectDeleted(decode(obj)))
 

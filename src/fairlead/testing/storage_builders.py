@@ -1,0 +1,201 @@
+"""Volumes and claims in few words, as `fairlead.testing.builders` has nodes and pods.
+
+A claim asks for 1Gi, ReadWriteOnce, of the class "fast"; a volume offers just that and is
+Available. A class waits for its first consumer and has a provisioner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+
+Json = dict[str, Any]
+
+DRIVER: Final = "csi.example.com"
+FAST: Final = "fast"
+_STAMP: Final = "2026-01-01T00:00:00Z"
+
+
+def claiming(*names: str) -> Json:
+    """The spec of a pod that names these claims, for `make_pod`."""
+    volumes = [
+        {"name": f"v{i}", "persistentVolumeClaim": {"claimName": name}}
+        for i, name in enumerate(names)
+    ]
+    return {"volumes": volumes}
+
+
+def make_claim(  # noqa: PLR0913 - a builder takes what a case varies
+    name: str,
+    *,
+    namespace: str = "default",
+    size: str | None = "1Gi",
+    of_class: str | None = FAST,
+    modes: Iterable[str] = ("ReadWriteOnce",),
+    volume: str = "",
+    bound: bool = False,
+    node: str = "",
+    phase: str = "",
+    terminating: bool = False,
+    made_for: str = "",
+    annotations: Mapping[str, str] | None = None,
+    spec: Mapping[str, Any] | None = None,
+) -> PersistentVolumeClaim:
+    """A claim; `volume` is what it names, `bound` says that both agree, `node` was selected for it.
+
+    `made_for` is the uid of the pod whose ephemeral volume it is.
+    """
+    notes = dict(annotations or {})
+    notes |= {"pv.kubernetes.io/bind-completed": "yes"} if bound else {}
+    notes |= {"volume.kubernetes.io/selected-node": node} if node else {}
+    metadata: Json = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
+    metadata |= {"annotations": notes}
+    if terminating:
+        metadata["deletionTimestamp"] = _STAMP
+    if made_for:
+        metadata["ownerReferences"] = [{"kind": "Pod", "uid": made_for, "controller": True}]
+    own: Json = {"accessModes": list(modes), "volumeName": volume}
+    if size is not None:
+        own["resources"] = {"requests": {"storage": size}}
+    if of_class is not None:
+        own["storageClassName"] = of_class
+    status = {"phase": phase or ("Bound" if bound else "Pending")}
+    obj = {"metadata": metadata, "spec": own | dict(spec or {}), "status": status}
+    return decode_as(PersistentVolumeClaim, obj)
+
+
+def make_volume(  # noqa: PLR0913 - likewise
+    name: str,
+    *,
+    size: str = "1Gi",
+    of_class: str = FAST,
+    modes: Iterable[str] = ("ReadWriteOnce",),
+    claim: str = "",
+    claim_uid: str | None = None,
+    reach: Mapping[str, Iterable[str]] | None = None,
+    labels: Mapping[str, str] | None = None,
+    phase: str = "",
+    terminating: bool = False,
+    driver: str = DRIVER,
+    handle: str = "",
+    spec: Mapping[str, Any] | None = None,
+) -> PersistentVolume:
+    """A volume; `claim` is `namespace/name` of whom it is for, `reach` the labels of its nodes.
+
+    The claim's uid is the one that `make_claim` gives unless `claim_uid` says otherwise.
+    """
+    metadata: Json = {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})}
+    if terminating:
+        metadata["deletionTimestamp"] = _STAMP
+    own: Json = {"capacity": {"storage": size}, "accessModes": list(modes)}
+    own |= {"storageClassName": of_class}
+    if driver:
+        own["csi"] = {"driver": driver, "volumeHandle": handle or name}
+    if claim:
+        namespace, _, claim_name = claim.rpartition("/")
+        uid = f"uid-{claim_name}" if claim_uid is None else claim_uid
+        own["claimRef"] = {"namespace": namespace, "name": claim_name, "uid": uid}
+    if reach is not None:
+        expressions = [
+            {"key": key, "operator": "In", "values": list(values)} for key, values in reach.items()
+        ]
+        terms = [{"matchExpressions": expressions}]
+        own["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
+    status = {"phase": phase or ("Bound" if claim and claim_uid != "" else "Available")}
+    obj = {"metadata": metadata, "spec": own | dict(spec or {}), "status": status}
+    return decode_as(PersistentVolume, obj)
+
+
+def make_storage_class(
+    name: str = FAST,
+    *,
+    provisioner: str = DRIVER,
+    waits: bool = True,
+    topologies: Iterable[Mapping[str, Iterable[str]]] = (),
+    is_default: bool = False,
+    reclaim: str = "Delete",
+) -> StorageClass:
+    """A class that `waits` for its first consumer or not.
+
+    `topologies` are where it makes volumes.
+    """
+    terms = [
+        {"matchLabelExpressions": [{"key": k, "values": list(v)} for k, v in term.items()]}
+        for term in topologies
+    ]
+    notes = {"storageclass.kubernetes.io/is-default-class": "true"} if is_default else {}
+    return decode_as(
+        StorageClass,
+        {
+            "metadata": {"name": name, "annotations": notes},
+            "provisioner": provisioner,
+            "reclaimPolicy": reclaim,
+            "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
+            "allowedTopologies": terms,
+        },
+    )
+
+
+def make_csi_node(
+    name: str,
+    *,
+    migrated: Iterable[str] = (),
+    topology_keys: Iterable[str] = (),
+    **limits: int | None,
+) -> CSINode:
+    """What CSI drivers say of a node: `limits` by driver, where `_` stands for a dot."""
+    drivers = [
+        {
+            "name": driver.replace("_", "."),
+            "allocatable": {} if limit is None else {"count": limit},
+            "topologyKeys": list(topology_keys),
+        }
+        for driver, limit in limits.items()
+    ]
+    listed = ",".join(migrated)
+    notes = {"storage.alpha.kubernetes.io/migrated-plugins": listed} if listed else {}
+    metadata = {"name": name, "annotations": notes}
+    return decode_as(CSINode, {"metadata": metadata, "spec": {"drivers": drivers}})
+
+
+def make_csi_driver(name: str = DRIVER, *, tells_capacity: bool) -> CSIDriver:
+    """A driver that publishes how much it can hold, or not."""
+    return decode_as(
+        CSIDriver, {"metadata": {"name": name}, "spec": {"storageCapacity": tells_capacity}}
+    )
+
+
+def make_capacity(
+    name: str,
+    *,
+    capacity: str | None = None,
+    maximum: str | None = None,
+    topology: Mapping[str, Any] | None = None,
+    of_class: str = FAST,
+) -> CSIStorageCapacity:
+    """What is left of a class on the nodes that the label selector `topology` means."""
+    obj: Json = {"metadata": {"name": name, "namespace": "kube-system"}}
+    obj["storageClassName"] = of_class
+    said = {"capacity": capacity, "maximumVolumeSize": maximum, "nodeTopology": topology}
+    obj |= {key: value for key, value in said.items() if value is not None}
+    return decode_as(CSIStorageCapacity, obj)
+
+
+def make_attachment(
+    name: str, node: str, volume: str, *, attacher: str = DRIVER
+) -> VolumeAttachment:
+    """`volume` is attached to `node`."""
+    source = {"persistentVolumeName": volume}
+    spec = {"attacher": attacher, "nodeName": node, "source": source}
+    return decode_as(VolumeAttachment, {"metadata": {"name": name}, "spec": spec})
