@@ -8,6 +8,8 @@ from fairlead.core.instant import Instant
 from fairlead.state.shape import Amounts
 
 _PENDING = TaskStatus.PENDING
+# Asked after every placement, so spelled out rather than looped over.
+_ALLOCATED, _BINDING, _BOUND, _RUNNING = ALLOCATED_STATUSES
 
 
 class JobInfo:
@@ -56,16 +58,22 @@ class JobInfo:
 
     def set_status(self, task: TaskInfo, status: TaskStatus) -> None:
         """The one way in which a member's status changes."""
-        self._count(task, -1)
+        before, by_status = task.status, self.by_status
+        del by_status[before][task.id]
         task.status = status
-        self._count(task, 1)
+        by_status[status][task.id] = task
+        if HOLDS[before] is not HOLDS[status] or _PENDING in (before, status):
+            self._sum(task, before, -1)
+            self._sum(task, status, 1)
 
     def _count(self, task: TaskInfo, sign: int) -> None:
-        status = task.status
         if sign > 0:
-            self.by_status[status][task.id] = task
+            self.by_status[task.status][task.id] = task
         else:
-            del self.by_status[status][task.id]
+            del self.by_status[task.status][task.id]
+        self._sum(task, task.status, sign)
+
+    def _sum(self, task: TaskInfo, status: TaskStatus, sign: int) -> None:
         if HOLDS[status]:
             add_amounts(self.held, task.request.running, sign)
         elif status is _PENDING:
@@ -93,7 +101,13 @@ class JobInfo:
     @property
     def allocated_count(self) -> int:
         """Members that have a node."""
-        return sum(len(self.by_status[status]) for status in ALLOCATED_STATUSES)
+        found = self.by_status
+        return (
+            len(found[_ALLOCATED])
+            + len(found[_BINDING])
+            + len(found[_BOUND])
+            + len(found[_RUNNING])
+        )
 
     @property
     def ready_count(self) -> int:

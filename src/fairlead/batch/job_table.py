@@ -194,20 +194,26 @@ class JobTable:
         return self._job(group.name, group)
 
     def _put(self, info: PodInfo, job: JobInfo) -> None:
-        known = self.tasks.get(info.id)
-        task = TaskInfo(info, job, self.requests.of(info))
+        known, request = self.tasks.get(info.id), self.requests.of(info)
+        if known is not None and known.job is job and known.request is request:
+            self._update(known, info)
+            return
+        task = TaskInfo(info, job, request)
         if known is not None:
-            self._keep_decision(known, task)
+            if _knows_nothing_of_our_decision(known, task.status):
+                task.status, task.node = known.status, known.node
             self._drop(info.id)
         self.tasks[info.id] = task
         job.add(task)
 
-    def _keep_decision(self, known: TaskInfo, task: TaskInfo) -> None:
-        """An update that knows nothing yet of what we told the world does not undo it."""
-        if known.status is TaskStatus.BINDING and task.status is TaskStatus.PENDING:
-            task.status, task.node = known.status, known.node
-        elif known.status is TaskStatus.RELEASING and task.status is TaskStatus.RUNNING:
-            task.status = known.status
+    def _update(self, task: TaskInfo, info: PodInfo) -> None:
+        status, node = status_of(info.pod), task.node
+        undecided = _knows_nothing_of_our_decision(task, status)
+        task.show(info)
+        if undecided:
+            task.node = node
+        elif status is not task.status:
+            task.job.set_status(task, status)
 
     def _finished(self, pod: Pod) -> None:
         """Succeeded and failed pods stay members, though they are nowhere."""
@@ -283,6 +289,14 @@ class JobTable:
                 assert mine.keys() == theirs.keys(), job
         for pod_id, task in self.tasks.items():
             assert task.job.tasks[pod_id] is task, task
+
+
+def _knows_nothing_of_our_decision(task: TaskInfo, status: TaskStatus) -> bool:
+    """Whether an update that shows `status` overtook what we told the world."""
+    told = task.status
+    return (told is TaskStatus.BINDING and status is TaskStatus.PENDING) or (
+        told is TaskStatus.RELEASING and status is TaskStatus.RUNNING
+    )
 
 
 def _trimmed(amounts: list[int]) -> list[int]:

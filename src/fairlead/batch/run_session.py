@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fairlead.batch.closing import JobReport, closing_commands, report_on
 from fairlead.batch.compose import Composition
-from fairlead.batch.session import NoObserver, Observer, Session
+from fairlead.batch.session import NOBODY, Observer, Session
 from fairlead.core.command import Command
 from fairlead.core.instant import Instant
 from fairlead.core.reporter import Reporter, SilentReporter
@@ -40,7 +40,7 @@ def run_session(
     """
     session = Session(cluster, composition.jobs, composition.policy, tie_break, now)
     session.reporter = reporter or SilentReporter()
-    session.observer = observer or NoObserver()
+    session.observer = observer or NOBODY
     session.open()
     session.observer.opened(session)
     for action in composition.actions:

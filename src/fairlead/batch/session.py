@@ -27,7 +27,7 @@ from fairlead.batch.task import HOLDS, TaskInfo, TaskStatus
 from fairlead.batch.tier import Tiers
 from fairlead.core.command import Bind, Command, DeleteObject, ObjectRef, RecordEvent
 from fairlead.core.instant import Instant
-from fairlead.core.reporter import PodEvicted, PodPlaced, Reporter
+from fairlead.core.reporter import PodEvicted, PodPlaced, Reporter, SilentReporter
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.diagnosis import fit_error
 from fairlead.state.cluster import Cluster
@@ -72,6 +72,9 @@ class NoObserver:
 
     def closing(self, session: Session) -> None:
         """Let it pass."""
+
+
+NOBODY: Final = NoObserver()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +128,8 @@ class Session:
         self.failures: dict[str, str] = {}
         self.changed: dict[str, None] = {}
         self.commands: list[Command] = []
-        self.observer: Observer = NoObserver()
-        self.reporter: Reporter | None = None
+        self.observer: Observer = NOBODY
+        self.reporter: Reporter = SilentReporter()
         self._placed: dict[str, TaskInfo] = {}
         self._listeners = [p for p in policy.tiers.plugins if isinstance(p, Listens)]
 
@@ -217,7 +220,8 @@ class Session:
 
     def note(self, verb: str, task: TaskInfo | None, detail: str) -> None:
         """Tell the observer."""
-        self.observer.note(Step(verb, task, detail))
+        if self.observer is not NOBODY:
+            self.observer.note(Step(verb, task, detail))
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
         """Give `task` idle room on `node`; nothing is bound yet. Undone by `deallocate`."""
@@ -261,8 +265,7 @@ class Session:
             job.set_status(task, TaskStatus.BINDING)
             self.commands.append(Bind(task.ref, task.node))
             self.note("bind", task, task.node)
-            if self.reporter is not None:
-                self.reporter.report(_placed(task, self.now))
+            self.reporter.report(_placed(task, self.now))
 
     def evict(self, task: TaskInfo, why: str) -> None:
         """Tell a released task to go (`why`: "reclaim" or "preempt")."""
@@ -272,8 +275,7 @@ class Session:
         if group is not None and group.ref is not None:
             self.commands.append(_evict_event(group.ref, why))
         self.note("evict", task, why)
-        if self.reporter is not None:
-            self.reporter.report(PodEvicted(task.ref, task.node, why, self.now))
+        self.reporter.report(PodEvicted(task.ref, task.node, why, self.now))
 
     # --- what went wrong -------------------------------------------------------------------
 

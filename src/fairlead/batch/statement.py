@@ -8,15 +8,23 @@ order. upstream: pkg/scheduler/framework/statement.go
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from fairlead.batch.session import Session
-from fairlead.batch.task import TaskInfo
+from fairlead.batch.task import TaskInfo, TaskStatus
 from fairlead.state.node_info import NodeInfo
+
+# What a task is between the step and its settlement; a dispatched one is settled already.
+_TO_SETTLE: Final = (TaskStatus.ALLOCATED, TaskStatus.RELEASING)
 
 
 class Operation(Protocol):
     """A step with its inverse."""
+
+    @property
+    def task(self) -> TaskInfo:
+        """Who is concerned."""
+        ...
 
     def do(self, session: Session) -> None:
         """Suppose it."""
@@ -47,7 +55,7 @@ class Allocate:
         session.deallocate(self.task)
 
     def settle(self, session: Session) -> None:
-        """Binding is for the job as a whole."""
+        """Binding is for the job as a whole, once."""
         if session.tiers.is_ready(self.task.job):
             session.dispatch_ready(self.task.job)
 
@@ -178,7 +186,8 @@ class Statement:
     def commit(self) -> None:
         """Make everything so."""
         for operation in self._done:
-            operation.settle(self._session)
+            if operation.task.status in _TO_SETTLE:
+                operation.settle(self._session)
         self._done.clear()
 
     def discard(self) -> None:

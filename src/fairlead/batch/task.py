@@ -77,35 +77,35 @@ def status_of(pod: Pod) -> TaskStatus:
 
 
 class TaskInfo:
-    """One task. `node` is the name of its node, "" if it has none.
+    """One task, by `PodInfo.id`. `node` is the name of its node, "" if it has none.
 
     Written by `JobTable` (what happened) and `Session.move` (what was decided) only.
     """
 
-    __slots__ = ("created", "info", "job", "node", "priority", "request", "status")
+    __slots__ = ("created", "id", "info", "job", "node", "priority", "request", "status")
 
     def __init__(self, info: PodInfo, job: JobInfo, request: TaskRequest) -> None:
         """A task in the state that its object shows."""
-        pod = info.pod
-        created = pod.metadata.creation_timestamp
-        self.info = info
+        created = info.pod.metadata.creation_timestamp
+        self.id = info.id
         self.job = job
         self.request = request
-        self.status = status_of(pod)
+        self.created: Instant = parse_timestamp(created) if created else THE_BEGINNING
+        self.status = status_of(info.pod)
+        self.show(info)
+
+    def show(self, info: PodInfo) -> None:
+        """Take over what is the newest version's; the status is for the job to change."""
+        pod = info.pod
+        self.info = info
         self.node = pod.spec.node_name
         # A pod without a priority counts as 1 (job_info.go: NewTaskInfo).
         self.priority = 1 if pod.spec.priority is None else pod.spec.priority
-        self.created: Instant = parse_timestamp(created) if created else THE_BEGINNING
 
     @property
     def key(self) -> str:
         """`namespace/name`."""
         return self.info.key
-
-    @property
-    def id(self) -> str:
-        """The pod's uid; its key if it has none."""
-        return self.info.id
 
     @property
     def ref(self) -> ObjectRef:

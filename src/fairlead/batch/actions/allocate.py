@@ -21,7 +21,6 @@ from fairlead.batch.queue import QueueInfo
 from fairlead.batch.session import Session
 from fairlead.batch.statement import Outright, Statement, Steps
 from fairlead.batch.task import TaskInfo, TaskStatus
-from fairlead.state.node_info import NodeInfo
 
 Tasks = deque[TaskInfo]
 
@@ -102,7 +101,31 @@ def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
 def _place(session: Session, statement: Steps, task: TaskInfo) -> bool:
     if not session.tiers.may_take(session.queues[task.job.queue], task):
         return False
-    node = _choose(session, task)
+    if session.defects.has(Defect.PIPELINE_OVER_IDLE):
+        return _place_on_best(session, statement, task)
+    node = session.choices.now.pick(task.info, session.tie_break)
+    if node is not None:
+        statement.allocate(task, node)
+        return True
+    return _promise(session, statement, task)
+
+
+def _promise(session: Session, statement: Steps, task: TaskInfo) -> bool:
+    """Room that is becoming free, if there is any."""
+    node = None
+    if session.room.is_anything_releasing():
+        node = session.choices.later.pick(task.info, session.tie_break)
+    if node is None:
+        session.note_failure(task)
+        return False
+    session.note_shortfall(task, node)
+    statement.pipeline(task, node)
+    return True
+
+
+def _place_on_best(session: Session, statement: Steps, task: TaskInfo) -> bool:
+    """kube-batch: the best of all nodes that fit now or later, whether now or later."""
+    node = session.choices.either.pick(task.info, session.tie_break)
     if node is None:
         session.note_failure(task)
         return False
@@ -110,19 +133,8 @@ def _place(session: Session, statement: Steps, task: TaskInfo) -> bool:
         statement.allocate(task, node)
     else:
         session.note_shortfall(task, node)
-        if session.room.fits_releasing(task.request, node.row):
-            statement.pipeline(task, node)
+        statement.pipeline(task, node)
     return True
-
-
-def _choose(session: Session, task: TaskInfo) -> NodeInfo | None:
-    choices, tie_break, pod = session.choices, session.tie_break, task.info
-    if session.defects.has(Defect.PIPELINE_OVER_IDLE):
-        return choices.either.pick(pod, tie_break)
-    found = choices.now.pick(pod, tie_break)
-    if found is None and session.room.is_anything_releasing():
-        found = choices.later.pick(pod, tie_break)
-    return found
 
 
 def _settle(session: Session, statement: Steps, job: JobInfo) -> None:
