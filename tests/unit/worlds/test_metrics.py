@@ -18,13 +18,13 @@ from fairlead.worlds.metrics import SchedulerMetrics
 
 
 def measured():
-    """One node of 4 CPU; four pods of 900m, one that preempts three of them, one that never fits."""
+    """A node of 4 CPU; four pods of 900m, one that preempts three of them, one that never fits."""
     ticks = iter(range(10**9))
     meter = Meter(lambda: next(ticks) * 1000)
     cluster = Cluster()
     scheduler: list[Scheduler] = []
     metrics = SchedulerMetrics(
-        SilentReporter(), lambda: scheduler[0].queue.counts(), lambda: meter.times()
+        SilentReporter(), lambda: scheduler[0].queue.counts(), meter.times
     )
     scheduler.append(Scheduler(SchedulerConfig(meter=meter), cluster, metrics, TieBreak(0), 0))
     world = BareWorld(Engine(cluster, scheduler))
