@@ -23,9 +23,11 @@ def measured():
     meter = Meter(lambda: next(ticks) * 1000)
     cluster = Cluster()
     scheduler: list[Scheduler] = []
-    metrics = SchedulerMetrics(
-        SilentReporter(), lambda: scheduler[0].queue.counts(), meter.times
-    )
+
+    def queues():
+        return scheduler[0].queue.counts()
+
+    metrics = SchedulerMetrics(SilentReporter(), queues, meter.times)
     scheduler.append(Scheduler(SchedulerConfig(meter=meter), cluster, metrics, TieBreak(0), 0))
     world = BareWorld(Engine(cluster, scheduler))
     world.tell([ObjectsLoaded([*nodes(1)])])
