@@ -141,8 +141,8 @@ def _any_spec(chance: Chance, *, beyond_the_node: bool) -> Json:
         case 14 | 15:
             return {"affinity": {"podAntiAffinity": _pod_affinity(chance)}}
         case 16 | 17 | 18:
-            constraints = [_spread(chance) for _ in range(1 + chance.below(2))]
-            return {"topologySpreadConstraints": constraints}
+            keys = chance.some((ZONE, HOSTNAME), 2) or [ZONE]
+            return {"topologySpreadConstraints": [_spread(chance, key) for key in keys]}
         case _:
             return {}
 
@@ -183,10 +183,10 @@ def _pod_affinity(chance: Chance) -> Json:
     return {"preferredDuringSchedulingIgnoredDuringExecution": [weighted]}
 
 
-def _spread(chance: Chance) -> Json:
+def _spread(chance: Chance, topology_key: str) -> Json:
     return {
         "maxSkew": 1 + chance.below(2),
-        "topologyKey": chance.of((ZONE, HOSTNAME)),
+        "topologyKey": topology_key,
         "whenUnsatisfiable": chance.of(("DoNotSchedule", "ScheduleAnyway")),
         "labelSelector": _selector(chance),
     }

@@ -1,0 +1,292 @@
+"""What must hold whatever happens: no node over-committed by us, no pod bound twice, no victim as
+important as its preemptor, a reason for every refusal, and the same run from the same seed.
+
+Random clusters live through a random minute in the simulated world with everything that surrounds
+the scheduler, while an auditor between world and engine looks at every command.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.api.codec import decode
+from fairlead.api.objects import Pod
+from fairlead.api.pod import is_terminal
+from fairlead.api.pod_requests import pod_requests
+from fairlead.api.quantity import whole_value
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.core.command import Bind
+from fairlead.core.instant import seconds
+from fairlead.core.reporter import PodPlaced, PodPreempting, PodUnschedulable
+from fairlead.core.stimulus import CommandFailed, CommandSucceeded
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.state.resource_columns import allocatable_amount
+from fairlead.testing.random_cluster import (
+    GPU,
+    NODE_NAMES,
+    POD_NAMES,
+    Chance,
+    any_budget,
+    any_node,
+    any_pod,
+)
+from fairlead.worlds.simulation.world import Latency, SimulatedWorld
+
+START = seconds(1_767_225_600)
+REFUSAL = re.compile(r"0/\d+ nodes are available: .+|no nodes available to schedule pods")
+PRIORITIES = (-5, 0, 10, 100, 1000)
+
+
+# --- a random minute -------------------------------------------------------------------------
+
+
+def manifest(view, kind, api_version="v1"):
+    """The JSON of a view."""
+    return {"apiVersion": api_version, "kind": kind, **msgspec.to_builtins(view)}
+
+
+def priority_classes():
+    """One per priority and preemption policy."""
+    for value in PRIORITIES:
+        for policy in ("PreemptLowerPriority", "Never"):
+            yield {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": class_name(value, policy)},
+                "value": value,
+                "preemptionPolicy": policy,
+            }
+
+
+def class_name(value, policy):
+    return f"p{value}".replace("-", "minus") + ("-never" if policy == "Never" else "")
+
+
+def pod_manifest(pod, number):
+    """`pod` as a user would create it: its class says its priority."""
+    made = manifest(pod, "Pod")
+    made["metadata"] = {**made["metadata"], "name": f"{pod.metadata.name}-{number}"}
+    made["metadata"].pop("uid")
+    made["status"] = {}
+    spec = made["spec"]
+    policy = spec.pop("preemptionPolicy", "")
+    spec["priorityClassName"] = class_name(spec.pop("priority", None) or 0, policy)
+    for container in spec.get("initContainers", []):
+        container["image"] = "init"
+    for container in spec["containers"]:
+        resources = container.get("resources", {})
+        gpus = resources.get("requests", {}).get(GPU)
+        container["resources"] = resources | ({"limits": {GPU: gpus}} if gpus else {})
+    return made
+
+
+class Minute:
+    """A world, its script drawn from `seed`, and what the auditor and the log have seen."""
+
+    def __init__(self, seed, latency=None):
+        self.chance = Chance(seed)
+        self.log = []
+        self.auditor = Auditor(build_engine)
+        self.world = SimulatedWorld(
+            self.auditor, start=START, seed=seed, latency=latency, command_log=self.log.append
+        )
+        self.auditor.begin(self.world, seed)
+        nodes = [manifest(any_node(self.chance, name), "Node") for name in NODE_NAMES]
+        budgets = {b.key: b for b in (any_budget(self.chance) for _ in range(3))}
+        self.world.load([
+            *priority_classes(), *nodes,
+            *(manifest(b, "PodDisruptionBudget", "policy/v1") for b in budgets.values()),
+        ])  # fmt: skip
+        for number in range(45):
+            self.world.at(START + seconds(self.chance.below(60_000) / 1000), self.act(number))
+
+    def act(self, number):
+        """What happens at one instant, drawn now."""
+        chance, at = self.chance, self.chance.below(20)
+        pod = pod_manifest(any_pod(chance, chance.of(POD_NAMES)), number)
+        node = manifest(any_node(chance, chance.of(NODE_NAMES)), "Node")
+        name, cordon = node["metadata"]["name"], chance.one_in(2)
+
+        def happen(store, now):
+            pods = sorted(pod["metadata"]["name"] for pod in store.list(POD, "default"))
+            if at == 0:
+                store.delete(NODE, "", name, now)
+            elif at == 1:
+                store.create(node, now)
+            elif at == 2:
+                store.patch(NODE, "", name, {"spec": {"unschedulable": cordon}}, now)
+            elif at < 6 and pods:
+                store.delete(POD, "default", pods[number % len(pods)], now)
+            else:
+                store.create(pod, now)
+
+        return tolerant(happen)
+
+    def run(self):
+        self.world.run(START + seconds(90))
+        self.auditor.finish()
+        return self
+
+
+def tolerant(act):
+    """A script may ask for what is not there."""
+
+    def tried(store, now):
+        try:
+            act(store, now)
+        except ApiError as refusal:
+            if refusal.reason not in ("NotFound", "AlreadyExists", "Conflict"):
+                raise
+
+    return tried
+
+
+# --- the auditor -----------------------------------------------------------------------------
+
+
+class Auditor:
+    """Stands between the world and the engine; checks every command and every record."""
+
+    def __init__(self, build):
+        self._build = build
+        self.under_way = {}
+        self.placed = self.refused = self.preempted = 0
+
+    def begin(self, world, seed):
+        self.world = world
+        self.engine = self._build(EngineConfig(seed=seed, start=START), self)
+
+    # Controller
+
+    def handle(self, stimulus, now):
+        if isinstance(stimulus, CommandSucceeded | CommandFailed):
+            command = stimulus.command
+            if isinstance(command, Bind):
+                del self.under_way[command.pod.uid]
+        return self.audit(self.engine.handle(stimulus, now))
+
+    def next_deadline(self):
+        return self.engine.next_deadline()
+
+    def handle_deadline(self, now):
+        return self.audit(self.engine.handle_deadline(now))
+
+    # Reporter
+
+    def report(self, record):
+        match record:
+            case PodPreempting():
+                self.preempted += 1
+                preemptor = self.stored(record.pod)
+                for victim in record.victims:
+                    found = self.stored(victim)
+                    assert found is None or found.spec.priority < preemptor.spec.priority
+                    assert found is None or self.node_of(found) == record.node
+                assert record.rule
+                assert record.victims
+            case PodUnschedulable(is_error=False):
+                self.refused += 1
+                assert REFUSAL.fullmatch(record.message), record.message
+            case PodUnschedulable():
+                assert record.message
+            case PodPlaced():
+                self.placed += 1
+            case _:
+                pass
+
+    # what must hold
+
+    def audit(self, commands):
+        for command in commands:
+            if isinstance(command, Bind):
+                self.check_bind(command)
+        return commands
+
+    def check_bind(self, bind):
+        """Neither bound nor under way, and its node has room for all who are there or coming."""
+        assert bind.pod.uid not in self.under_way
+        pod = self.stored(bind.pod)
+        assert pod is None or not pod.spec.node_name
+        self.under_way[bind.pod.uid] = bind
+        node = self.world.store.find(NODE, "", bind.node)
+        if node is not None and pod is not None:
+            check_room(decode(node), [*self.on(bind.node), pod], pod)
+
+    def on(self, node):
+        """Every unfinished pod on the node, or on its way there before now."""
+        coming = [b.pod.uid for b in self.under_way.values() if b.node == node]
+        for obj in self.world.store.list(POD):
+            pod = decode(obj)
+            is_coming = pod.metadata.uid in coming[:-1]
+            if not is_terminal(pod) and (pod.spec.node_name == node or is_coming):
+                yield pod
+
+    def node_of(self, pod):
+        """Where a pod is or is going."""
+        bind = self.under_way.get(pod.metadata.uid)
+        return pod.spec.node_name or (bind.node if bind else "")
+
+    def stored(self, ref):
+        obj = self.world.store.find(POD, ref.namespace, ref.name)
+        pod = decode(obj) if obj is not None else None
+        return pod if isinstance(pod, Pod) and pod.metadata.uid == ref.uid else None
+
+    def finish(self):
+        """At the end the sums are right, and whoever waits knows why."""
+        self.engine.cluster.table.validate()
+        for obj in self.world.store.list(POD):
+            pod = decode(obj)
+            waits = not pod.spec.node_name and not pod.metadata.deletion_timestamp
+            if waits:
+                assert any(c.type == "PodScheduled" and c.message for c in pod.status.conditions)
+
+
+def check_room(node, pods, newcomer):
+    """What the newcomer asks for is not over-committed by it, nor is the number of pods."""
+    offered = node.status.allocatable
+    assert len(pods) <= whole_value(offered.get("pods", 0))
+    used = {}
+    for pod in pods:
+        for name, amount in pod_requests(pod, existing=True).items():
+            used[name] = used.get(name, 0) + amount
+    for name, amount in pod_requests(newcomer).items():
+        if amount and name != "pods":
+            assert used[name] <= allocatable_amount(name, offered), name
+
+
+# --- the properties --------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32))
+def test_whatever_happens_is_safe(seed):
+    """With answers that come at once."""
+    Minute(seed).run()
+
+
+@settings(max_examples=40)
+@given(seed=st.integers(0, 2**32))
+def test_whatever_happens_is_safe_with_answers_that_take_time(seed):
+    """Decisions are taken while others are under way."""
+    Minute(seed, Latency(bind=seconds(0.7), patch=seconds(0.2))).run()
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**32))
+def test_equal_seeds_give_equal_command_logs(seed):
+    """Byte for byte."""
+    assert Minute(seed).run().log == Minute(seed).run().log
+
+
+def test_the_minutes_are_eventful():
+    """Placements, refusals and preemptions all come up, so the laws above are put to the test."""
+    seen = [Minute(seed).run().auditor for seed in range(6)]
+    assert sum(one.placed for one in seen) > 60
+    assert sum(one.refused for one in seen) > 30
+    assert sum(one.preempted for one in seen) > 5
