@@ -1,0 +1,51 @@
+"""The same scenario and seed give the same commands, whatever order Python's sets have."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCENARIO = Path(__file__).parent / "crowded.yaml"
+
+
+def simulate(log, *options, hash_seed):
+    """The log of commands and the result, as bytes."""
+    command = [sys.executable, "-m", "fairlead.cli", "simulate", SCENARIO, "-o", "json"]
+    done = subprocess.run(
+        [*map(str, command), "--commands", str(log), *options],
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+        cwd=log.parent,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr.decode()) == (0, "")
+    return log.read_bytes(), done.stdout
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """The run under one order."""
+    return simulate(tmp_path_factory.mktemp("reference") / "log.jsonl", hash_seed=0)
+
+
+@pytest.mark.parametrize("hash_seed", [1, 4_000_000_000])
+def test_another_order_of_sets_changes_no_byte(reference, tmp_path, hash_seed):
+    """Of the command log and of the result, in another process."""
+    assert simulate(tmp_path / "log.jsonl", hash_seed=hash_seed) == reference
+
+
+def test_another_seed_changes_the_run(reference, tmp_path):
+    """Chance plays a part in it, so that the same bytes mean something."""
+    log, _ = simulate(tmp_path / "log.jsonl", "--seed", "43", hash_seed=0)
+    assert log != reference[0]
+
+
+def test_the_run_is_eventful(reference):
+    """Bindings, refusals, preemptions, evictions and successors are all in it."""
+    log = reference[0].decode()
+    for part in ('"Bind"', "FailedScheduling", "PreemptionByScheduler", '"EvictPod"', "Create"):
+        assert log.count(part) >= 3, part
