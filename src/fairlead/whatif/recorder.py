@@ -110,7 +110,7 @@ class Recorder:
             self.preempted.append(
                 Preempted(
                     pod=victim,
-                    node=record.node,
+                    node=victim.node or record.node,  # a plugin may take pods from other nodes
                     at=record.at,
                     by=by.key,
                     by_priority=by.priority,

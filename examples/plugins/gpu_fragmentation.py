@@ -1,0 +1,219 @@
+"""GPU fragmentation: place pods where they spoil least of the GPUs for those still to come.
+
+Fragmentation Gradient Descent, after Weng et al., "Beware of Fragmentation: Scheduling GPU-Sharing
+Workloads with Fragmentation Gradient Descent", USENIX ATC 2023. A node's fragmentation, as a class
+of pods sees it, is the part of its free GPUs that a pod of this class cannot use:
+
+    all of it                        if the class asks for no GPU, or does not fit the node;
+    the GPUs too small for its share otherwise.
+
+The mean over the classes of the usual workload, weighted by how common they are, is what the node
+wastes. The node on which it falls most (or rises least) gets the highest score.
+
+Kubernetes only counts: it takes two half GPUs for a whole one. So this plugin is also a Filter that
+tells devices apart. Which device a pod has is not in the API; it is inferred by placing a node's
+pods one after the other, each share on the fullest GPU that holds it. Where pods come and go, real
+devices may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from fairlead import framework
+
+Ints = npt.NDArray[np.int64]
+
+GPU = 1000  # milli
+TOO_SMALL = framework.unschedulable("no GPU has enough left")
+
+
+class PodClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Pods that ask for the same: milli CPUs, milli GPUs (a share of one, or whole ones)."""
+
+    pods: int
+    cpu_milli: int
+    gpu_milli: int = 0
+
+
+class GpuFragmentation:
+    """Filter and Score; both depend on nothing but a node and its pods."""
+
+    name = "GpuFragmentation"
+    locality = framework.Locality.ROW
+    events = frozenset(
+        {
+            framework.EventKind.NODE_ADD,
+            framework.EventKind.NODE_ALLOCATABLE,
+            framework.EventKind.ASSIGNED_POD_DELETE,
+        }
+    )
+
+    class Args(msgspec.Struct, frozen=True, rename="camel"):
+        """`workload` is what usually comes; of `resource`, a GPU is 1000."""
+
+        workload: tuple[PodClass, ...]
+        resource: str = "openb/gpu-milli"
+
+    def __init__(self, handle: framework.Handle, args: Args) -> None:
+        """Raises ValueError for a workload that cannot be."""
+        if not args.workload or any(one.pods < 1 for one in args.workload):
+            raise ValueError("args.workload: every class needs at least one pod")
+        self._table = handle.cluster.table
+        self._column = self._table.resources.column(args.resource)
+        self._waste = Waste(args.workload)
+        self._free: Ints = np.zeros((0, 0), np.int64)
+        self._seen = (0, 0)
+
+    # --- devices ---------------------------------------------------------------------------
+
+    def wanted(self, pod: framework.PodInfo) -> int:
+        """What `pod` asks for, in milli GPUs."""
+        return dict(pod.shape.load).get(self._column, 0)
+
+    def devices(self, node: framework.NodeInfo) -> list[int]:
+        """What is left of each GPU of `node`."""
+        free = [GPU] * (node.allocatable_of(self._column) // GPU)
+        for pod in node.pods.values():
+            take(free, self.wanted(pod))
+        return free
+
+    def _columns(self, table: framework.NodeTable) -> Ints:
+        """`devices` of every row; only rows that changed are looked at again."""
+        nodes = table.node_log.since(self._seen[0])
+        pods = table.pod_log.since(self._seen[1])
+        self._seen = (table.node_log.position, table.pod_log.position)
+        width = int(table.allocatable[self._column].max()) // GPU
+        if nodes is None or pods is None or self._free.shape != (table.capacity, width):
+            self._free = np.zeros((table.capacity, width), np.int64)
+            changed = np.flatnonzero(table.alive).tolist()
+        else:
+            changed = sorted({*nodes, *pods})
+        for row in changed:
+            free = self.devices(table.at(row)) if table.alive[row] else []
+            self._free[row, : len(free)] = free
+            self._free[row, len(free) :] = 0
+        return self._free
+
+    # --- Filter ----------------------------------------------------------------------------
+
+    def filter(
+        self, state: framework.CycleState, pod: framework.PodInfo, node: framework.NodeInfo
+    ) -> framework.Status | None:
+        """Whether one GPU has room for the share, or enough GPUs are free."""
+        wanted = self.wanted(pod)
+        return TOO_SMALL if wanted and not take(self.devices(node), wanted) else None
+
+    def filter_columns(
+        self,
+        state: framework.CycleState,
+        pod: framework.PodInfo,
+        table: framework.NodeTable,
+        rows: framework.Rows,
+    ) -> framework.Verdicts:
+        """`filter` over `rows`."""
+        codes = lacking(self._columns(table)[rows], self.wanted(pod))
+        return framework.Verdicts(codes, (framework.SUCCESS, TOO_SMALL))
+
+    # --- Score -----------------------------------------------------------------------------
+
+    def score(
+        self, state: framework.CycleState, pod: framework.PodInfo, node: framework.NodeInfo
+    ) -> int:
+        """50 where the pod changes nothing, more where waste falls, less where it rises."""
+        rows = np.array([node.row])
+        free = np.array([self.devices(node)], np.int64)
+        return int(self._scores(pod, self._table, rows, free)[0])
+
+    def score_columns(
+        self,
+        state: framework.CycleState,
+        pod: framework.PodInfo,
+        table: framework.NodeTable,
+        rows: framework.Rows,
+    ) -> framework.Scores:
+        """`score` over `rows`."""
+        return self._scores(pod, table, rows, self._columns(table)[rows])
+
+    def _scores(
+        self,
+        pod: framework.PodInfo,
+        table: framework.NodeTable,
+        rows: framework.Rows,
+        free: Ints,
+    ) -> framework.Scores:
+        cpu = table.allocatable[0, rows] - table.requested[0, rows]
+        before = self._waste.of(free, cpu)
+        after = self._waste.of(placed(free, self.wanted(pod)), cpu - pod.shape.milli_cpu)
+        falls = before - after
+        return 50 + 50 * falls // (abs(falls) + GPU)
+
+
+class Waste:
+    """What nodes waste in the eyes of a workload."""
+
+    def __init__(self, workload: Sequence[PodClass]) -> None:
+        """Classes by what they ask for; those without GPUs find every free GPU useless."""
+        self._pods = sum(one.pods for one in workload)
+        asking = [one for one in workload if one.gpu_milli]
+        self._useless = self._pods - sum(one.pods for one in asking)
+        self._weight = np.array([one.pods for one in asking], np.int64)
+        self._cpu = np.array([one.cpu_milli for one in asking], np.int64)
+        wanted = np.array([one.gpu_milli for one in asking], np.int64)
+        self._whole = np.where(wanted >= GPU, wanted // GPU, 0)
+        self._shares, self._share = np.unique(np.minimum(wanted, GPU), return_inverse=True)
+
+    def of(self, free: Ints, cpu: Ints) -> Ints:
+        """Milli GPUs wasted on nodes with `free` GPUs [node, device] and `cpu` milli CPUs left."""
+        total: Ints = free.sum(axis=1)
+        if not free.shape[1] or not len(self._shares):
+            return total
+        fits = cpu[:, None] >= self._cpu
+        fits &= free.max(axis=1)[:, None] >= self._shares[self._share]
+        fits &= (free == GPU).sum(axis=1)[:, None] >= self._whole
+        small = np.stack([np.where(free < share, free, 0).sum(axis=1) for share in self._shares])
+        wasted = np.where(fits, small[self._share].T, total[:, None])
+        sums: Ints = wasted @ self._weight + total * self._useless
+        return sums // self._pods
+
+
+def take(free: list[int], wanted: int) -> bool:
+    """Take `wanted` from `free`: a share from the fullest GPU that holds it, or whole GPUs.
+
+    Returns False, and takes what there is, where it does not fit.
+    """
+    if wanted >= GPU:
+        whole = [at for at, left in enumerate(free) if left == GPU][: wanted // GPU]
+        for at in whole:
+            free[at] = 0
+        return len(whole) == wanted // GPU
+    fitting = [(left, at) for at, left in enumerate(free) if left >= wanted]
+    if wanted and fitting:
+        free[min(fitting)[1]] -= wanted
+    return bool(fitting) or not wanted
+
+
+def lacking(free: Ints, wanted: int) -> npt.NDArray[np.int32]:
+    """1 for each node whose devices do not hold `wanted`, else 0."""
+    if not wanted:
+        return np.zeros(len(free), np.int32)
+    usable = free == GPU if wanted >= GPU else free >= wanted
+    devices: Ints = usable.sum(axis=1)
+    return np.where(devices < max(wanted // GPU, 1), 1, 0).astype(np.int32)
+
+
+def placed(free: Ints, wanted: int) -> Ints:
+    """`free` after `take` on every node, on all of which it fits."""
+    if not wanted or not free.shape[1]:
+        return free
+    if wanted >= GPU:
+        whole = free == GPU
+        return np.where(whole & (np.cumsum(whole, axis=1) <= wanted // GPU), 0, free)
+    after = free.copy()
+    fullest = np.where(free >= wanted, free, 2 * GPU).argmin(axis=1)
+    after[np.arange(len(free)), fullest] -= wanted
+    return after
