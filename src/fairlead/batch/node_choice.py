@@ -174,8 +174,8 @@ class NodeChoice:
                 totals = totals + point.weight * point.normalize(state, pod, raw)
         return totals
 
-    def ranked(self, pod: PodInfo) -> list[NodeInfo]:
-        """All feasible nodes, best first; among equals the last name first.
+    def ranked(self, pod: PodInfo, among: npt.NDArray[np.bool_]) -> list[NodeInfo]:
+        """The feasible nodes at the rows `among`, best first; of equals the last name first.
 
         upstream: scheduler_helper.go: SortNodes, which reverses an order by score and name.
         """
@@ -185,6 +185,7 @@ class NodeChoice:
             return []
         totals = self._totals(pod, found, positions, self._asked(pod))
         rows = found.plan.rows[positions]
+        rows, totals = rows[among[rows]], totals[among[rows]]
         order = np.lexsort((self._ranks()[rows], totals))[::-1]
         return [self._table.at(row) for row in rows[order].tolist()]
 

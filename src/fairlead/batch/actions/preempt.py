@@ -9,27 +9,16 @@ upstream: pkg/scheduler/actions/preempt/preempt.go
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from functools import partial
 
-from fairlead.batch.actions.making_room import (
-    Filter,
-    covers,
-    evict_until_it_fits,
-    need_not_leave,
-    running_on,
-)
+from fairlead.batch.actions.room_maker import PREEMPTION, RoomMaker
 from fairlead.batch.defect import Defect
 from fairlead.batch.job import JobInfo
-from fairlead.batch.plugins.plugin import Preemptable
 from fairlead.batch.priority_queue import PriorityQueue
 from fairlead.batch.session import Session
-from fairlead.batch.statement import Statement, Steps
+from fairlead.batch.statement import Statement
 from fairlead.batch.task import TaskInfo, TaskStatus
-from fairlead.batch.victim_vote import vote
 
 Tasks = deque[TaskInfo]
-WHY = "preempt"
 
 
 class Preempt:
@@ -61,25 +50,30 @@ def _waiting(session: Session, job: JobInfo) -> Tasks:
 
 
 def _between_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks]) -> None:
+    """All of one queue."""
     jobs: PriorityQueue[JobInfo] = PriorityQueue(session.tiers.job_key)
+    makers: dict[str, RoomMaker] = {}
+    queue = next((job.queue for job in hungry), "")
+    asked = [job for job in session.jobs.values() if job.queue == queue]
     for job in hungry:
         jobs.push(job)
     while jobs:
         job = jobs.pop()
-        if _preempt_for_job(session, job, tasks[job.id]):
+        if job.id not in makers:
+            makers[job.id] = RoomMaker(session, PREEMPTION, asked, _of_other_job)
+        if _preempt_for_job(session, job, tasks[job.id], makers[job.id]):
             jobs.push(job)
 
 
-def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks) -> bool:
+def _of_other_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
+    return task.job.queue == preemptor.job.queue and task.job is not preemptor.job
+
+
+def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, maker: RoomMaker) -> bool:
     """One turn of `job`; whether it got something and wants more."""
-
-    def is_candidate(task: TaskInfo) -> bool:
-        return task.job.queue == job.queue and task.job is not job
-
     statement, assigned = Statement(session), False
     while tasks:
-        task = tasks.popleft()
-        assigned = _preempt_for_task(session, statement, task, is_candidate) or assigned
+        assigned = maker.make_room(statement, tasks.popleft()) or assigned
         if session.tiers.is_pipelined(job):
             statement.commit()
             break
@@ -97,45 +91,22 @@ def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) 
 
 
 def _within_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks]) -> None:
+    is_candidate = _of_same_job
+    if not session.defects.has(Defect.INTRA_JOB_PRIORITY):
+        is_candidate = _lesser_of_same_job
     for job in hungry:
-        waiting, hopeless = tasks[job.id], set[tuple[int, int]]()
+        maker, waiting = RoomMaker(session, PREEMPTION, [job], is_candidate), tasks[job.id]
         while waiting:
-            task = waiting.popleft()
-            kind = (task.info.shape.id, task.priority)
-            if kind in hopeless:
-                continue
             statement = Statement(session)
-            found = _preempt_for_task(session, statement, task, _lesser_of_same_job(session, task))
+            found = maker.make_room(statement, waiting.popleft())
             statement.commit()
             if not found and not session.rules.tries_every_task_within_jobs:
                 break
-            if not found:
-                hopeless.add(kind)
 
 
-def _lesser_of_same_job(session: Session, preemptor: TaskInfo) -> Filter:
-    if session.defects.has(Defect.INTRA_JOB_PRIORITY):
-        return lambda task: task.job is preemptor.job
-    return lambda task: task.job is preemptor.job and task.priority < preemptor.priority
+def _of_same_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
+    return task.job is preemptor.job
 
 
-def _preempt_for_task(
-    session: Session, statement: Steps, preemptor: TaskInfo, is_candidate: Filter
-) -> bool:
-    """Make room on the best node on which that is possible."""
-    voters = session.tiers.preempt_voters
-    for node in session.choices.anyhow.ranked(preemptor.info):
-        if need_not_leave(session, preemptor, node):
-            return False
-        candidates = running_on(session, node, is_candidate)
-        victims = vote(voters, partial(_ask, preemptor, candidates), session.defects)
-        if victims and covers(session, preemptor, node, victims):
-            evict_until_it_fits(session, statement, preemptor, node, victims, WHY)
-            return True
-    return False
-
-
-def _ask(
-    preemptor: TaskInfo, candidates: Sequence[TaskInfo], plugin: Preemptable
-) -> Sequence[TaskInfo]:
-    return plugin.preemptable(preemptor, candidates)
+def _lesser_of_same_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
+    return task.job is preemptor.job and task.priority < preemptor.priority

@@ -6,30 +6,18 @@ upstream: pkg/scheduler/actions/reclaim/reclaim.go
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
-from fairlead.batch.actions.making_room import (
-    Filter,
-    covers,
-    evict_until_it_fits,
-    need_not_leave,
-    running_on,
-)
+from fairlead.batch.actions.room_maker import RECLAIM, RoomMaker
 from fairlead.batch.defect import Defect
 from fairlead.batch.job import JobInfo
-from fairlead.batch.plugins.plugin import Reclaimable
 from fairlead.batch.priority_queue import PriorityQueue
 from fairlead.batch.queue import QueueInfo
 from fairlead.batch.session import Session
 from fairlead.batch.statement import Outright, Statement, Steps
 from fairlead.batch.task import TaskInfo, TaskStatus
-from fairlead.batch.victim_vote import vote
-from fairlead.state.node_info import NodeInfo
 
 Tasks = deque[TaskInfo]
-WHY = "reclaim"
 
 
 @dataclass(slots=True)
@@ -85,7 +73,8 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line)
     """kube-batch's turn of a queue: one task of one job, and out at the first failure."""
     job = jobs.pop()
     statement = _steps(session)
-    found = _reclaim_for_task(session, statement, line.tasks[job.id].popleft())
+    task = line.tasks[job.id].popleft()
+    found = _reclaim_for_task(session, _maker(session, job), statement, task)
     _settle(session, statement, job)
     return found
 
@@ -93,12 +82,12 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line)
 def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> bool:
     """One turn of a queue: its first job, until that can start; true as long as jobs are left."""
     job, statement = jobs.pop(), _steps(session)
-    tasks, found = line.tasks[job.id], False
+    tasks, found, maker = line.tasks[job.id], False, _maker(session, job)
     while tasks:
         task = tasks.popleft()
         if session.tiers.is_overused(session.queues[job.queue]):
             break
-        if not _reclaim_for_task(session, statement, task):
+        if not _reclaim_for_task(session, maker, statement, task):
             continue
         found = True
         if session.tiers.is_pipelined(job):
@@ -121,32 +110,26 @@ def _settle(session: Session, statement: Steps, job: JobInfo) -> None:
         statement.discard()
 
 
-def _reclaim_for_task(session: Session, statement: Steps, task: TaskInfo) -> bool:
-    """Make room on the first node on which that is possible."""
+def _reclaim_for_task(session: Session, maker: RoomMaker, steps: Steps, task: TaskInfo) -> bool:
+    """Make room for `task`, unless it could start as things are."""
     if not session.defects.has(Defect.RECLAIM_BEFORE_IDLE) and session.fits_somewhere(task):
         return False
-    voters = session.tiers.reclaim_voters
-    for node in _nodes(session, task):
-        if need_not_leave(session, task, node):
-            return False
-        candidates = running_on(session, node, _of_other_queues(session, task))
-        victims = vote(voters, partial(_ask, task, candidates), session.defects)
-        if victims and covers(session, task, node, victims):
-            evict_until_it_fits(session, statement, task, node, victims, WHY)
-            return True
-    return False
+    return maker.make_room(steps, task)
 
 
-def _nodes(session: Session, task: TaskInfo) -> Iterable[NodeInfo]:
-    return session.choices.anyhow.ranked(task.info)
-
-
-def _of_other_queues(session: Session, reclaimer: TaskInfo) -> Filter:
-    mine, queues = reclaimer.job.queue, session.queues
-    return lambda task: task.job.queue != mine and queues[task.job.queue].reclaimable
-
-
-def _ask(
-    reclaimer: TaskInfo, candidates: Sequence[TaskInfo], plugin: Reclaimable
-) -> Sequence[TaskInfo]:
-    return plugin.reclaimable(reclaimer, candidates)
+def _maker(session: Session, job: JobInfo) -> RoomMaker:
+    """Other queues are asked, unless they give nothing back."""
+    giving = [
+        other
+        for other in session.jobs.values()
+        if other.queue != job.queue and session.queues[other.queue].reclaimable
+    ]
+    queues = session.queues
+    return RoomMaker(
+        session,
+        RECLAIM,
+        giving,
+        lambda task, other: (
+            other.job.queue != task.job.queue and queues[other.job.queue].reclaimable
+        ),
+    )

@@ -1,22 +1,21 @@
-"""Water filling: how much of the cluster each queue deserves.
+"""How much of the cluster each queue deserves: water filling by weight.
 
     as long as anything remains and anybody is not satisfied:
         every unsatisfied queue gets its weight's part of what remained at the start of the round
         who has what it asked for is satisfied, and gives back the rest
 
-By default each resource is a basin of its own: a queue is satisfied in memory while it still
-waits for cpu. kube-batch asks for all resources at once (proportion-less), so a queue that wants
-much of one hoards all others.
-upstream: proportion.go: OnSessionOpen
+By default each resource is divided by itself (`fairlead.batch.plugins.queue_tree`). kube-batch asks
+for all resources at once (proportion-less), so that a queue that wants much of one hoards all
+others; it knows no tree. upstream: proportion.go: OnSessionOpen
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from fairlead.batch.defect import Defect, Defects
+from fairlead.batch.plugins.queue_tree import Claim, QueueTree
 from fairlead.batch.slack import Slack
 from fairlead.state.shape import Amounts
 
@@ -24,15 +23,6 @@ Quantities = dict[int, float]
 
 # Each round satisfies a queue or ends; far beyond any number of queues.
 _ROUNDS_MAX: Final = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What one queue brings: `request` by column, and `bound`, above which it gets nothing."""
-
-    weight: int
-    request: Mapping[int, int]
-    bound: Amounts = ()
 
 
 class WaterFillingError(RuntimeError):
@@ -45,39 +35,11 @@ def divide(
     """What each claim deserves of `total`, by column."""
     if defects.has(Defect.PROPORTION_LESS):
         return _divide_at_once(total, claims, slack)
-    return _divide_by_resource(total, claims)
-
-
-def _divide_by_resource(
-    total: Mapping[int, int], claims: Mapping[str, Claim]
-) -> dict[str, Quantities]:
-    deserved: dict[str, Quantities] = {name: {} for name in claims}
-    for column, whole in total.items():
-        wanted = {name: _wanted(claim, column) for name, claim in claims.items()}
-        for name, amount in _fill(whole, claims, wanted).items():
-            deserved[name][column] = amount
-    return deserved
-
-
-def _wanted(claim: Claim, column: int) -> int:
-    wanted = claim.request.get(column, 0)
-    return min([wanted, *(limit for c, limit in claim.bound if c == column)])
-
-
-def _fill(whole: int, claims: Mapping[str, Claim], wanted: Mapping[str, int]) -> dict[str, float]:
-    """One basin: in order of what satisfies them, each gets its want or its part of the rest."""
-    order = sorted(
-        (name for name, claim in claims.items() if claim.weight > 0),
-        key=lambda name: (wanted[name] / claims[name].weight, name),
-    )
-    filled = dict.fromkeys(claims, 0.0)
-    remaining, weight = float(whole), sum(claims[name].weight for name in order)
-    for name in order:
-        part = remaining * claims[name].weight / weight
-        filled[name] = min(float(wanted[name]), part)
-        remaining -= filled[name]
-        weight -= claims[name].weight
-    return filled
+    tree = QueueTree(claims)
+    by_column = {column: tree.divide(column, float(whole)) for column, whole in total.items()}
+    return {
+        name: {column: deserved[name] for column, deserved in by_column.items()} for name in claims
+    }
 
 
 def _divide_at_once(

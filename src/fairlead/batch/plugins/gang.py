@@ -21,6 +21,8 @@ class Gang:
     """Readiness, job order, victims, and the condition of jobs that did not make it."""
 
     name = "gang"
+    # A gang that leaves as a whole is not broken; see `fairlead.batch.actions.room_maker`.
+    protects_gangs = True
 
     def __init__(self, defects: Defects) -> None:
         """`defects` say whether victims are counted one by one."""

@@ -1,22 +1,26 @@
 """proportion: the cluster is divided between queues by weight, and nobody gets more than it asks.
 
     deserved      what a queue may have while others want the rest: water filling by weight
-    allocated     what its tasks hold
+    allocated     what its tasks hold, and those of the queues below it
     share         the largest allocated ÷ deserved of any resource; smaller is served first
     overused      allocated covers deserved: the queue gets nothing more
 
+Queues may form a tree, with what is guaranteed to them, deserved by their own words, and the most
+they may have (`fairlead.batch.plugins.queue_tree`). What one queue does not want others borrow;
+as soon as it wants it, they are above what they deserve, and reclaim takes it back.
 upstream: pkg/scheduler/plugins/proportion/proportion.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairlead.batch.defect import Defect, Defects
 from fairlead.batch.job import JobInfo, add_amounts
-from fairlead.batch.plugins.deserved import Claim, divide
+from fairlead.batch.plugins.deserved import divide
+from fairlead.batch.plugins.queue_tree import Claim, QueueTree
 from fairlead.batch.plugins.share import cluster_total, share
 from fairlead.batch.queue import QueueInfo
 from fairlead.batch.slack import NO_SLACK, Slack
@@ -58,32 +62,77 @@ class Proportion:
         self._defects = defects
         self._slack: Slack = NO_SLACK
         self.shares: dict[str, QueueShare] = {}
+        self._lines: dict[str, list[QueueShare]] = {}
 
     # --- the session -----------------------------------------------------------------------
 
     def open(self, session: Session) -> None:
-        """Divide the cluster between the queues that have a job."""
+        """Divide the cluster between the queues that have a job, or a right without one."""
         self._slack = session.rules.slack
-        by_queue: dict[str, list[JobInfo]] = {}
+        jobs: dict[str, list[JobInfo]] = {}
         for job in session.jobs.values():
-            by_queue.setdefault(job.queue, []).append(job)
-        uncounted = {
-            c for c, n in enumerate(session.table.resources.names) if n in session.rules.uncounted
+            jobs.setdefault(job.queue, []).append(job)
+        names = session.table.resources.names
+        uncounted = {c for c, name in enumerate(names) if name in session.rules.uncounted}
+        self.shares = {
+            queue.name: QueueShare(queue, {}, self._request(jobs.get(queue.name, []), uncounted))
+            for queue in self._sharing(session.queues, jobs)
         }
-        self.shares = {}
-        for name, jobs in by_queue.items():
-            named = self._named(jobs)
-            found = QueueShare(session.queues[name], {}, _request(jobs, uncounted, named))
-            for job in jobs:
-                add_amounts(found.allocated, tuple(enumerate(job.held)), 1)
-            self.shares[name] = found
+        claims = {name: self._claim(found) for name, found in self.shares.items()}
+        tree = QueueTree(claims)
+        self._lines = {name: [self.shares[n] for n in tree.line_of(name)] for name in claims}
+        for name, own in jobs.items():
+            for job in own:
+                self._add(name, tuple(enumerate(job.held)), 1)
         total = dict(cluster_total(session.room, session.rules))
-        claims = {
-            name: Claim(found.queue.weight, found.request, self._bound(found.queue))
-            for name, found in self.shares.items()
-        }
         for name, deserved in divide(total, claims, self._slack, self._defects).items():
             self.shares[name].deserved = deserved
+
+    def _sharing(
+        self, queues: Mapping[str, QueueInfo], jobs: Mapping[str, list[JobInfo]]
+    ) -> list[QueueInfo]:
+        """The queues that have jobs; those above them, and those with a guarantee."""
+        found = dict.fromkeys(jobs)
+        if not self._is_flat:
+            found |= dict.fromkeys(q.name for q in queues.values() if q.guarantee)
+            for name in list(found):
+                at = queues[name].parent
+                while at in queues and at not in found:
+                    found[at] = None
+                    at = queues[at].parent
+        return [queues[name] for name in found]
+
+    @property
+    def _is_flat(self) -> bool:
+        """kube-batch reads weights, and nothing else."""
+        return self._defects.has(Defect.PROPORTION_LESS)
+
+    def _claim(self, found: QueueShare) -> Claim:
+        queue = found.queue
+        bound = () if self._defects.has(Defect.CAPABILITY) else queue.capability
+        if self._is_flat:
+            return Claim(queue.weight, found.request, bound)
+        return Claim(
+            queue.weight, found.request, bound, queue.guarantee, queue.deserved, queue.parent
+        )
+
+    def _add(self, queue: str, amounts: Amounts, sign: int) -> None:
+        for found in self._lines[queue]:
+            add_amounts(found.allocated, amounts, sign)
+
+    def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
+        """What the jobs hold and wait for; what is named is there if only as 0."""
+        named = self._named(jobs)
+        total: list[int] = []
+        for job in jobs:
+            add_amounts(total, tuple(enumerate(job.held)), 1)
+            add_amounts(total, tuple(enumerate(job.pending)), 1)
+        total += [0] * (max(named) + 1 - len(total))
+        return {
+            c: amount
+            for c, amount in enumerate(total)
+            if c not in uncounted and (amount or c in named)
+        }
 
     def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
         """What a request must have an entry for; an entry of 0 only matters to kube-batch."""
@@ -92,23 +141,19 @@ class Proportion:
         asking = (*ALLOCATED_STATUSES, TaskStatus.PENDING)
         return named_columns(task for job in jobs for s in asking for task in job.with_status(s))
 
-    def _bound(self, queue: QueueInfo) -> Amounts:
-        return () if self._defects.has(Defect.CAPABILITY) else queue.capability
-
     def allocated(self, task: TaskInfo) -> None:
-        """The queue holds more."""
-        add_amounts(self.shares[task.job.queue].allocated, task.request.running, 1)
+        """The queue, and those above it, hold more."""
+        self._add(task.job.queue, task.request.running, 1)
 
     def deallocated(self, task: TaskInfo) -> None:
-        """The queue holds less."""
-        add_amounts(self.shares[task.job.queue].allocated, task.request.running, -1)
+        """The queue, and those above it, hold less."""
+        self._add(task.job.queue, task.request.running, -1)
 
     # --- questions -------------------------------------------------------------------------
 
-    def queue_key(self, queue: QueueInfo) -> float:
-        """Smaller shares first."""
-        found = self.shares.get(queue.name)
-        return found.share if found is not None else 0.0
+    def queue_key(self, queue: QueueInfo) -> tuple[float, ...]:
+        """Smaller shares first, from the top of the tree down."""
+        return tuple(found.share for found in self._lines.get(queue.name, ()))
 
     def is_overused(self, queue: QueueInfo) -> bool:
         """Whether all that is deserved is allocated, in every resource."""
@@ -117,10 +162,11 @@ class Proportion:
 
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Never more than the capability; nor more than is deserved, unless by a last task."""
-        found = self.shares[queue.name]
-        asked = task.request.running
-        if not self._defects.has(Defect.CAPABILITY) and not _within(found, asked, queue.capability):
-            return False
+        found, asked = self.shares[queue.name], task.request.running
+        if not self._defects.has(Defect.CAPABILITY):
+            for above in self._lines[queue.name]:
+                if not _within(above, asked, above.queue.capability):
+                    return False
         return self._defects.has(Defect.OVERSHOOT) or self._within_deserved(found, asked)
 
     def _within_deserved(self, found: QueueShare, asked: Amounts) -> bool:
@@ -180,18 +226,6 @@ def _within(found: QueueShare, asked: Amounts, bounds: Amounts) -> bool:
     return all(
         c not in limits or found.allocated_of(c) + amount <= limits[c] for c, amount in asked
     )
-
-
-def _request(jobs: Sequence[JobInfo], uncounted: set[int], named: set[int]) -> dict[int, int]:
-    """What the jobs hold and wait for; cpu, memory and what is `named` are there if only as 0."""
-    total: list[int] = []
-    for job in jobs:
-        add_amounts(total, tuple(enumerate(job.held)), 1)
-        add_amounts(total, tuple(enumerate(job.pending)), 1)
-    total += [0] * (max(named) + 1 - len(total))
-    return {
-        c: amount for c, amount in enumerate(total) if c not in uncounted and (amount or c in named)
-    }
 
 
 def named_columns(tasks: Iterable[TaskInfo]) -> set[int]:

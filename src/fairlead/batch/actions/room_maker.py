@@ -1,0 +1,231 @@
+"""RoomMaker: whom to evict for a task, and the promise that goes with it.
+
+Preempt (within a queue) and reclaim (between queues) differ in who is a candidate and in which
+plugins are asked; the rest is the same:
+
+    1  nodes on which the task may run, best first, as far as candidates could make the room at all
+    2  on each: the candidates whom all plugins let go, least important first, until it fits
+    3  where members would have to leave a gang that cannot spare them: one whole gang, the least
+       important that makes the room, or none (only by Fairlead's rules)
+
+upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from fairlead.batch.defect import Defect
+from fairlead.batch.job import JobInfo
+from fairlead.batch.room import Bools, Ints
+from fairlead.batch.session import Session
+from fairlead.batch.statement import Steps
+from fairlead.batch.task import TaskInfo, TaskStatus
+from fairlead.batch.tier import Tiers, Voters
+from fairlead.batch.victim_vote import vote
+from fairlead.state.node_info import NodeInfo
+
+Filter = Callable[[TaskInfo, TaskInfo], bool]
+_ON_THE_WAY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionKind:
+    """Why pods are evicted, and who has a say: `ask(plugin, task, candidates)`."""
+
+    why: str
+    voters: Callable[[Tiers], Voters]
+    ask: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]]
+
+
+PREEMPTION = EvictionKind(
+    "preempt",
+    lambda tiers: tiers.preempt_voters,
+    lambda plugin, task, candidates: plugin.preemptable(task, candidates),
+)
+RECLAIM = EvictionKind(
+    "reclaim",
+    lambda tiers: tiers.reclaim_voters,
+    lambda plugin, task, candidates: plugin.reclaimable(task, candidates),
+)
+
+
+class RoomMaker:
+    """Makes room for the tasks of one job, one after the other."""
+
+    def __init__(
+        self, session: Session, kind: EvictionKind, jobs: Iterable[JobInfo], is_candidate: Filter
+    ) -> None:
+        """Candidates are running tasks of `jobs` with `is_candidate(task, candidate)`."""
+        self._session = session
+        self._kind = kind
+        self._jobs = list(jobs)
+        self._is_candidate = is_candidate
+        self._voters = kind.voters(session.tiers)
+        self._alone = session.defects.has(Defect.EVICT_IGNORES_IDLE)
+        self._potential: Ints | None = None
+        self._hopeless: set[tuple[int, int]] = set()
+
+    def make_room(self, steps: Steps, task: TaskInfo) -> bool:
+        """Whether room was made for `task` and promised to it; if not, nothing was done."""
+        kind = (task.info.shape.id, task.priority)
+        if kind in self._hopeless:
+            return False
+        nodes = self._session.choices.anyhow.ranked(task.info, self._hopeful_rows(task))
+        if any(self._take_surplus(steps, task, node) for node in self._until_one_fits(task, nodes)):
+            self._hopeless.clear()
+            return True
+        if self._session.rules.takes_whole_gangs and self._take_gang(steps, task, nodes):
+            self._hopeless.clear()
+            return True
+        self._hopeless.add(kind)
+        return False
+
+    # --- where -----------------------------------------------------------------------------
+
+    def _hopeful_rows(self, task: TaskInfo) -> Bools:
+        """The nodes that would have the room if all candidates left; more than enough, usually."""
+        if self._potential is None:
+            self._potential = self._all_that_may_leave()
+        room, hopeful = self._session.room, np.ones(self._session.table.capacity, np.bool_)
+        for column, floor in task.request.floors:
+            free = self._potential[column]
+            if not self._alone:
+                free = free + room.idle[column] + room.releasing[column]
+            hopeful &= free >= floor
+        return hopeful
+
+    def _all_that_may_leave(self) -> Ints:
+        """What the running tasks of the candidates' jobs occupy, by [resource, row]."""
+        freed = np.zeros_like(self._session.room.idle)
+        for job in self._jobs:
+            for task in job.with_status(TaskStatus.RUNNING):
+                node = self._session.table.find(task.node)
+                if node is not None:
+                    for column, amount in task.request.running:
+                        freed[column, node.row] += amount
+        return freed
+
+    def _until_one_fits(self, task: TaskInfo, nodes: list[NodeInfo]) -> Iterable[NodeInfo]:
+        """`nodes` up to the first on which nobody need leave: then it is for allocate to place."""
+        for node in nodes:
+            if not self._alone and self._session.room.fits_now(task.request, node.row):
+                return
+            yield node
+
+    # --- who -------------------------------------------------------------------------------
+
+    def _running_on(self, task: TaskInfo, node: NodeInfo) -> list[TaskInfo]:
+        """The running tasks on `node` that may be asked about, least important first."""
+        found = [
+            other
+            for other in self._session.tasks_on(node)
+            if other.status is TaskStatus.RUNNING and self._is_candidate(task, other)
+        ]
+        return sorted(found, key=self._session.tiers.task_key, reverse=True)
+
+    def _vote(self, voters: Voters, task: TaskInfo, who: Sequence[TaskInfo]) -> list[TaskInfo]:
+        ask = self._kind.ask
+        return vote(voters, partial(_ask, ask, task, who), self._session.defects)
+
+    def _take_surplus(self, steps: Steps, task: TaskInfo, node: NodeInfo) -> bool:
+        victims = self._vote(self._voters, task, self._running_on(task, node))
+        if not victims or not self._covers(task, node, victims):
+            return False
+        if self._alone:
+            self._evict_what_covers(steps, task, node, victims)
+        else:
+            self._evict_until_it_fits(steps, task, node, victims)
+        steps.pipeline(task, node)
+        return True
+
+    def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
+        """Whether `task` fits on `node` once `victims` are gone.
+
+        For kube-batch the victims alone must make the room (evict-ignores-idle).
+        """
+        freed: dict[int, int] = {}
+        for victim in victims:
+            for column, amount in victim.request.running:
+                freed[column] = freed.get(column, 0) + amount
+        if not self._alone:
+            for column, _ in task.request.floors:
+                free = self._session.room.future(column, node.row)
+                freed[column] = freed.get(column, 0) + free
+        return all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
+
+    def _evict_until_it_fits(
+        self, steps: Steps, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
+    ) -> None:
+        for victim in victims:
+            if self._covers(task, node, ()):
+                return
+            steps.evict(victim, self._kind.why)
+
+    def _evict_what_covers(
+        self, steps: Steps, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
+    ) -> None:
+        """At least one, even for a task that asks for nothing, until the evicted alone suffice."""
+        leaving: list[TaskInfo] = []
+        for victim in victims:
+            steps.evict(victim, self._kind.why)
+            leaving.append(victim)
+            if self._covers(task, node, leaving):
+                return
+
+    # --- whole gangs -----------------------------------------------------------------------
+
+    def _take_gang(self, steps: Steps, task: TaskInfo, nodes: list[NodeInfo]) -> bool:
+        """Evict the least important gang that makes the room on one of `nodes`, as a whole."""
+        voters = _without_gang_protection(self._voters)
+        for job in sorted(self._jobs, key=self._session.tiers.job_key, reverse=True):
+            members = job.with_status(TaskStatus.RUNNING)
+            if not members or any(job.by_status[status] for status in _ON_THE_WAY):
+                continue
+            node = self._node_of_gang(task, nodes, members)
+            if node is None or not self._all_may_leave(voters, task, members):
+                continue
+            for member in members:
+                steps.evict(member, self._kind.why)
+            steps.pipeline(task, node)
+            return True
+        return False
+
+    def _node_of_gang(
+        self, task: TaskInfo, nodes: list[NodeInfo], members: Sequence[TaskInfo]
+    ) -> NodeInfo | None:
+        """The best node on which `task` fits once `members` are gone."""
+        by_node: dict[str, list[TaskInfo]] = {}
+        for member in members:
+            by_node.setdefault(member.node, []).append(member)
+        return next(
+            (n for n in nodes if n.name in by_node and self._covers(task, n, by_node[n.name])),
+            None,
+        )
+
+    def _all_may_leave(self, voters: Voters, task: TaskInfo, members: Sequence[TaskInfo]) -> bool:
+        if not all(self._is_candidate(task, member) for member in members):
+            return False
+        return len(self._vote(voters, task, members)) == len(members)
+
+
+def _ask(
+    ask: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]],
+    task: TaskInfo,
+    who: Sequence[TaskInfo],
+    plugin: object,
+) -> Sequence[TaskInfo]:
+    return ask(plugin, task, who)
+
+
+def _without_gang_protection(voters: Voters) -> Voters:
+    """Those who would let a gang go as a whole have no say about its members one by one."""
+    return tuple(
+        tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))
+        for tier in voters
+    )
