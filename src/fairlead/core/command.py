@@ -2,14 +2,16 @@
 
 A command names its target completely (kind, namespace, name, uid), so that a world can perform
 it without asking back. Objects inside commands are plain JSON values in Kubernetes' spelling.
-Every command is answered by `CommandSucceeded` or `CommandFailed`; `RecordEvent` is the one
-exception, because nothing may depend on an event having been written.
+Every command is answered by `CommandSucceeded` or `CommandFailed`, with two exceptions: nothing may
+depend on an event having been written, so nothing answers `RecordEvent`; and what an extender says
+is the answer to `CallExtender`, an `ExtenderAnswered` (or `CommandFailed` if it says nothing).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 Json = dict[str, Any]
@@ -126,4 +128,49 @@ class RecordEvent:
     related: ObjectRef | None = None
 
 
-Command = Bind | PatchStatus | PatchObject | CreateObject | DeleteObject | EvictPod | RecordEvent
+class ExtenderVerb(StrEnum):
+    """What an extender is asked; each has its own form of request and answer."""
+
+    FILTER = "filter"
+    PRIORITIZE = "prioritize"
+    PREEMPT = "preempt"
+    BIND = "bind"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVictims:
+    """Pods that would leave `node`, least important last; `pdb_violations` breach a budget."""
+
+    node: str
+    pods: tuple[ObjectRef, ...]
+    pdb_violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CallExtender:
+    """POST a question about `pod` to an extender.
+
+    `extender` is its place in the scheduler's configuration, which says how to reach it. FILTER and
+    PRIORITIZE are about `nodes`, BIND about the one in it, PREEMPT about `victims`. With `by_name`
+    nodes and victims are only named, otherwise the whole objects are sent.
+    """
+
+    extender: int
+    verb: ExtenderVerb
+    url: str
+    pod: ObjectRef
+    nodes: tuple[str, ...] = ()
+    victims: tuple[NodeVictims, ...] = ()
+    by_name: bool = False
+
+
+Command = (
+    Bind
+    | PatchStatus
+    | PatchObject
+    | CreateObject
+    | DeleteObject
+    | EvictPod
+    | RecordEvent
+    | CallExtender
+)

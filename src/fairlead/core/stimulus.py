@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fairlead.api.objects import ApiObject
-    from fairlead.core.command import Command
+    from fairlead.core.command import CallExtender, Command
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +68,20 @@ class CommandFailed:
     message: str
 
 
-Stimulus = ObjectChanged | ObjectDeleted | ObjectsLoaded | CommandSucceeded | CommandFailed
+@dataclass(frozen=True, slots=True)
+class ExtenderAnswered:
+    """An extender said something to `command`: an HTTP status and whatever came with it."""
+
+    command: CallExtender
+    status: int
+    body: bytes
+
+
+Stimulus = (
+    ObjectChanged
+    | ObjectDeleted
+    | ObjectsLoaded
+    | CommandSucceeded
+    | CommandFailed
+    | ExtenderAnswered
+)

@@ -26,7 +26,7 @@ class Diagnosis:
     `codes[i]` indexes `statuses` for the node in row `rows[i]` (ascending), below 0 where there is
     none. Nodes in other rows, or with a negative code, were excluded by name, by the plugins
     `restricting`. `pre_filter` is set when the pod was rejected as a whole, and then stands for
-    every node.
+    every node. `unnamed` are rejectors that no verdict names.
     """
 
     table: NodeTable
@@ -35,6 +35,7 @@ class Diagnosis:
     statuses: Sequence[Status]
     restricting: tuple[str, ...] = ()
     pre_filter: Status | None = None
+    unnamed: tuple[str, ...] = ()
 
     def counts(self) -> Iterator[tuple[Status, int]]:
         """Each distinct verdict with the number of nodes that have it."""
@@ -68,7 +69,7 @@ class Diagnosis:
     def plugins(self) -> tuple[str, ...]:
         """The plugins that rejected or excluded a node, by name."""
         rejecting = {status.plugin for status, _ in self.counts() if status.plugin}
-        return tuple(sorted(rejecting | set(self.restricting)))
+        return tuple(sorted(rejecting | {*self.restricting, *self.unnamed}))
 
 
 def restricted_by(plugins: Sequence[str]) -> Status:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from fairlead.core.command import Bind, CreateObject, DeleteObject, PatchObject, PatchStatus
 from fairlead.core.instant import DurationNs
 from fairlead.core.status import Status
+from fairlead.framework.candidate import Candidate
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.diagnosis import Diagnosis
 from fairlead.framework.waiting_pods import Wait
@@ -162,6 +163,19 @@ class ColumnFilterPlugin(Plugin, Protocol):
         ...
 
 
+class Shortlist(Protocol):
+    """What a PostFilter leaves for extenders to look through before it decides."""
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        """The nodes with whoever would have to leave them."""
+        ...
+
+    def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
+        """The decision among `candidates`, which may be others; or after an extender failed."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class PostFilterResult:
     """What a PostFilter found.
@@ -169,7 +183,7 @@ class PostFilterResult:
     `status` SUCCESS means room will be made. `nominated_node` is the node that will have it, ""
     to take an earlier nomination back, None to leave it as it is. `victims` must go first, least
     important last; `pdb_violations` of them breach a budget; `rule`, `candidates` and `equals` say
-    how the node was picked.
+    how the node was picked. With a `shortlist` nothing is picked yet, and only SUCCESS counts.
     """
 
     status: Status
@@ -179,6 +193,7 @@ class PostFilterResult:
     rule: str = ""
     candidates: int = 0
     equals: int = 1
+    shortlist: Shortlist | None = None
 
 
 @runtime_checkable

@@ -41,13 +41,16 @@ class Profile:
     """`plugins` are (name, score weight) in order; `args` holds pluginConfig by plugin name.
 
     Each is asked at every extension point at which it takes part, and scores if its weight is not
-    0. `points` says what is different at single points (`Filter`, `Score`, …).
+    0. `points` says what is different at single points (`Filter`, `Score`, …). `node_percentage`
+    ends the search for nodes once enough have been found (0: upstream's adaptive share; None: look
+    at all).
     """
 
     scheduler_name: str = DEFAULT_SCHEDULER
     plugins: tuple[tuple[str, int], ...] = DEFAULT_PLUGINS
     args: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     points: Mapping[str, PointPlugins] = field(default_factory=dict)
+    node_percentage: int | None = None
 
     @property
     def needed(self) -> tuple[tuple[str, int], ...]:

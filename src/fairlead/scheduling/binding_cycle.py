@@ -4,20 +4,22 @@
        │           │           │             │             │              │     post-bind
        └───────────┴───────────┴── refused ──┴─────────────┴──────────────┘  unreserve, forget
 
-The pod is assumed on its node from the start, so that the next scheduling cycle sees it there.
-Where the way will take time, status.nominatedNodeName tells everybody where it leads (feature
+The pod is assumed on its node from the start, so that the next scheduling cycle sees it there. An
+extender that binds is asked (`CallExtender`) where else a Bind is sent. Where the way will take
+time, status.nominatedNodeName tells everybody where it leads (feature
 NominatedNodeNameForExpectation).
 upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from fairlead.core.command import Bind, Command, PatchStatus
+from fairlead.api.extender import BindingResult
+from fairlead.core.command import Bind, CallExtender, Command, PatchStatus
 from fairlead.core.instant import Instant
 from fairlead.core.status import Status, error
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded
@@ -25,6 +27,9 @@ from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Preparation, Preparer
 from fairlead.framework.runtime import Framework, attempt
 from fairlead.framework.waiting_pods import Wait, WaitingPod, WaitingPods
+from fairlead.scheduling.extender.answer import ExtenderError, read_answer
+from fairlead.scheduling.extender.consultation import Answer
+from fairlead.scheduling.extender.extender import Asker, Extender, askers
 from fairlead.scheduling.preparing import Prepared, Preparing, PreparingPods, pre_bind_refusal
 from fairlead.scheduling.queued_pod import QueuedPod
 from fairlead.state.cluster import Cluster
@@ -62,9 +67,13 @@ class Refused:
 class BindingCycles:
     """All placed pods that the world has not confirmed yet."""
 
-    def __init__(self, cluster: Cluster, waiting: WaitingPods) -> None:
-        """Nothing is on its way."""
+    def __init__(
+        self, cluster: Cluster, waiting: WaitingPods, extenders: Sequence[Extender] = ()
+    ) -> None:
+        """Nothing is on its way; one of the `extenders` may bind in place of the plugins."""
         self._cluster = cluster
+        self._extenders = extenders
+        self._asked: dict[str, CallExtender] = {}  # by pod, whom an extender is to bind
         self._waiting = waiting
         self._preparing = PreparingPods()
         self._by_pod: dict[str, Binding] = {}
@@ -132,6 +141,15 @@ class BindingCycles:
         return self._bind(binding)
 
     def _bind(self, binding: Binding) -> list[Command] | Refused:
+        """Leave it to the extender that binds, if there is one, else to the plugins."""
+        for asker in askers(self._extenders, binding.pod):
+            if asker.extender.bind_verb:
+                call = asker.bind(binding.node)
+                self._asked[binding.pod.id] = call
+                return [call]
+        return self._bind_by_plugin(binding)
+
+    def _bind_by_plugin(self, binding: Binding) -> list[Command] | Refused:
         """Leave it to the first Bind plugin that takes the pod."""
         for plugin in binding.framework.bind:
             answer = attempt(plugin, partial(plugin.bind, binding.pod, binding.node))
@@ -175,7 +193,7 @@ class BindingCycles:
             else:
                 yield binding, self._pre_bind(binding, [], now)
 
-    def bound(self, bind: Bind) -> Binding | None:
+    def bound(self, bind: Bind | CallExtender) -> Binding | None:
         """The world bound the pod; None if it was not ours."""
         binding = self._by_pod.pop(_id_of(bind), None)
         if binding is not None:
@@ -191,10 +209,33 @@ class BindingCycles:
         plugin = binding.framework.bind[0].name
         return self._undo(binding, error(f'running Bind plugin "{plugin}": {message}'))
 
+    def extender_answered(
+        self, call: CallExtender, answer: Answer
+    ) -> Binding | list[Command] | Refused | None:
+        """What comes of asking an extender to bind: a bound pod, or how to go on.
+
+        None if it was nobody of ours, or not any more. upstream: schedule_one.go: extendersBinding
+        """
+        binding = self._by_pod.get(_id_of(call))
+        if binding is None or self._asked.get(binding.pod.id) is not call:
+            return None
+        del self._asked[binding.pod.id]
+        asker = Asker(call.extender, self._extenders[call.extender], binding.pod)
+        try:
+            result = read_answer(asker, answer, BindingResult)
+        except ExtenderError as cause:
+            result = BindingResult(str(cause))
+        if not result.error:
+            return self.bound(call)
+        if asker.extender.ignorable:
+            return self._bind_by_plugin(binding)
+        return self._undo(binding, error(result.error))
+
     def _undo(self, binding: Binding, status: Status) -> Refused:
         for plugin in reversed(binding.framework.reserve):
             attempt(plugin, partial(plugin.unreserve, binding.state, binding.pod, binding.node))
         self._preparing.forget(binding.pod)
+        self._asked.pop(binding.pod.id, None)
         del self._by_pod[binding.pod.id]
         self._cluster.forget(binding.pod)
         return Refused(binding, status)
@@ -207,5 +248,5 @@ def _expect(binding: Binding) -> list[Command]:
     return [PatchStatus(binding.pod.ref, fields={"nominatedNodeName": binding.node})]
 
 
-def _id_of(bind: Bind) -> str:
+def _id_of(bind: Bind | CallExtender) -> str:
     return bind.pod.uid or bind.pod.key

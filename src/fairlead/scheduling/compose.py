@@ -8,9 +8,10 @@ wire     framework, plans, preemption under the policy that the plugins make
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import msgspec
 
@@ -30,7 +31,11 @@ from fairlead.framework.runtime import Framework
 from fairlead.framework.trial import Trial
 from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.plugins.registry import IN_TREE, Factory
+from fairlead.scheduling.extender.extender import Extender
+from fairlead.scheduling.feasibility import Feasibility
+from fairlead.scheduling.node_sampling import NodeRotation
 from fairlead.scheduling.plan_cache import PlanCache
+from fairlead.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.scheduling.preemption.policy import PreemptionPolicy, policy_of
 from fairlead.state.cluster import Cluster
@@ -66,7 +71,23 @@ class Served:
 
     framework: Framework
     plans: PlanCache
-    preemption: DefaultPreemption | None
+    preemption: DefaultPreemption | None = None
+    extenders: tuple[Extender, ...] = ()
+    sampling: Callable[[Feasibility], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all profiles of a scheduler have in common."""
+
+    extenders: tuple[Extender, ...] = ()
+    rotation: NodeRotation | None = None
+
+    def sampling(self, profile: Profile) -> Callable[[Feasibility], None] | None:
+        """How `profile` ends the search for nodes early, None if it looks at all."""
+        if profile.node_percentage is None or self.rotation is None:
+            return None
+        return partial(self.rotation.narrow, percentage=profile.node_percentage)
 
 
 def serve(
@@ -75,11 +96,13 @@ def serve(
     tie_break: TieBreak,
     out_of_tree: Mapping[str, Factory] | None = None,
     meter: Meter | None = None,
+    shared: Shared | None = None,
 ) -> Served:
     """Build the plugins of `profile`; `meter` counts how long they take.
 
     Raises ProfileError for unknown names, bad arguments and plugins that cannot be asked.
     """
+    shared = shared or Shared()
     handle = replace(beliefs)  # each profile's plugins hold trials among themselves
     making = _Making(profile, handle, out_of_tree or {}, meter)
     plugins = [
@@ -89,13 +112,11 @@ def serve(
     ]
     framework = handle.framework = making.framework(plugins)
     plans = PlanCache(framework)
-    if all(name != DefaultPreemption.name for name, _ in profile.needed):
-        return Served(framework, plans, None)
-    policy = making.policy([plugin for plugin, _ in plugins])
-    preemption = DefaultPreemption(plans, tie_break, policy)
-    framework.add_post_filter(making.metered(preemption))
-    is_asked = any(plugin.name == preemption.name for plugin in framework.post_filters)
-    return Served(framework, plans, preemption if is_asked else None)
+    preemption = None
+    if any(name == DefaultPreemption.name for name, _ in profile.needed):
+        policy = making.policy([plugin for plugin, _ in plugins])
+        preemption = making.preemption(plans, tie_break, policy, shared)
+    return Served(framework, plans, preemption, shared.extenders, shared.sampling(profile))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +149,20 @@ class _Making:
             return factory(self.handle, self.profile.args.get(name, {}))
         except (ValueError, msgspec.ValidationError) as cause:
             raise self._error(f"pluginConfig {name}: {cause}") from None
+
+    def preemption(
+        self, plans: PlanCache, tie_break: TieBreak, policy: PreemptionPolicy, shared: Shared
+    ) -> DefaultPreemption | None:
+        """DefaultPreemption in its place in the framework, None if it is not asked after all."""
+        framework, name = plans.framework, DefaultPreemption.name
+        try:
+            args = msgspec.convert(dict(self.profile.args.get(name, {})), DefaultPreemptionArgs)
+        except (ValueError, msgspec.ValidationError) as cause:
+            raise self._error(f"pluginConfig {name}: {cause}") from None
+        consults = any(extender.preempt_verb for extender in shared.extenders)
+        made = DefaultPreemption(plans, tie_break, policy, args, consults=consults)
+        framework.add_post_filter(self.metered(made))
+        return made if any(plugin.name == name for plugin in framework.post_filters) else None
 
     def metered(self, plugin: Kind) -> Kind:
         """`plugin`, whose time is taken if anybody wants to know."""

@@ -10,6 +10,7 @@ from fairlead.framework.meter import Meter
 from fairlead.framework.profile import Profile
 from fairlead.plugins.registry import Factory
 from fairlead.scheduling.backoff import BackoffConfig
+from fairlead.scheduling.extender.extender import Extender
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +19,13 @@ class SchedulerConfig:
 
     `cycle_time` is how long a scheduling cycle takes (ns): its decision is acted on that much later
     than it is taken, and the next pod's turn comes no sooner. `out_of_tree` are plugins that
-    profiles may name beside Fairlead's own, or in place of them. `meter` counts how long plugins
-    take; it changes no decision.
+    profiles may name beside Fairlead's own, or in place of them. `extenders` serve all profiles, in
+    the order in which they are asked. `meter` counts how long plugins take; it changes no decision.
     """
 
     profiles: tuple[Profile, ...] = (Profile(),)
     backoff: BackoffConfig = field(default_factory=BackoffConfig)
     cycle_time: DurationNs = 0
     out_of_tree: Mapping[str, Factory] = field(default_factory=dict)
+    extenders: tuple[Extender, ...] = ()
     meter: Meter | None = field(default=None, compare=False)

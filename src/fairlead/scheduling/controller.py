@@ -3,28 +3,32 @@
     stimulus ──▶ handle: what changed moves pods in the queue; answers settle what was sent
     deadline ──▶ handle_deadline: one pod's turn: schedule_one, then place it or fail it
 
-The next pod's turn comes when the cycle before has ended and the status patch that a failed cycle
-sent has been answered (upstream's loop waits for it, schedule_one.go: handleSchedulingFailure).
+A cycle that asks extenders is suspended until they have answered. The next pod's turn comes when
+the cycle before has ended and the status patch that a failed cycle sent has been answered
+(upstream's loop waits for it, schedule_one.go: handleSchedulingFailure).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairlead.api.pod import workload
-from fairlead.core.command import Bind, Command, PatchStatus
+from fairlead.core.command import Bind, CallExtender, Command, ExtenderVerb, PatchStatus
 from fairlead.core.instant import Instant
 from fairlead.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, Reporter
-from fairlead.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
+from fairlead.core.stimulus import CommandFailed, CommandSucceeded, ExtenderAnswered, Stimulus
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.interface import PostFilterResult
 from fairlead.framework.nominator import Nominator
 from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.scheduling.binding_cycle import Binding, BindingCycles, Refused
-from fairlead.scheduling.compose import Beliefs, Served, serve
+from fairlead.scheduling.compose import Beliefs, Served, Shared, serve
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.scheduling.cycle import Failure, Placement, refusal, schedule_one, vanished
+from fairlead.scheduling.deliberation import Deliberation
+from fairlead.scheduling.extender.consultation import Answer
 from fairlead.scheduling.failure import (
     SCHEDULER_ERROR,
     UNSCHEDULABLE,
@@ -33,6 +37,7 @@ from fairlead.scheduling.failure import (
     failure_patch,
 )
 from fairlead.scheduling.intake import Intake, nomination_of
+from fairlead.scheduling.node_sampling import NodeRotation
 from fairlead.scheduling.preemption.preemptions import Preemptions
 from fairlead.scheduling.queue import SchedulingQueue
 from fairlead.scheduling.queued_pod import QueuedPod
@@ -40,16 +45,16 @@ from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Cycle:
-    """A scheduling cycle: decided on what was true at `started`, acted on at `ends`."""
+    """A scheduling cycle: begun at `started`, acted on at `ends`, None while it is not decided."""
 
     queued: QueuedPod
     pod: PodInfo
     served: Served
-    decision: Placement | Failure
+    deliberation: Deliberation
     started: Instant
-    ends: Instant
+    ends: Instant | None = None
 
 
 class Scheduler:
@@ -71,16 +76,17 @@ class Scheduler:
         self.nominator = Nominator()
         self._waiting_pods = WaitingPods()
         beliefs = Beliefs(cluster, self.nominator, self._waiting_pods, reporter)
+        shared = Shared(config.extenders, NodeRotation(cluster.table))
         self.served: dict[str, Served] = {
             profile.scheduler_name: serve(
-                profile, beliefs, tie_break, config.out_of_tree, config.meter
+                profile, beliefs, tie_break, config.out_of_tree, config.meter, shared
             )
             for profile in config.profiles
         }
         frameworks = {name: served.framework for name, served in self.served.items()}
         self._preemptions = Preemptions(cluster, self.nominator)
         self.queue = SchedulingQueue(frameworks, config.backoff, start, self._preemptions.gate)
-        self._bindings = BindingCycles(cluster, self._waiting_pods)
+        self._bindings = BindingCycles(cluster, self._waiting_pods, config.extenders)
         self._intake = Intake(
             cluster,
             self.queue,
@@ -102,6 +108,8 @@ class Scheduler:
             case CommandFailed(command=Bind() as bind, message=message):
                 refused = self._bindings.failed(bind, message)
                 return self._refused(refused, now) if refused is not None else []
+            case ExtenderAnswered(command=call) | CommandFailed(command=CallExtender() as call):
+                return self._extender_answered(call, stimulus, now)
             case CommandSucceeded() | CommandFailed():
                 if stimulus.command is self._blocked_by:
                     self._blocked_by = None
@@ -136,6 +144,7 @@ class Scheduler:
         return min(waiting, turn)
 
     def _next_turn(self) -> Instant | None:
+        """None while the cycle in progress waits for extenders, or for its patch."""
         if self._cycle is not None:
             return self._cycle.ends
         return None if self._blocked_by is not None else self.queue.next_deadline()
@@ -147,7 +156,8 @@ class Scheduler:
             commands = self._resume(now)
             if commands is not None:
                 return commands
-        if self._cycle is not None and self._cycle.ends <= now:
+        ends = self._cycle.ends if self._cycle is not None else None
+        if ends is not None and ends <= now:
             return self._end_cycle(now)
         if self._cycle is not None or self._blocked_by is not None:
             return []
@@ -160,17 +170,38 @@ class Scheduler:
             self.queue.settle(queued)
             return [failure_event(pod, f"skip schedule deleting pod: {pod.key}")]
         served = self.served[pod.pod.spec.scheduler_name]
-        decision = schedule_one(served, pod, self._tie_break)
-        ends = now + self._config.cycle_time
-        self._cycle = _Cycle(queued, pod, served, decision, now, ends)
-        return self._end_cycle(now) if ends <= now else []
+        deliberation = Deliberation(schedule_one(served, pod, self._tie_break))
+        self._cycle = _Cycle(queued, pod, served, deliberation, now)
+        return self._went_on(self._cycle, deliberation.begin(), now)
+
+    def _went_on(self, cycle: _Cycle, questions: Sequence[Command], now: Instant) -> list[Command]:
+        """Ask on, or end the cycle when its time is over."""
+        if cycle.deliberation.decision is None:
+            return list(questions)
+        cycle.ends = now + self._config.cycle_time
+        return self._end_cycle(now) if cycle.ends <= now else []
+
+    def _extender_answered(self, call: CallExtender, answer: Answer, now: Instant) -> list[Command]:
+        """Go on with the cycle or the binding that asked."""
+        if call.verb is ExtenderVerb.BIND:
+            answered = self._bindings.extender_answered(call, answer)
+            if isinstance(answered, Binding):
+                return [bound_event(answered.pod, answered.node)]
+            return [] if answered is None else self._gone_on(answered, now)
+        cycle = self._cycle
+        questions = cycle.deliberation.answer(answer) if cycle is not None else None
+        if cycle is None or questions is None:
+            return []
+        return self._went_on(cycle, questions, now)
 
     def _end_cycle(self, now: Instant) -> list[Command]:
         cycle, self._cycle = self._cycle, None
         assert cycle is not None
-        if isinstance(cycle.decision, Placement):
-            return self._place(cycle, cycle.decision, now)
-        failure = cycle.decision
+        decision = cycle.deliberation.decision
+        if isinstance(decision, Placement):
+            return self._place(cycle, decision, now)
+        assert decision is not None
+        failure = decision
         if cycle.pod.key not in self._cluster.pods:
             failure = vanished(cycle.pod, failure)
         commands = self._fail(cycle.queued, cycle.pod, failure, cycle.started, now)

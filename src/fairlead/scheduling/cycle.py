@@ -3,28 +3,39 @@
     1 snapshot    the columns as they are; nothing changes while a cycle decides
     2 filter      find_nodes_that_fit
     3 nominated   a node promised to the pod is taken without looking at the others
-    4 score       best_positions, unless one node is left
-    5 select      the tie-break picks among equals
-    6 post-filter where no node fits: make room
+    4 sample      no more nodes than configuration asks for
+    5 extenders   what they leave of the nodes that fit
+    6 score       best_positions, unless one node is left
+    7 select      the tie-break picks among equals
+    8 post-filter where no node fits: make room
 
+Where extenders have a say the cycle is suspended until they have answered (`Consultation`). What
+happens meanwhile is not seen by it, except that a node which is gone cannot be chosen.
 upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Final
 
-from fairlead.core.status import Status
+from fairlead.core.status import Status, error
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.diagnosis import NO_NODES, fit_error, histogram
-from fairlead.framework.interface import PostFilterResult
+from fairlead.framework.interface import PostFilterResult, Rows
 from fairlead.scheduling.compose import Served
+from fairlead.scheduling.extender.consultation import Consultation
+from fairlead.scheduling.extender.extender import Asker, askers
+from fairlead.scheduling.extender.filtering import pass_extenders, passes_extenders
+from fairlead.scheduling.extender.scoring import best_with_extenders
 from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
 from fairlead.scheduling.post_filter import run_post_filters
 from fairlead.scheduling.prioritization import best_positions
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.pod_info import PodInfo
+
+NODES_GONE: Final = "the nodes that fit were gone before the extenders had answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +65,9 @@ class Failure:
     rejections: str = ""
 
 
+Decision = Placement | Failure
+
+
 def vanished(pod: PodInfo, failure: Failure) -> Failure:
     """`failure`, where the pod was deleted while its cycle went on: preemption does not find it.
 
@@ -72,21 +86,29 @@ def refusal(status: Status) -> Failure:
     return Failure(f"0/1 nodes are available:{histogram(iter([(status, 1)]))}", (status.plugin,))
 
 
-def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Placement | Failure:
-    """Decide about `pod`; changes nothing but the tie-break's count."""
+def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Consultation[Decision]:
+    """Decide about `pod`; changes nothing but what `served` and `tie_break` count."""
     if not served.framework.cluster.table.count:
         return Failure(NO_NODES)
     found = find_nodes_that_fit(served.plans, pod)
-    error = found.error()
-    if error is not None:
-        return Failure(error.message, is_error=True)
-    feasible = found.count()
-    if not feasible:
-        return _make_room(served, pod, found)
+    broken = found.error()
+    if broken is not None:
+        return Failure(broken.message, is_error=True)
+    asked = askers(served.extenders, pod)
     nominated = _nominated(pod, found)
-    if nominated is not None:
+    if nominated is not None and (
+        not asked or (yield from passes_extenders(asked, nominated, found))
+    ):
         return Placement(nominated, found.state, "nominated", 1, 1)
-    return _select(served, pod, found, feasible, tie_break)
+    if served.sampling is not None:
+        served.sampling(found)
+    if asked:
+        broken = yield from pass_extenders(asked, found)
+        if broken is not None:
+            return Failure(broken.message, is_error=True)
+    if not found.count():
+        return (yield from _make_room(served, pod, found, asked))
+    return (yield from _select(served, pod, found, asked, tie_break))
 
 
 def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
@@ -96,13 +118,13 @@ def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
 
 
 def _select(
-    served: Served, pod: PodInfo, found: Feasibility, feasible: int, tie_break: TieBreak
-) -> Placement | Failure:
-    plan = found.plan
+    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker], tie_break: TieBreak
+) -> Consultation[Decision]:
+    plan, feasible = found.plan, found.count()
     if feasible == 1:
         best, via = found.positions(), "single"
     else:
-        answer = best_positions(served.plans, pod, found)
+        answer = yield from _best(served, pod, found, asked)
         if isinstance(answer, Status):
             return Failure(answer.message, is_error=True)
         best, via = answer, "score"
@@ -110,9 +132,20 @@ def _select(
     return Placement(plan.table.at(chosen), found.state, via, feasible, len(best))
 
 
-def _make_room(served: Served, pod: PodInfo, found: Feasibility) -> Failure:
+def _best(
+    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker]
+) -> Consultation[Rows | Status]:
+    if not asked:
+        return best_positions(served.plans, pod, found)
+    best = yield from best_with_extenders(asked, served.plans, pod, found)
+    return error(NODES_GONE) if not isinstance(best, Status) and not len(best) else best
+
+
+def _make_room(
+    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker]
+) -> Consultation[Decision]:
     diagnosis = found.diagnosis()
-    outcome = run_post_filters(served.framework, found, pod, diagnosis)
+    outcome = yield from run_post_filters(served.framework, found, pod, diagnosis, asked)
     message = fit_error(diagnosis, outcome.message)
     room = outcome.result if outcome.status.is_success else None
     return Failure(

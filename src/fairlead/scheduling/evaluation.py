@@ -12,6 +12,7 @@ from fairlead.core.status import Code, Status
 from fairlead.framework.candidate import Candidate
 from fairlead.framework.diagnosis import NO_NODES, fit_error
 from fairlead.scheduling.compose import Served
+from fairlead.scheduling.extender.consultation import settle
 from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
 from fairlead.scheduling.post_filter import run_post_filters
 from fairlead.scheduling.preemption.default_preemption import PreemptionSearch
@@ -116,7 +117,7 @@ def _fill_scores(served: Served, pod: PodInfo, found: Feasibility, result: Evalu
 def _fill_failure(served: Served, pod: PodInfo, found: Feasibility, result: Evaluation) -> None:
     diagnosis = found.diagnosis()
     result.unschedulable_plugins = diagnosis.plugins()
-    outcome = run_post_filters(served.framework, found, pod, diagnosis)
+    outcome = settle(run_post_filters(served.framework, found, pod, diagnosis))
     result.fit_error = fit_error(diagnosis, outcome.message)
     if served.preemption is None:
         return

@@ -5,8 +5,8 @@ upstream: pkg/scheduler/schedule_one.go: findNodesThatFitPod. Every node is look
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ class Feasibility:
 
     `codes` follow `plan.rows` and index `plan.statuses` (0 fits, below 0 no node there). They are
     the plan's own array as long as nothing beyond the cached plugins had a say. `rejected` is set
-    when PreFilter refused the pod as a whole.
+    when PreFilter refused the pod as a whole; `unnamed` rejected nodes beside the plugins.
     """
 
     plan: ShapePlan
@@ -36,6 +36,13 @@ class Feasibility:
     codes: npt.NDArray[np.int32]
     restricting: tuple[str, ...]
     rejected: Status | None = None
+    unnamed: tuple[str, ...] = ()
+    _verdicts: list[Status] = field(default_factory=list)
+
+    @property
+    def statuses(self) -> list[Status]:
+        """What the codes stand for: the plan's verdicts, and then those of this cycle alone."""
+        return self._verdicts or self.plan.statuses
 
     @property
     def is_cached(self) -> bool:
@@ -57,6 +64,30 @@ class Feasibility:
         at = self.plan.position(node.row)
         return self.rejected is None and at is not None and self.codes[at] == 0
 
+    def nodes(self) -> list[NodeInfo]:
+        """The feasible nodes, in row order."""
+        table = self.plan.table
+        return [table.at(row) for row in self.plan.rows[self.positions()].tolist()]
+
+    def keep(self, positions: Rows) -> None:
+        """Look at no other feasible nodes than those at `positions`."""
+        self.judge(positions, {})
+
+    def judge(self, positions: Rows, verdicts: Mapping[int, Status]) -> None:
+        """No node but those at `positions` is feasible; of others there may be `verdicts`.
+
+        What was feasible, and is not any more without a verdict, has none.
+        """
+        codes = self.codes.copy()
+        codes[codes == 0] = DEAD
+        if verdicts:
+            self._verdicts = list(self.statuses)
+        for position, status in verdicts.items():
+            codes[position] = len(self._verdicts)
+            self._verdicts.append(status)
+        codes[positions] = 0
+        self.codes = codes
+
     def error(self) -> Status | None:
         """The first ERROR among the verdicts: a broken plugin fails the cycle as a whole."""
         if self.rejected is not None:
@@ -73,9 +104,10 @@ class Feasibility:
             table=plan.table,
             rows=plan.rows,
             codes=self.codes,
-            statuses=plan.statuses,
+            statuses=self.statuses,
             restricting=self.restricting,
             pre_filter=self.rejected,
+            unnamed=self.unnamed,
         )
 
 

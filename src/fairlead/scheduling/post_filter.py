@@ -1,10 +1,11 @@
-"""Running the PostFilter plugins when no node fits.
+"""Running the PostFilter plugins when no node fits; extenders look through what they find.
 
 upstream: framework/runtime/framework.go: RunPostFilterPlugins
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -12,6 +13,9 @@ from fairlead.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.framework.diagnosis import Diagnosis
 from fairlead.framework.interface import PostFilterResult
 from fairlead.framework.runtime import Framework, attempt
+from fairlead.scheduling.extender.consultation import Consultation
+from fairlead.scheduling.extender.extender import Asker
+from fairlead.scheduling.extender.preempting import narrow_candidates
 from fairlead.scheduling.feasibility import Feasibility
 from fairlead.state.pod_info import PodInfo
 
@@ -26,8 +30,12 @@ class PostFilterOutcome:
 
 
 def run_post_filters(
-    framework: Framework, found: Feasibility, pod: PodInfo, diagnosis: Diagnosis
-) -> PostFilterOutcome:
+    framework: Framework,
+    found: Feasibility,
+    pod: PodInfo,
+    diagnosis: Diagnosis,
+    asked: Sequence[Asker] = (),
+) -> Consultation[PostFilterOutcome]:
     """Ask in order; the first success or error ends it, reasons of the others are joined."""
     found.state.write(found)
     reasons: list[str] = []
@@ -36,6 +44,10 @@ def run_post_filters(
         answer = attempt(plugin, partial(plugin.post_filter, found.state, pod, diagnosis))
         if isinstance(answer, Status):
             answer = PostFilterResult(answer)
+        if answer.shortlist is not None:
+            shortlist = answer.shortlist
+            left = yield from narrow_candidates(asked, shortlist.candidates, diagnosis.table)
+            answer = shortlist.choose(left)
         status = answer.status.by(plugin.name)
         if status.is_success:
             return PostFilterOutcome(status, "", answer)

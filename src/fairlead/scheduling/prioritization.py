@@ -41,14 +41,31 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows |
     Where only cached scores make a difference, the plan's totals are searched as they are.
     """
     plan = found.plan
-    failure = plan.score_error or plan.first_broken(found.codes)
+    failure = _broken(found)
     if failure is not None:
         return failure
-    asked = [point for point in plan.split.cluster_scorers if not point.scores_alike(pod)]
+    asked = _asked(found, pod)
     if not asked and not plan.live and found.is_cached:
         return np.flatnonzero(plan.total == plan.total.max())
     result = _prioritize(plans, pod, found, asked)
     return result.best if result.error is None else result.error
+
+
+def prioritize(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
+    """The feasible nodes with their scores, as far as these differ."""
+    failure = _broken(found)
+    if failure is not None:
+        return Prioritization(found.positions(), np.zeros(0, np.int64), failure)
+    return _prioritize(plans, pod, found, _asked(found, pod))
+
+
+def _broken(found: Feasibility) -> Status | None:
+    return found.plan.score_error or found.plan.first_broken(found.codes)
+
+
+def _asked(found: Feasibility, pod: PodInfo) -> list[ScorePoint]:
+    """The plugins whose scores are not kept and may make a difference."""
+    return [point for point in found.plan.split.cluster_scorers if not point.scores_alike(pod)]
 
 
 def _prioritize(
@@ -99,7 +116,7 @@ def _add_cluster_scores(
 def explain_scores(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
     """Every plugin's normalised scores and the full totals, constant parts included."""
     plan = found.plan
-    failure = plan.score_error or plan.first_broken(found.codes)
+    failure = _broken(found)
     if failure is not None:
         return Prioritization(found.positions(), np.zeros(0, np.int64), failure)
     result = _prioritize(plans, pod, found, plan.split.cluster_scorers)

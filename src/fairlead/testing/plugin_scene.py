@@ -25,6 +25,7 @@ from fairlead.framework.profile import Profile
 from fairlead.scheduling.compose import Beliefs, serve
 from fairlead.scheduling.cycle import Failure, Placement, schedule_one
 from fairlead.scheduling.evaluation import Evaluation, evaluate
+from fairlead.scheduling.extender.consultation import settle
 from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo
 
@@ -77,7 +78,7 @@ class PluginScene:
 
     def decide(self, pod: Pod) -> Placement | Failure:
         """One scheduling cycle, without consequences; a Failure says what would make room."""
-        return schedule_one(self._served, self.info(pod), self._tie_break)
+        return settle(schedule_one(self._served, self.info(pod), self._tie_break))
 
     def make_room(self, pod: Pod) -> PostFilterResult | None:
         """What the PostFilters would do for `pod`; None where it fits, or nothing helps."""

@@ -22,6 +22,7 @@ from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.scheduling.compose import Beliefs, serve
 from fairlead.scheduling.cycle import Placement, schedule_one
 from fairlead.scheduling.evaluation import evaluate
+from fairlead.scheduling.extender.consultation import settle
 from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo
 from fairlead.testing.random_cluster import (
@@ -75,7 +76,7 @@ def findings(served, pod):
 
 def decision(served, pod):
     """The node that a cycle picks, and what it decides as far as chance has no part in it."""
-    found = schedule_one(served, pod, TieBreak(0))
+    found = settle(schedule_one(served, pod, TieBreak(0)))
     if isinstance(found, Placement):
         return found.node.name, (found.via, found.feasible, found.equals)
     room = found.room and (len(found.room.victims), found.room.pdb_violations, found.room.rule)
@@ -176,7 +177,7 @@ class Life:
     def place(self):
         """A cycle that ends in a binding."""
         pod = self.any_waiting()
-        found = schedule_one(self.served, pod, TieBreak(self.chance.below(99)))
+        found = settle(schedule_one(self.served, pod, TieBreak(self.chance.below(99))))
         if isinstance(found, Placement):
             self.nominator.withdraw(pod.uid)
             self.tell(on_node(promised(pod.pod, ""), found.node.name))

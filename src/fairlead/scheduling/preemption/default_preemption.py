@@ -5,11 +5,13 @@ upstream: framework/preemption/preemption.go: Evaluator.Preempt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from fairlead.core.status import SUCCESS, Code, Status, unresolvable, unschedulable
+import numpy as np
+
+from fairlead.core.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.candidate import Candidate
 from fairlead.framework.cluster_event import EventKind
@@ -18,13 +20,17 @@ from fairlead.framework.diagnosis import Diagnosis, histogram
 from fairlead.framework.interface import PostFilterResult
 from fairlead.scheduling.feasibility import Feasibility
 from fairlead.scheduling.plan_cache import PlanCache
-from fairlead.scheduling.preemption.dry_run import DryRun, DryRuns
+from fairlead.scheduling.preemption.args import DefaultPreemptionArgs
+from fairlead.scheduling.preemption.candidate_columns import CandidateColumns
+from fairlead.scheduling.preemption.dry_run import DryRun, DryRuns, Sample
 from fairlead.scheduling.preemption.eligibility import ineligibility
 from fairlead.scheduling.preemption.pick import Pick, pick_one_node
 from fairlead.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.state.pod_info import PodInfo
 
 NAME: Final = "DefaultPreemption"
+# upstream: framework/preemption/preemption.go: Preempt
+NONE_LEFT: Final = "preemption: no candidate node for preemption"
 NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
 
 
@@ -45,14 +51,27 @@ class DefaultPreemption:
     events = frozenset({EventKind.ASSIGNED_POD_DELETE})
 
     def __init__(
-        self, plans: PlanCache, tie_break: TieBreak, policy: PreemptionPolicy | None = None
+        self,
+        plans: PlanCache,
+        tie_break: TieBreak,
+        policy: PreemptionPolicy | None = None,
+        args: DefaultPreemptionArgs | None = None,
+        *,
+        consults: bool = False,
     ) -> None:
-        """`tie_break` settles what the ordered rules of `policy` leave open."""
+        """`tie_break` settles what the ordered rules of `policy` leave open.
+
+        It `consults` where extenders look through the candidates first.
+        """
         self._policy = policy or PreemptionPolicy()
         self._dry_runs = DryRuns(plans, self._policy)
         self._tie_break = tie_break
+        self._args = args or DefaultPreemptionArgs()
+        self._consults = consults
 
-    def search(self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis) -> PreemptionSearch:
+    def search(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis, sample: Sample | None = None
+    ) -> PreemptionSearch:
         """Find all candidates and what is left after the ordered rules; changes nothing."""
         nominated = pod.pod.status.nominated_node_name
         reason = ineligibility(pod, nominated, diagnosis, self._policy)
@@ -60,7 +79,7 @@ class DefaultPreemption:
             return PreemptionSearch(ineligible=reason)
         potential = diagnosis.rows_with(Code.UNSCHEDULABLE)
         found = state.read(Feasibility)
-        dry_run = self._dry_runs.dry_run_preemption(pod, found, potential)
+        dry_run = self._dry_runs.dry_run_preemption(pod, found, potential, sample)
         pick = pick_one_node(dry_run.columns, dry_run.potential)
         return PreemptionSearch(tuple(potential.tolist()), dry_run, pick)
 
@@ -68,29 +87,69 @@ class DefaultPreemption:
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
     ) -> PostFilterResult:
         """Nominate the pick; without candidates take an earlier nomination back."""
-        search = self.search(state, pod, diagnosis)
+        search = self.search(state, pod, diagnosis, self._sample(diagnosis))
         if search.ineligible:
             return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
         if search.dry_run is None or search.pick is None:
             message = no_candidates(diagnosis, search)
             return PostFilterResult(unschedulable(message), nominated_node="")
-        rows = search.pick.rows
-        chosen = search.dry_run.columns.candidate(rows[self._tie_break.pick(len(rows))])
+        if self._consults:
+            shortlist = CandidateShortlist(tuple(search.dry_run.candidates()), self, diagnosis)
+            return PostFilterResult(SUCCESS, shortlist=shortlist)
+        return self._nominate(search.dry_run, search.pick)
+
+    def _sample(self, diagnosis: Diagnosis) -> Sample | None:
+        """Where the search starts and how soon it ends, if configuration wants that."""
+        potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._args.are_set else 0
+        if not potential:
+            return None
+        return Sample(self._tie_break.pick(potential), self._args.wanted(potential))
+
+    def _nominate(self, dry_run: DryRun, pick: Pick) -> PostFilterResult:
+        rows = pick.rows
+        chosen = dry_run.columns.candidate(rows[self._tie_break.pick(len(rows))])
         return PostFilterResult(
             SUCCESS,
             nominated_node=chosen.node.name,
             victims=_present(chosen),
             pdb_violations=chosen.pdb_violations,
-            rule=search.pick.rule,
-            candidates=len(search.dry_run.columns.rows(search.dry_run.potential)),
+            rule=pick.rule,
+            candidates=len(dry_run.columns.rows(dry_run.potential)),
             equals=len(rows),
         )
+
+    def choose(self, candidates: Sequence[Candidate], diagnosis: Diagnosis) -> PostFilterResult:
+        """Nominate the pick of `candidates`, which extenders may have changed."""
+        columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
+        for candidate in candidates:
+            victims = tuple(sorted(candidate.victims, key=self._policy.order))
+            columns.put(candidate.node.row, replace(candidate, victims=victims))
+        rows = np.array(sorted(candidate.node.row for candidate in candidates), np.int64)
+        pick = pick_one_node(columns, rows)
+        if pick is None:
+            return PostFilterResult(unschedulable(NONE_LEFT))
+        return self._nominate(DryRun(columns, rows), pick)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateShortlist:
+    """What extenders may choose among before DefaultPreemption does."""
+
+    candidates: tuple[Candidate, ...]
+    preemption: DefaultPreemption
+    diagnosis: Diagnosis
+
+    def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
+        """The decision, or the failure of an extender."""
+        if isinstance(candidates, Status):
+            return PostFilterResult(error(f"preemption: {candidates.message}"))
+        return self.preemption.choose(candidates, self.diagnosis)
 
 
 def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
     """The victims as they are now; a kept answer may hold them with an older status."""
     pods = chosen.node.pods
-    return tuple(pods[victim.id] for victim in chosen.victims)
+    return tuple(pods.get(victim.id, victim) for victim in chosen.victims)
 
 
 def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:

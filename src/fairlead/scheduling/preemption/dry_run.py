@@ -3,7 +3,7 @@
 A node's answer depends on the pod's shape and priority, the node and its pods, the budgets, and
 the room promised to others there. So answers are kept per shape and priority, and only nodes that
 changed are asked again, as long as no Filter looks beyond the node, and no plugin decides by the
-preemptor who may be a victim.
+preemptor who may be a victim. Configuration may have the search end with a sample of the nodes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
 
 from fairlead.core.status import Status
 from fairlead.framework.candidate import Candidate, CandidateRule
@@ -43,6 +45,17 @@ class DryRun:
         return [(row, answer) for row, answer in answers if isinstance(answer, Status)]
 
 
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Start at the `offset`-th node, and stop with `wanted` candidates, one of them harmless.
+
+    upstream: framework/preemption/preemption.go: DryRunPreemption
+    """
+
+    offset: int
+    wanted: int
+
+
 class _Kept:
     """The answers for one shape and priority, and up to where the logs have been read."""
 
@@ -61,8 +74,10 @@ class DryRuns:
         self._policy = policy
         self._kept: dict[tuple[int, int], _Kept] = {}
 
-    def dry_run_preemption(self, pod: PodInfo, found: Feasibility, potential: Rows) -> DryRun:
-        """Ask every row in `potential` (ascending)."""
+    def dry_run_preemption(
+        self, pod: PodInfo, found: Feasibility, potential: Rows, sample: Sample | None = None
+    ) -> DryRun:
+        """Ask every row in `potential` (ascending), or as many as the `sample` takes."""
         framework = self._plans.framework
         table = framework.cluster.table
         if self._policy.eligibility or looks_beyond_the_node(found.plan, found.state):
@@ -72,7 +87,10 @@ class DryRuns:
         own = table.find(framework.nominator.node_of(pod.uid))
         if own is not None:
             columns.unknown[own.row] = True  # the pod is not its own rival there
-        self._ask(pod, found, potential[columns.unknown[potential]].tolist(), columns)
+        if sample is None:
+            self._ask(pod, found, potential[columns.unknown[potential]].tolist(), columns)
+        else:
+            potential = self._ask_some(pod, found, potential, columns, sample)
         if own is not None:
             columns.unknown[own.row] = True
         return DryRun(columns, potential)
@@ -104,6 +122,32 @@ class DryRuns:
         kept.nodes, kept.pods = table.node_log.position, table.pod_log.position
         kept.nominations = nominator.log.position
         kept.budget_version = budgets
+
+    def _ask_some(
+        self,
+        pod: PodInfo,
+        found: Feasibility,
+        potential: Rows,
+        columns: CandidateColumns,
+        sample: Sample,
+    ) -> Rows:
+        """The rows that were looked at (ascending), without breaches that are one too many."""
+        looked_at: list[int] = []
+        harmless = breaching = 0
+        for row in np.roll(potential, -sample.offset).tolist():
+            if columns.unknown[row]:
+                self._ask(pod, found, [row], columns)
+            answer = columns.answers[row]
+            if isinstance(answer, Candidate) and not answer.pdb_violations:
+                harmless += 1
+            elif isinstance(answer, Candidate):
+                if breaching == sample.wanted:
+                    continue
+                breaching += 1
+            looked_at.append(row)
+            if harmless and harmless + breaching >= sample.wanted:
+                break
+        return np.array(sorted(looked_at), np.int64)
 
     def _ask(
         self, pod: PodInfo, found: Feasibility, rows: list[int], columns: CandidateColumns

@@ -11,6 +11,7 @@ from fairlead.apiserver.kind import Kind, find_kind
 from fairlead.apiserver.store import Store
 from fairlead.core.command import (
     Bind,
+    CallExtender,
     Command,
     Condition,
     CreateObject,
@@ -71,8 +72,8 @@ def _request(store: Store, command: Command, now: Instant) -> None:
             )
         case EvictPod(pod, _):
             evict(store, pod.namespace, pod.name, now, uid=pod.uid)
-        case RecordEvent():
-            pass
+        case RecordEvent() | CallExtender():
+            pass  # what an extender says is the world's to find out
         case _:
             assert_never(command)
 

@@ -4,6 +4,9 @@ Three things make something happen: the controller's commands, the script (`at`)
 still under way when requests take time. Each happens by itself; what it changed in the store is
 told next, as the net change of each object, and after that its outcome. So whoever is told that
 a command succeeded has been told what it did.
+
+Extenders are asked for real, and no virtual time passes meanwhile. One that binds would do so at an
+API server that is not there; where it says that it has, the world binds the pod in its place.
 """
 
 from __future__ import annotations
@@ -15,14 +18,34 @@ from functools import partial
 from typing import Any
 
 from fairlead.api.codec import decode
+from fairlead.api.extender import BindingResult, encode
+from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.command import Bind, Command, PatchObject, PatchStatus, RecordEvent
+from fairlead.core.command import (
+    Bind,
+    CallExtender,
+    Command,
+    ExtenderVerb,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.core.controller import Controller
 from fairlead.core.instant import DurationNs, Instant
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.core.stimulus import (
+    CommandFailed,
+    ExtenderAnswered,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.worlds.drive import Driver
+from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders, has_bound
+from fairlead.worlds.extender.request import request_body
 from fairlead.worlds.simulation.command_log import command_line
 from fairlead.worlds.simulation.event_list import EventList
 from fairlead.worlds.simulation.identity import SeededIds
@@ -53,6 +76,7 @@ class SimulatedWorld:
     """A store, a clock and a script, with a controller living in it.
 
     `last_change` is when an object changed last. `events` holds what controllers recorded.
+    `extenders` reaches those that the scheduler is configured with; nobody unless it is set.
     """
 
     def __init__(
@@ -74,6 +98,7 @@ class SimulatedWorld:
         self.store = Store(SeededIds(seed), runnable=False)
         self.events = EventList(events_max)
         self.last_change = start
+        self.extenders: ExtenderCaller = NoExtenders()
         self._driver = Driver(controller, self, now=start)
         self._latency = latency or Latency()
         self._command_log = command_log
@@ -118,6 +143,8 @@ class SimulatedWorld:
             self._command_log(command_line(command, now))
         if isinstance(command, RecordEvent):
             self.events.record(command, now)
+        elif isinstance(command, CallExtender):
+            self._untold.append(self._ask(command, now))
         elif latency := self._latency.of(command):
             self._agenda.add(now + latency, partial(self._apply, command))
         else:
@@ -145,6 +172,23 @@ class SimulatedWorld:
         outcome = perform(self.store, command, now)
         self._tell_changes(now)
         self._untold.append(outcome)
+
+    def _ask(self, call: CallExtender, now: Instant) -> Stimulus:
+        """What an extender says; where it has bound the pod, that is told first."""
+        answer = self.extenders.call(call, request_body(call, self._find))
+        if call.verb is not ExtenderVerb.BIND or not has_bound(answer):
+            return answer
+        outcome = perform(self.store, Bind(call.pod, call.nodes[0]), now)
+        self._tell_changes(now)
+        if isinstance(outcome, CommandFailed):  # as the API server would have told the extender
+            return ExtenderAnswered(call, 200, encode(BindingResult(outcome.message)))
+        return answer
+
+    def _find(self, ref: ObjectRef) -> dict[str, Any] | None:
+        kind = find_kind(ref.kind)
+        found = None if kind is None else self.store.find(kind, ref.namespace, ref.name)
+        is_same = found is not None and ref.uid in ("", found["metadata"].get("uid"))
+        return found if is_same else None
 
     def _tell_changes(self, now: Instant) -> None:
         """Turn what just changed into stimuli."""

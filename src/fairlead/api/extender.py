@@ -1,0 +1,181 @@
+"""The extender protocol: what a scheduler and its extenders say to each other, as JSON.
+
+Field names are those of Go's structs, capitalised; pods and nodes inside are API objects as ever.
+`encode` writes a message, `decode` reads one as Go's decoder does: names without regard to case,
+null as if the field were left out, unknown fields ignored.
+upstream: staging/src/k8s.io/kube-scheduler/extender/v1/types.go
+"""
+
+from __future__ import annotations
+
+import typing
+from types import UnionType
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+PRIORITY_MAX: Final = 10
+INT64_MIN: Final = -(1 << 63)
+INT64_MAX: Final = (1 << 63) - 1
+
+Message = TypeVar("Message")
+Int64 = typing.Annotated[int, msgspec.Meta(ge=INT64_MIN, le=INT64_MAX)]
+
+
+class ProtocolError(ValueError):
+    """A message that is not of the form its sender should have used; says why in one line."""
+
+
+class NodeList(msgspec.Struct, frozen=True, rename="camel"):
+    """v1.NodeList; `items` are whole nodes as JSON values."""
+
+    items: tuple[dict[str, Any], ...] = ()
+
+
+class FilterOrPrioritize(msgspec.Struct, frozen=True, rename="pascal"):
+    """ExtenderArgs: a pod, and the nodes it may go to: whole, or by name if the extender knows."""
+
+    pod: dict[str, Any] | None = None
+    nodes: NodeList | None = None
+    node_names: tuple[str, ...] | None = None
+
+
+class FilterResult(msgspec.Struct, frozen=True, rename="pascal"):
+    """ExtenderFilterResult: the nodes left, in the form asked for, and why the others are not.
+
+    Preemption cannot help on `failed_and_unresolvable_nodes`. A non-empty `error` voids the rest.
+    """
+
+    nodes: NodeList | None = None
+    node_names: tuple[str, ...] | None = None
+    failed_nodes: dict[str, str] = {}
+    failed_and_unresolvable_nodes: dict[str, str] = {}
+    error: str = ""
+
+
+class HostPriority(msgspec.Struct, frozen=True, rename="pascal"):
+    """A node's score, from 0 to PRIORITY_MAX."""
+
+    host: str = ""
+    score: Int64 = 0
+
+
+class MetaPod(msgspec.Struct, frozen=True):
+    """A pod by its uid."""
+
+    uid: str = msgspec.field(name="UID", default="")
+
+
+class MetaVictims(msgspec.Struct, frozen=True, rename="pascal"):
+    """Who would leave a node, by uid."""
+
+    pods: tuple[MetaPod, ...] = ()
+    num_pdb_violations: Int64 = msgspec.field(name="NumPDBViolations", default=0)
+
+
+class Victims(msgspec.Struct, frozen=True, rename="pascal"):
+    """Who would leave a node, as whole pods."""
+
+    pods: tuple[dict[str, Any], ...] = ()
+    num_pdb_violations: Int64 = msgspec.field(name="NumPDBViolations", default=0)
+
+
+class Preempt(msgspec.Struct, frozen=True, rename="pascal"):
+    """ExtenderPreemptionArgs: a pod, and who would leave for it on each candidate node."""
+
+    pod: dict[str, Any] | None = None
+    node_name_to_victims: dict[str, Victims] | None = None
+    node_name_to_meta_victims: dict[str, MetaVictims] | None = None
+
+
+class PreemptResult(msgspec.Struct, frozen=True, rename="pascal"):
+    """ExtenderPreemptionResult: the candidates left, and who leaves there."""
+
+    node_name_to_meta_victims: dict[str, MetaVictims] = {}
+
+
+class Binding(msgspec.Struct, frozen=True, rename="pascal"):
+    """ExtenderBindingArgs."""
+
+    pod_name: str = ""
+    pod_namespace: str = ""
+    pod_uid: str = msgspec.field(name="PodUID", default="")
+    node: str = ""
+
+
+class BindingResult(msgspec.Struct, frozen=True, rename="pascal"):
+    """ExtenderBindingResult; an empty `error` means bound."""
+
+    error: str = ""
+
+
+def encode(message: object) -> bytes:
+    """`message` as JSON."""
+    return msgspec.json.encode(message)
+
+
+def decode(body: bytes, form: type[Message]) -> Message:
+    """`body` as a message of `form`. Raises ProtocolError."""
+    try:
+        value = msgspec.json.decode(body)
+    except RecursionError:
+        raise ProtocolError("nested too deeply") from None
+    except msgspec.DecodeError as cause:
+        raise ProtocolError(_malformed(body, cause)) from None
+    try:
+        return msgspec.convert(_renamed(value, form), form)
+    except msgspec.ValidationError as cause:
+        raise ProtocolError(f"json: {cause}".replace("`", "")) from None
+
+
+def _malformed(body: bytes, cause: Exception) -> str:
+    """The words of Go's decoder where these are easily told."""
+    text = body.strip()
+    if not text:
+        return "EOF"
+    first = chr(text[0])
+    if first not in '{["-0123456789tfn':
+        return f"invalid character {first!r} looking for beginning of value"
+    return "unexpected EOF" if "truncated" in str(cause) else f"json: {cause}"
+
+
+def _renamed(value: Any, form: Any) -> Any:
+    """`value` with the field names of `form`, whatever their case, and without nulls."""
+    form = _without_none(form)
+    origin = typing.get_origin(form)
+    if value is None:
+        return _zero(form, origin)
+    if isinstance(value, list) and origin in (list, tuple):
+        inner = typing.get_args(form)[0]
+        return [_renamed(item, inner) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if origin is dict:
+        inner = typing.get_args(form)[1]
+        return {key: _renamed(item, inner) for key, item in value.items()}
+    if not isinstance(form, type) or not issubclass(form, msgspec.Struct):
+        return value
+    return _renamed_fields(value, form)
+
+
+def _renamed_fields(value: dict[str, Any], form: type[msgspec.Struct]) -> dict[str, Any]:
+    fields = {field.encode_name.lower(): field for field in msgspec.structs.fields(form)}
+    renamed = {}
+    for key, item in value.items():
+        field = fields.get(key.lower())
+        if field is not None and item is not None:
+            renamed[field.encode_name] = _renamed(item, field.type)
+    return renamed
+
+
+def _zero(form: Any, origin: Any) -> Any:
+    """What Go reads a null as, where it is not a field's."""
+    if form is str:
+        return ""
+    return [] if origin in (list, tuple) else {}
+
+
+def _without_none(form: Any) -> Any:
+    if isinstance(form, UnionType):
+        return next(part for part in typing.get_args(form) if part is not type(None))
+    return form

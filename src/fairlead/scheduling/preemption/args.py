@@ -1,0 +1,64 @@
+"""DefaultPreemptionArgs: how many candidates are enough.
+
+upstream: apis/config/types_pluginargs.go, v1/defaults.go, validation/validation_pluginargs.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from fairlead.api.field_problem import invalid
+
+_PERCENTAGE_DEFAULT: Final = 10
+_ABSOLUTE_DEFAULT: Final = 100
+_BOTH_ZERO: Final = "cannot be zero at the same time as minCandidateNodesAbsolute"
+
+
+class DefaultPreemptionArgs(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"
+):
+    """Where neither is set, every node is tried, and the best of all is taken.
+
+    Upstream tries until it has `min_candidate_nodes_percentage` of the nodes, or
+    `min_candidate_nodes_absolute` if that is more, because trying costs time.
+    """
+
+    min_candidate_nodes_percentage: int | None = None
+    min_candidate_nodes_absolute: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ValueError naming the field."""
+        percentage, absolute = self._limits
+        if not 0 <= percentage <= 100:
+            problem = invalid(percentage, "not in valid range [0, 100]")
+            raise ValueError(f"minCandidateNodesPercentage: {problem}")
+        if absolute < 0:
+            problem = invalid(absolute, "not in valid range [0, inf)")
+            raise ValueError(f"minCandidateNodesAbsolute: {problem}")
+        if not percentage and not absolute:
+            raise ValueError(f"minCandidateNodesPercentage: {invalid(0, _BOTH_ZERO)}")
+
+    @property
+    def are_set(self) -> bool:
+        """Whether the search may end before every node was tried."""
+        limits = (self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute)
+        return any(limit is not None for limit in limits)
+
+    @property
+    def _limits(self) -> tuple[int, int]:
+        """Percentage and absolute number, as upstream defaults them."""
+        percentage, number = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
+        return (
+            _PERCENTAGE_DEFAULT if percentage is None else percentage,
+            _ABSOLUTE_DEFAULT if number is None else number,
+        )
+
+    def wanted(self, nodes: int) -> int:
+        """How many candidates are enough among `nodes`.
+
+        upstream: default_preemption.go: calculateNumCandidates
+        """
+        percentage, absolute = self._limits
+        return min(max(nodes * percentage // 100, absolute), nodes)

@@ -1,0 +1,38 @@
+"""ExtenderCaller: the port through which a world asks extenders."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Protocol
+
+from fairlead.api.extender import BindingResult, ProtocolError, decode
+from fairlead.core.command import CallExtender
+from fairlead.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
+
+Answer = ExtenderAnswered | CommandFailed
+
+
+class ExtenderCaller(Protocol):
+    """Whoever can reach the extenders of the configuration."""
+
+    def call(self, call: CallExtender, body: bytes) -> Answer:
+        """What the extender says to `body`; a CommandFailed if it says nothing in time."""
+        ...
+
+
+class NoExtenders:
+    """Nobody can be reached."""
+
+    def call(self, call: CallExtender, body: bytes) -> Answer:
+        """A refusal."""
+        return CommandFailed(call, FailureReason.INTERNAL_ERROR, "no extender can be reached here")
+
+
+def has_bound(answer: Answer) -> bool:
+    """Whether an extender that was asked to bind says that it did."""
+    if isinstance(answer, CommandFailed) or answer.status != HTTPStatus.OK:
+        return False
+    try:
+        return not decode(answer.body, BindingResult).error
+    except ProtocolError:
+        return False

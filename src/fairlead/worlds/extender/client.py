@@ -1,0 +1,151 @@
+"""HttpExtenders: extenders asked over HTTP, one call after the other.
+
+A call is over when its time is (`httpTimeout`), however slowly an extender drips; and an answer
+that never ends is not read to its end. While an extender thinks, this process waits.
+upstream: pkg/scheduler/extender.go: makeTransport, send
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Self
+
+import aiohttp
+
+from fairlead.core.command import CallExtender
+from fairlead.core.instant import to_seconds
+from fairlead.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
+from fairlead.scheduling.extender.extender import Extender, ExtenderTls
+from fairlead.worlds.extender.caller import Answer
+
+ANSWER_BYTES_MAX: Final = 64 << 20
+# In the words of Go's client, which users of extenders know.
+TIMED_OUT: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
+TOO_LONG: Final = f"the answer is longer than {ANSWER_BYTES_MAX} bytes"
+_JSON: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+
+
+class TlsError(ValueError):
+    """Certificates or keys of an extender that cannot be used; `field` says which."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        """`field` is a field of tlsConfig."""
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class HttpExtenders:
+    """Use as a context: connections are kept between calls, and closed at its end."""
+
+    def __init__(self, extenders: Sequence[Extender]) -> None:
+        """Nothing is connected yet. Raises TlsError."""
+        self._extenders = tuple(extenders)
+        self._contexts = tuple(map(tls_context, extenders))
+        self._runner = asyncio.Runner()
+        self._session: aiohttp.ClientSession | None = None
+
+    def __enter__(self) -> Self:
+        """Ready to call."""
+        return self
+
+    def __exit__(self, *_failure: object) -> None:
+        """Close all connections."""
+        if self._session is not None:
+            self._runner.run(self._session.close())
+        self._runner.close()
+
+    def call(self, call: CallExtender, body: bytes) -> Answer:
+        """See `ExtenderCaller`; not to be called from within a running event loop."""
+        return self._runner.run(self._call(call, body))
+
+    async def _call(self, call: CallExtender, body: bytes) -> Answer:
+        try:
+            return await self._post(call, body)
+        except TimeoutError:
+            problem = TIMED_OUT
+        except aiohttp.ClientConnectorError as cause:
+            reason = (cause.os_error.strerror or str(cause.os_error)).lower()
+            problem = f"dial tcp {cause.host}:{cause.port}: {reason}"
+        except (aiohttp.ClientError, OSError, ValueError) as cause:
+            problem = f"{type(cause).__name__}: {cause}"
+        return CommandFailed(call, FailureReason.INTERNAL_ERROR, f'Post "{call.url}": {problem}')
+
+    async def _post(self, call: CallExtender, body: bytes) -> Answer:
+        extender = self._extenders[call.extender]
+        if self._session is None:
+            self._session = aiohttp.ClientSession(headers=_JSON)
+        async with self._session.post(
+            call.url,
+            data=body,
+            ssl=self._contexts[call.extender],
+            server_hostname=_server_name(extender),
+            timeout=aiohttp.ClientTimeout(total=to_seconds(extender.timeout)),
+        ) as response:
+            answer = await response.content.read(0)
+            while chunk := await response.content.readany():
+                answer += chunk
+                if len(answer) > ANSWER_BYTES_MAX:
+                    raise ValueError(TOO_LONG)
+            return ExtenderAnswered(call, response.status, answer)
+
+
+def _server_name(extender: Extender) -> str | None:
+    return extender.tls.server_name or None if extender.tls is not None else None
+
+
+def tls_context(extender: Extender) -> ssl.SSLContext:
+    """How connections to `extender` are secured. Raises TlsError.
+
+    Without certificates to trust, an extender with enableHTTPS is not verified, as upstream does.
+    """
+    tls = extender.tls or ExtenderTls()
+    context = _trusting(tls)
+    trusts_given = bool(tls.ca_file or tls.ca_data)
+    if tls.insecure or (extender.enable_https and not trusts_given):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if tls.cert_data or tls.cert_file:
+        _prove(context, tls)
+    return context
+
+
+def _trusting(tls: ExtenderTls) -> ssl.SSLContext:
+    """Data takes precedence over files."""
+    try:
+        if tls.ca_data:
+            return ssl.create_default_context(cadata=tls.ca_data.decode("ascii"))
+        return ssl.create_default_context(cafile=tls.ca_file or None)
+    except (OSError, ValueError) as cause:
+        field = "caData" if tls.ca_data else "caFile"
+        raise TlsError(field, _reason(cause)) from None
+
+
+def _prove(context: ssl.SSLContext, tls: ExtenderTls) -> None:
+    """Show a certificate; Python reads these from files only, so data passes through one."""
+    with TemporaryDirectory(prefix="fairlead-") as folder:
+        cert = _as_file(Path(folder) / "cert", tls.cert_data) or tls.cert_file
+        key = _as_file(Path(folder) / "key", tls.key_data) or tls.key_file
+        try:
+            context.load_cert_chain(cert, key or None)
+        except (OSError, ValueError) as cause:
+            field = "certData" if tls.cert_data else "certFile"
+            raise TlsError(field, _reason(cause)) from None
+
+
+def _as_file(path: Path, data: bytes) -> str:
+    if not data:
+        return ""
+    path.touch(mode=0o600)
+    path.write_bytes(data)
+    return str(path)
+
+
+def _reason(cause: Exception) -> str:
+    if isinstance(cause, ssl.SSLError) or not isinstance(cause, OSError):
+        return f"cannot be used: {cause}"
+    return f"cannot be read: {cause.strerror or cause}"

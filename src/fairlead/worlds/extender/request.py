@@ -1,0 +1,70 @@
+"""What is POSTed to an extender: the question, with the objects it is about put in whole.
+
+A command names pods and nodes; the world that holds them as JSON fills them in. One that has just
+gone is sent by its identity alone: the scheduler asked when it was still there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fairlead.api.extender import (
+    Binding,
+    FilterOrPrioritize,
+    MetaPod,
+    MetaVictims,
+    NodeList,
+    Preempt,
+    Victims,
+    encode,
+)
+from fairlead.core.command import CallExtender, ExtenderVerb, NodeVictims, ObjectRef
+
+Json = dict[str, Any]
+Find = Callable[[ObjectRef], Json | None]
+
+
+def request_body(call: CallExtender, find: Find) -> bytes:
+    """The body of `call`; `find` gives objects as JSON values, None for those that are gone."""
+    match call.verb:
+        case ExtenderVerb.FILTER | ExtenderVerb.PRIORITIZE:
+            return encode(_about_nodes(call, find))
+        case ExtenderVerb.PREEMPT:
+            return encode(_about_victims(call, find))
+        case ExtenderVerb.BIND:
+            pod = call.pod
+            return encode(Binding(pod.name, pod.namespace, pod.uid, call.nodes[0]))
+
+
+def _about_nodes(call: CallExtender, find: Find) -> FilterOrPrioritize:
+    pod = _whole(call.pod, find)
+    if call.by_name:
+        return FilterOrPrioritize(pod, node_names=call.nodes)
+    refs = (ObjectRef("Node", "", name) for name in call.nodes)
+    return FilterOrPrioritize(pod, NodeList(tuple(_whole(ref, find) for ref in refs)))
+
+
+def _about_victims(call: CallExtender, find: Find) -> Preempt:
+    pod = _whole(call.pod, find)
+    if call.by_name:
+        return Preempt(pod, node_name_to_meta_victims={v.node: _named(v) for v in call.victims})
+    by_node = {
+        victims.node: Victims(
+            tuple(_whole(ref, find) for ref in victims.pods), victims.pdb_violations
+        )
+        for victims in call.victims
+    }
+    return Preempt(pod, node_name_to_victims=by_node)
+
+
+def _named(victims: NodeVictims) -> MetaVictims:
+    return MetaVictims(tuple(MetaPod(ref.uid) for ref in victims.pods), victims.pdb_violations)
+
+
+def _whole(ref: ObjectRef, find: Find) -> Json:
+    found = find(ref)
+    if found is not None:
+        return found
+    identity = {"name": ref.name, "namespace": ref.namespace, "uid": ref.uid}
+    return {"metadata": {key: value for key, value in identity.items() if value}}
