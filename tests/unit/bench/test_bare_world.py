@@ -1,0 +1,113 @@
+"""BareWorld: nothing but the engine, and every command answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.bench.bare_world import BareWorld
+from fairlead.bench.measure import IncompleteRunError, measure
+from fairlead.bench.workload import Setting, Workload
+from fairlead.bench.workloads import WORKLOADS
+from fairlead.core.command import CreateObject
+from fairlead.core.reporter import SilentReporter
+from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.compose import build_scheduler_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.testing.builders import make_node, make_pod
+
+
+@pytest.fixture
+def engine():
+    return build_scheduler_engine(EngineConfig(), SilentReporter())
+
+
+@pytest.fixture
+def world(engine):
+    return BareWorld(engine)
+
+
+def where(engine):
+    """{pod: node} of all pods that are believed to be placed."""
+    return {info.key: info.pod.spec.node_name for info in engine.cluster.pods.values()}
+
+
+def test_pods_are_bound(engine, world):
+    """Whatever there is room for; the rest waits, and time stands still."""
+    world.tell([ObjectsLoaded([make_node("n", pods=3)])])
+    world.tell(ObjectChanged(make_pod(f"p{i}")) for i in range(5))
+    assert world.run() == 5
+    assert world.bound == 3
+    assert sorted(where(engine).values()) == ["", "", "n", "n", "n"]
+    engine.cluster.table.validate()
+
+
+def test_a_preemptor_gets_its_room(engine, world):
+    """Victims are marked, deleted and gone; the preemptor is nominated and bound."""
+    world.tell([ObjectsLoaded([make_node("n")])])
+    world.tell([ObjectChanged(make_pod("v", node="n", requests={"cpu": "4"}))])
+    world.tell([ObjectChanged(make_pod("p", priority=9, requests={"cpu": "4"}))])
+    world.run()
+    assert (where(engine), world.bound) == ({"default/p": "n"}, 1)
+
+
+def test_a_deleted_pod_makes_room(engine, world):
+    """As an informer would tell."""
+    world.tell([ObjectsLoaded([make_node("n", pods=1)])])
+    world.tell([ObjectChanged(make_pod("a")), ObjectChanged(make_pod("b"))])
+    world.run()
+    world.tell([ObjectDeleted(make_pod("a"))])
+    world.run()
+    assert where(engine) == {"default/b": "n"}
+
+
+def test_cycles_can_be_counted_out(world):
+    """A workload may be disturbed after some of them."""
+    world.tell([ObjectsLoaded([make_node("n")])])
+    world.tell(ObjectChanged(make_pod(f"p{i}")) for i in range(5))
+    assert (world.run(2), world.bound) == (2, 2)
+    assert (world.run(), world.bound) == (3, 5)
+
+
+def test_a_command_that_no_scheduler_gives_is_refused(world):
+    """Rather than passed over."""
+    with pytest.raises(NotImplementedError):
+        world._perform(CreateObject({}))
+
+
+def workload(measured, disturb=None):
+    setting = Setting([make_node("n", pods=4)], [make_pod("i")], measured, disturb)
+    return Workload("tiny", 10.0, lambda: setting, 0.1 if disturb else None)
+
+
+def test_a_workload_is_measured():
+    """Only the measured pods count, in a number per second."""
+    found = measure(workload([make_pod("a"), make_pod("b")]))
+    assert (found.workload, found.upstream_threshold) == ("tiny", 10.0)
+    assert found.pods_per_second == pytest.approx(2 / found.seconds)
+    assert found.peak_mib > 1
+
+
+def test_a_workload_whose_pods_are_not_bound_is_no_measurement():
+    """It says how many are missing."""
+    with pytest.raises(IncompleteRunError, match="tiny: 2 pods were not bound"):
+        measure(workload([make_pod(name) for name in "abcde"]))
+
+
+def test_a_workload_is_disturbed_as_often_as_upstreams():
+    """An interval of a tenth of a second at ten pods a second is every pod."""
+    seen = []
+
+    def disturb(number):
+        seen.append(number)
+        return [ObjectChanged(make_node("n", pods=4, labels={"n": str(number)}))]
+
+    measure(workload([make_pod("a"), make_pod("b"), make_pod("c")], disturb))
+    assert seen == [0, 1, 2]
+
+
+def test_every_workload_has_its_name_and_can_be_built():
+    """By upstream's names; the cheapest of them is built."""
+    assert all(workload.name == name for name, workload in WORKLOADS.items())
+    assert {"SchedulingBasic/5000Nodes_10000Pods"} <= set(WORKLOADS)
+    setting = WORKLOADS["SchedulingBasic/5000Nodes_10000Pods"].build()
+    assert len(setting.measured) == 10_000

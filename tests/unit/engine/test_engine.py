@@ -1,0 +1,99 @@
+"""Engine: state first, then every controller in order; deadlines one unit of work at a time."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.core.command import DeleteObject, ObjectRef
+from fairlead.core.reporter import SilentReporter
+from fairlead.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
+from fairlead.engine.compose import build_engine, build_scheduler_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.engine.engine import Engine
+from fairlead.state.cluster import Cluster
+from fairlead.testing.builders import make_node, make_pod
+
+
+def command(name):
+    return DeleteObject(ObjectRef("Pod", "default", name))
+
+
+class Spy:
+    """A controller that writes down what it is asked, and what is believed by then."""
+
+    def __init__(self, name, diary, due=None):
+        self.name = name
+        self.diary = diary
+        self.due = due
+        self.cluster = None
+
+    def handle(self, stimulus, now):
+        nodes = self.cluster.table.count if self.cluster else None
+        self.diary.append((self.name, type(stimulus).__name__, now, nodes))
+        return [command(self.name)]
+
+    def next_deadline(self):
+        return self.due
+
+    def handle_deadline(self, now):
+        self.diary.append((self.name, "deadline", now))
+        self.due = None
+        return [command(self.name)]
+
+
+@pytest.fixture
+def diary():
+    return []
+
+
+def engine_of(*spies):
+    engine = Engine(Cluster(), spies)
+    for spy in spies:
+        spy.cluster = engine.cluster
+    return engine
+
+
+def test_everybody_is_told_after_the_state(diary):
+    """In order, and their commands leave in that order."""
+    engine = engine_of(Spy("a", diary), Spy("b", diary))
+    assert engine.handle(ObjectChanged(make_node("n")), 7) == [command("a"), command("b")]
+    assert diary == [("a", "ObjectChanged", 7, 1), ("b", "ObjectChanged", 7, 1)]
+
+
+def test_answers_are_told_to_everybody_too(diary):
+    """Who sent the command knows it again."""
+    engine = engine_of(Spy("a", diary), Spy("b", diary))
+    engine.handle(CommandSucceeded(command("x")), 1)
+    assert [name for name, *_ in diary] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("dues", "expected"),
+    [((None, None), None), ((None, 5), 5), ((9, 5), 5), ((0, 5), 0), ((-3, None), -3)],
+)
+def test_the_next_deadline_is_the_earliest(diary, dues, expected):
+    """None where only a stimulus can give work."""
+    engine = engine_of(*(Spy(str(i), diary, due) for i, due in enumerate(dues)))
+    assert engine.next_deadline() == expected
+
+
+def test_one_unit_of_work_at_a_time(diary):
+    """The first controller that has any due, not the one that is due first."""
+    engine = engine_of(Spy("a", diary, 5), Spy("b", diary, 3), Spy("c", diary, 9))
+    assert engine.handle_deadline(5) == [command("a")]
+    assert engine.handle_deadline(5) == [command("b")]
+    assert engine.handle_deadline(5) == []
+    assert engine.next_deadline() == 9
+
+
+@pytest.mark.parametrize("build", [build_engine, build_scheduler_engine])
+def test_composed_engines_schedule(build):
+    """With everything around the scheduler, or with nothing."""
+    engine = build(EngineConfig(seed=3, start=100), SilentReporter())
+    assert engine.next_deadline() is None
+    engine.handle(ObjectsLoaded([make_pod("p"), make_node("n")]), 100)
+    assert engine.next_deadline() is not None
+    found = []
+    while (due := engine.next_deadline()) is not None and due <= 100 and not found:
+        found = engine.handle_deadline(100)
+    assert [type(one).__name__ for one in found] == ["Bind"]
