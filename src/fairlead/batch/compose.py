@@ -16,10 +16,11 @@ from fairlead.batch.node_choice import NodeChoice
 from fairlead.batch.plugins.plugin import BatchPlugin, FiltersNodes, ScoresNodes
 from fairlead.batch.plugins.registry import PLUGINS, Factory, PluginContext
 from fairlead.batch.request import RequestTable
-from fairlead.batch.room import Room, RuleSums
-from fairlead.batch.room_fit import NOW, RELEASING, NodePresence, RoomFit, Source
-from fairlead.batch.session import NodeChoices, Policy
+from fairlead.batch.room import Room, RoomView, RuleSums
+from fairlead.batch.room_fit import LEAVING, NOW, NodePresence, RoomFit, Source
+from fairlead.batch.session import ChoicesByView, NodeChoices, Policy
 from fairlead.batch.tier import NODE_ORDER, PREDICATE, PluginOption, Tiers
+from fairlead.core.instant import DurationNs, seconds
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality
 from fairlead.framework.interface import Plugin as SchedulerPlugin
@@ -87,8 +88,14 @@ def compose(
         choices=_choices(config, plugins, cluster, jobs, room),
         room=room,
         actions=config.actions,
+        starvation_bound=_nanoseconds(config.starvation_bound_s),
+        broken_gang_grace=_nanoseconds(config.broken_gang_grace_s),
     )
     return Composition(policy, jobs, actions)
+
+
+def _nanoseconds(duration_s: float | None) -> DurationNs | None:
+    return None if duration_s is None else seconds(duration_s)
 
 
 def _actions(config: BatchConfig, known: Mapping[str, Action]) -> tuple[Action, ...]:
@@ -124,11 +131,11 @@ def _choices(
     cluster: Cluster,
     jobs: JobTable,
     room: Room,
-) -> NodeChoices:
-    def choice(*sources: Source) -> NodeChoice:
+) -> ChoicesByView:
+    def choice(view: RoomView, *sources: Source) -> NodeChoice:
         beliefs = _Beliefs(cluster, RuleSums(room, jobs.requests))
+        fit = [RoomFit(room, view, jobs.requests, sources)] if sources else []
         filters = _filters(config, plugins, beliefs, jobs)
-        fit = [RoomFit(room, jobs.requests, sources)] if sources else []
         unscored: list[SchedulerPlugin] = [NodePresence(room), *fit, *filters]
         unscored.sort(key=_place)
         named: list[tuple[SchedulerPlugin, int]] = [(PrioritySort(), 0)]
@@ -137,8 +144,21 @@ def _choices(
         beliefs.framework = Framework(Profile("batch", ()), named, beliefs)
         return NodeChoice(beliefs.framework)
 
-    return NodeChoices(
-        now=choice(NOW), later=choice(RELEASING), either=choice(NOW, RELEASING), anyhow=choice()
+    shared, whole = room.shared, room.whole
+    anyhow = choice(shared)
+    return ChoicesByView(
+        shared=NodeChoices(
+            now=choice(shared, NOW),
+            later=choice(shared, LEAVING),
+            either=choice(shared, NOW, LEAVING),
+            anyhow=anyhow,
+        ),
+        whole=NodeChoices(
+            now=choice(whole, NOW),
+            later=choice(whole, LEAVING),
+            either=choice(whole, NOW, LEAVING),
+            anyhow=anyhow,
+        ),
     )
 
 

@@ -7,8 +7,10 @@
         enableJobOrder: false
         arguments: {key: value}
 
-Fairlead reads two keys more: `rules` (kube-batch or fairlead; see `fairlead.batch.rules`) and
-`name`, by which it is known. Names that nobody knows are refused, with those that are known.
+Fairlead reads four keys more: `name`, by which it is known; `rules` (kube-batch or fairlead, see
+`fairlead.batch.rules`); and the durations `starvationBound` and `brokenGangGrace`, after which a
+waiting gang gets a reservation and a broken one is released (without them: never). Names that
+nobody knows are refused, with those that are known.
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """
 
@@ -20,10 +22,12 @@ from typing import Any, Final
 
 import yaml
 
+from fairlead.api.timestamp import parse_duration
 from fairlead.batch.defect import FIXED, Defects
 from fairlead.batch.job_table import Ownership
 from fairlead.batch.rules import KUBE_BATCH_RULES, RULES, Rules
 from fairlead.batch.tier import SWITCHES, PluginOption, Tier
+from fairlead.core.instant import to_seconds
 
 Json = dict[str, Any]
 
@@ -45,6 +49,8 @@ tiers:
 FAIRLEAD_DEFAULT: Final = """\
 name: fairlead
 rules: fairlead
+starvationBound: 10m
+brokenGangGrace: 1m
 actions: "allocate, reclaim, backfill, preempt"
 tiers:
 - plugins:
@@ -61,7 +67,7 @@ tiers:
 
 SHIPPED: Final = {"kube-batch": KUBE_BATCH_DEFAULT, "fairlead": FAIRLEAD_DEFAULT}
 
-_TOP: Final = ("actions", "name", "rules", "tiers")
+_TOP: Final = ("actions", "brokenGangGrace", "name", "rules", "starvationBound", "tiers")
 _PLUGIN: Final = ("arguments", "name", *SWITCHES)
 
 
@@ -73,7 +79,9 @@ class ConfigurationError(ValueError):
 class BatchConfig:
     """Everything a batch controller is built from.
 
-    `schedule_period_s` is the pause between sessions while there is work.
+    `schedule_period_s` is the pause between sessions while there is work. A gang that has waited
+    for `starvation_bound_s` gets a reservation, one that was broken for `broken_gang_grace_s` is
+    released; None for never, as in kube-batch.
     """
 
     actions: tuple[str, ...]
@@ -82,6 +90,8 @@ class BatchConfig:
     defects: Defects = FIXED
     ownership: Ownership = field(default_factory=Ownership)
     schedule_period_s: float = 1.0
+    starvation_bound_s: float | None = None
+    broken_gang_grace_s: float | None = None
 
 
 def read_configuration(text: str) -> BatchConfig:
@@ -119,7 +129,21 @@ def configuration_from(raw: object) -> BatchConfig:
             _tier(tier, f"tiers[{i}]") for i, tier in enumerate(_list(top.get("tiers"), "tiers"))
         ),
         rules=RULES[rules],
+        starvation_bound_s=_duration(top.get("starvationBound"), "starvationBound"),
+        broken_gang_grace_s=_duration(top.get("brokenGangGrace"), "brokenGangGrace"),
     )
+
+
+def _duration(value: object, path: str) -> float | None:
+    if value is None:
+        return None
+    try:
+        duration = parse_duration(value) if isinstance(value, str) else -1
+    except ValueError:
+        duration = -1
+    if duration < 0:
+        raise ConfigurationError(f"{path}: expected a duration such as 10m, found {value!r}")
+    return to_seconds(duration)
 
 
 def _actions(text: object) -> tuple[str, ...]:

@@ -57,6 +57,7 @@ class Batch:
         self.jobs = self.composition.jobs
         self._has_news = False
         self._last: Instant = _LONG_AGO
+        self._wake_at: Instant | None = None
 
     # --- what happened ---------------------------------------------------------------------
 
@@ -83,18 +84,22 @@ class Batch:
     # --- sessions --------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """A period after the last session if anything happened since."""
-        return self._last + self._period if self._has_news and self.jobs.jobs else None
+        """A period after the last session if anything happened since, or when it said."""
+        if not self.jobs.jobs:
+            return None
+        return self._last + self._period if self._has_news else self._wake_at
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """One session, unless no job waits and none has changed."""
-        self._has_news = False
-        self._last = now
-        if not self.jobs.touched and not self._is_anybody_waiting():
+        woken = self._wake_at is not None and self._wake_at <= now
+        self._has_news, self._last = False, now
+        if not woken and not self.jobs.touched and not self._is_anybody_waiting():
             return []
-        return run_session(
+        done = run_session(
             self.composition, self._cluster, self._tie_break, now, reporter=self._reporter
-        ).commands
+        )
+        self._wake_at = done.wake_at
+        return done.commands
 
     def _is_anybody_waiting(self) -> bool:
         return any(job.by_status[TaskStatus.PENDING] for job in self.jobs.jobs.values())

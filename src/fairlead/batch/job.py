@@ -16,11 +16,14 @@ class JobInfo:
     """One job; `id` is `namespace/group`, or the name of a shadow group.
 
     `held` sums what the holding tasks occupy, `pending` what the pending ones would, by resource
-    column; both lists may be shorter than the table of resources. `priority` is set when a
-    session opens. Written by `JobTable` and `Session.move` only.
+    column; both lists may be shorter than the table of resources. `waiting_since` is when a session
+    first found the job unable to start, `broken_since` when one first found it with too few members
+    running, `reserved_nodes` are where room is held back for it. Its tasks are written by
+    `JobTable` and `Session.move` only, the rest by sessions.
     """
 
     __slots__ = (
+        "broken_since",
         "by_status",
         "group",
         "held",
@@ -28,6 +31,7 @@ class JobInfo:
         "pending",
         "priority",
         "queue",
+        "reserved_nodes",
         "tasks",
         "waiting_since",
     )
@@ -43,6 +47,8 @@ class JobInfo:
         self.held: list[int] = []
         self.pending: list[int] = []
         self.waiting_since: Instant | None = None
+        self.broken_since: Instant | None = None
+        self.reserved_nodes: tuple[str, ...] = ()
 
     # --- tasks -----------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ Bools = npt.NDArray[np.bool_]
 class Room:
     """`is_left_out[row]` marks nodes that no session may touch, because more is used than is there.
 
+    `shared` is the room as everybody sees it, `whole` as that job does for which some is held back.
     `nonzero_surplus[row]` is what the node's own (cpu, memory) with defaults count too much. Valid
     from `open` to the end of the session.
     """
@@ -45,6 +46,9 @@ class Room:
         self.is_left_out: Bools = np.zeros(0, np.bool_)
         self.leaves_out_any = False
         self.nonzero_surplus: dict[int, list[int]] = {}
+        self.held_back: Ints | None = None
+        self.shared = RoomView(self, sees_all=False)
+        self.whole = RoomView(self, sees_all=True)
 
     def open(self, jobs: JobTable, *, leave_out: Slack | None) -> None:
         """Look at the nodes; those used beyond what they offer (by `leave_out`) are left out."""
@@ -95,28 +99,90 @@ class Room:
             for column, amount in task.request.running:
                 releasing[column, row] += sign * amount
 
-    # --- asking ----------------------------------------------------------------------------
-
-    def fits_now(self, request: TaskRequest, row: int) -> bool:
-        """Whether the node can start the task now, in room that nobody else was promised."""
-        idle, releasing = self.idle, self.releasing
-        return all(
-            idle[column, row] + min(releasing[column, row], 0) >= floor
-            for column, floor in request.floors
-        )
-
-    def fits_releasing(self, request: TaskRequest, row: int) -> bool:
-        """Whether the task fits into what is becoming free."""
-        releasing = self.releasing
-        return all(releasing[column, row] >= floor for column, floor in request.floors)
-
-    def future(self, column: int, row: int) -> int:
-        """What is free on a node, or becoming so."""
-        return int(self.idle[column, row] + self.releasing[column, row])
+    def hold_back(self, amounts: Ints | None) -> None:
+        """Keep `amounts` by [resource, row] from everybody but whom they are reserved for."""
+        rows: dict[int, None] = {}
+        for held in (self.held_back, amounts):
+            if held is not None:
+                rows |= dict.fromkeys(np.flatnonzero(np.any(held, axis=0)).tolist())
+        self.held_back = amounts
+        for row in rows:
+            self.table.pod_log.append(row)
 
     def is_anything_releasing(self) -> bool:
         """Whether any room is becoming free."""
         return bool((self.releasing > 0).any())
+
+
+class RoomView:
+    """Room as one job sees it: all of it, or without what is held back for another.
+
+    `now` is what is free and has not been promised to a task that waits for more than is leaving.
+    """
+
+    def __init__(self, room: Room, *, sees_all: bool) -> None:
+        """`sees_all` is for those whom room is held back for."""
+        self._room = room
+        self._sees_all = sees_all
+
+    def now(self, column: int, row: int) -> int:
+        """What can be used at once on one node."""
+        room = self._room
+        free = int(room.idle[column, row] + min(room.releasing[column, row], 0))
+        return free - self._held(column, row)
+
+    def now_many(self, column: int, rows: Rows) -> Ints:
+        """`now` on many nodes."""
+        room = self._room
+        free: Ints = room.idle[column, rows] + np.minimum(room.releasing[column, rows], 0)
+        return free if self._hides_nothing(column) else free - self._held_many(column, rows)
+
+    def leaving(self, column: int, row: int) -> int:
+        """What is becoming free on one node and is not promised yet."""
+        return int(self._room.releasing[column, row]) - self._held(column, row)
+
+    def leaving_many(self, column: int, rows: Rows) -> Ints:
+        """`leaving` on many nodes."""
+        releasing: Ints = self._room.releasing[column, rows]
+        return (
+            releasing if self._hides_nothing(column) else releasing - self._held_many(column, rows)
+        )
+
+    def future(self, column: int, row: int) -> int:
+        """What is free on one node, or becoming so."""
+        room = self._room
+        free = int(room.idle[column, row] + room.releasing[column, row])
+        return free - self._held(column, row)
+
+    def future_many(self, column: int) -> Ints:
+        """`future` on all nodes."""
+        free: Ints = self._room.idle[column] + self._room.releasing[column]
+        held = self._room.held_back
+        if held is None or self._sees_all or column >= len(held):
+            return free
+        free = free.copy()
+        free[: held.shape[1]] -= held[column]
+        return free
+
+    def fits_now(self, request: TaskRequest, row: int) -> bool:
+        """Whether the node can start the task at once."""
+        return all(self.now(column, row) >= floor for column, floor in request.floors)
+
+    def _hides_nothing(self, column: int) -> bool:
+        held = self._room.held_back
+        return self._sees_all or held is None or column >= len(held)
+
+    def _held(self, column: int, row: int) -> int:
+        held = self._room.held_back
+        if held is None or self._sees_all or column >= len(held):
+            return 0
+        return int(held[column, row])
+
+    def _held_many(self, column: int, rows: Rows) -> Ints:
+        held = self._room.held_back
+        assert held is not None
+        found: Ints = held[column, rows]
+        return found
 
 
 class RuleSums:

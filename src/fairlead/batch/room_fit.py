@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from fairlead.batch.request import RequestTable, TaskRequest
-from fairlead.batch.room import Ints, Room
+from fairlead.batch.room import Ints, Room, RoomView
 from fairlead.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality, Rows, Verdicts
@@ -68,37 +68,33 @@ class MaxPods:
 class Source(Protocol):
     """A kind of room."""
 
-    def at(self, room: Room, column: int, row: int) -> int:
+    def at(self, view: RoomView, column: int, row: int) -> int:
         """How much there is on one node."""
         ...
 
-    def many(self, room: Room, column: int, rows: Rows) -> Ints:
+    def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
         """How much there is on many nodes."""
         ...
 
 
 class _Now:
-    """What is free and has not been promised to a task that waits for more than is leaving."""
+    def at(self, view: RoomView, column: int, row: int) -> int:
+        return view.now(column, row)
 
-    def at(self, room: Room, column: int, row: int) -> int:
-        return int(room.idle[column, row] + min(room.releasing[column, row], 0))
-
-    def many(self, room: Room, column: int, rows: Rows) -> Ints:
-        free: Ints = room.idle[column, rows] + np.minimum(room.releasing[column, rows], 0)
-        return free
+    def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
+        return view.now_many(column, rows)
 
 
-class _Releasing:
-    def at(self, room: Room, column: int, row: int) -> int:
-        return int(room.releasing[column, row])
+class _Leaving:
+    def at(self, view: RoomView, column: int, row: int) -> int:
+        return view.leaving(column, row)
 
-    def many(self, room: Room, column: int, rows: Rows) -> Ints:
-        leaving: Ints = room.releasing[column, rows]
-        return leaving
+    def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
+        return view.leaving_many(column, rows)
 
 
 NOW: Final[Source] = _Now()
-RELEASING: Final[Source] = _Releasing()
+LEAVING: Final[Source] = _Leaving()
 
 
 class RoomFit:
@@ -107,19 +103,22 @@ class RoomFit:
     name = "NodeResourcesFit"
     locality = Locality.ROW
 
-    def __init__(self, room: Room, requests: RequestTable, sources: Sequence[Source]) -> None:
+    def __init__(
+        self, room: Room, view: RoomView, requests: RequestTable, sources: Sequence[Source]
+    ) -> None:
         """Rejections tell what is missing in the first of `sources`."""
         self._room = room
+        self._view = view
         self._requests = requests
         self._sources = tuple(sources)
         self._statuses: dict[tuple[int, ...], Status] = {}
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """None where it fits."""
-        request, room, row = self._requests.of(pod), self._room, node.row
+        request, view, row = self._requests.of(pod), self._view, node.row
         missing: tuple[int, ...] | None = None
         for source in self._sources:
-            found = tuple(c for c, floor in request.floors if source.at(room, c, row) < floor)
+            found = tuple(c for c, floor in request.floors if source.at(view, c, row) < floor)
             if not found:
                 return None
             missing = missing or found
@@ -138,7 +137,7 @@ class RoomFit:
     def _missing(self, source: Source, request: TaskRequest, rows: Rows) -> np.ndarray:
         codes = np.zeros(len(rows), np.int32)
         for bit, (column, floor) in enumerate(request.floors):
-            codes |= (source.many(self._room, column, rows) < floor).astype(np.int32) << bit
+            codes |= (source.many(self._view, column, rows) < floor).astype(np.int32) << bit
         return codes
 
     def _all_statuses(self, request: TaskRequest) -> list[Status]:

@@ -13,7 +13,7 @@ upstream: pkg/scheduler/framework/session.go
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fairlead.batch.defect import Defect, Defects
 from fairlead.batch.job import JobInfo
@@ -21,17 +21,20 @@ from fairlead.batch.job_table import JobTable
 from fairlead.batch.node_choice import NodeChoice
 from fairlead.batch.plugins.plugin import Listens, Opens, Unschedulable
 from fairlead.batch.queue import QueueInfo
-from fairlead.batch.room import Room
+from fairlead.batch.room import Room, RoomView
 from fairlead.batch.rules import Rules
 from fairlead.batch.task import HOLDS, TaskInfo, TaskStatus
 from fairlead.batch.tier import Tiers
 from fairlead.core.command import Bind, Command, DeleteObject, ObjectRef, RecordEvent
-from fairlead.core.instant import Instant
+from fairlead.core.instant import DurationNs, Instant
 from fairlead.core.reporter import PodEvicted, PodPlaced, Reporter, SilentReporter
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.diagnosis import fit_error
 from fairlead.state.cluster import Cluster
 from fairlead.state.node_info import NodeInfo
+
+if TYPE_CHECKING:
+    from fairlead.batch.reservation import Reservation
 
 _ON_NODE: Final = (TaskStatus.ALLOCATED, TaskStatus.PIPELINED)
 
@@ -91,16 +94,30 @@ class NodeChoices:
     anyhow: NodeChoice
 
 
+@dataclass(frozen=True, slots=True)
+class ChoicesByView:
+    """The choices of everybody, and those of whom room is held back for."""
+
+    shared: NodeChoices
+    whole: NodeChoices
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What all sessions of a controller have in common."""
+    """What all sessions of a controller have in common.
+
+    A gang that has waited longer than `starvation_bound` gets a reservation, one that was broken
+    longer than `broken_gang_grace` is released; None for never.
+    """
 
     tiers: Tiers
     rules: Rules
     defects: Defects
-    choices: NodeChoices
+    choices: ChoicesByView
     room: Room
     actions: tuple[str, ...] = ()
+    starvation_bound: DurationNs | None = None
+    broken_gang_grace: DurationNs | None = None
 
 
 class Session:
@@ -117,7 +134,7 @@ class Session:
         self.defects = policy.defects
         self.rules = policy.rules
         self.room = policy.room
-        self.choices = policy.choices
+        self.reservation: Reservation | None = None
         self.tie_break = tie_break
         self.now = now
         self.job_table = jobs
@@ -294,10 +311,22 @@ class Session:
     def note_failure(self, task: TaskInfo) -> None:
         """`task` fits nowhere: why, for each node."""
         if not self.defects.has(Defect.MUTE_FIT_ERROR):
-            diagnosis = self.choices.either.find(task.info).diagnosis()
+            diagnosis = self.choices(task.job).either.find(task.info).diagnosis()
             self.failures[task.job.id] = fit_error(diagnosis, "")
 
     # --- looking ---------------------------------------------------------------------------
+
+    def choices(self, job: JobInfo) -> NodeChoices:
+        """Which nodes the tasks of `job` can be given."""
+        found = self.policy.choices
+        return found.whole if self._is_reserved_for(job) else found.shared
+
+    def view(self, job: JobInfo) -> RoomView:
+        """The room as `job` sees it."""
+        return self.room.whole if self._is_reserved_for(job) else self.room.shared
+
+    def _is_reserved_for(self, job: JobInfo) -> bool:
+        return self.reservation is not None and self.reservation.job is job
 
     @property
     def fills_back(self) -> bool:
@@ -306,11 +335,24 @@ class Session:
 
     def candidates(self) -> list[JobInfo]:
         """The jobs that are worth trying."""
-        return [job for job in self.jobs.values() if job.id not in self.objections]
+        return [
+            job
+            for job in self.jobs.values()
+            if job.id not in self.objections and self.queues[job.queue].is_open
+        ]
+
+    def note_waiting(self) -> None:
+        """Remember since when each job has been waiting to start."""
+        for job in self.jobs.values():
+            waits = bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
+            if not waits:
+                job.waiting_since = None
+            elif job.waiting_since is None:
+                job.waiting_since = self.now
 
     def fits_somewhere(self, task: TaskInfo) -> bool:
         """Whether `task` could start as things are."""
-        return bool(len(self.choices.now.find(task.info).positions()))
+        return bool(len(self.choices(task.job).now.find(task.info).positions()))
 
     def tasks_on(self, node: NodeInfo) -> list[TaskInfo]:
         """The tasks of this session's jobs on `node`, in the order in which they came there."""

@@ -103,7 +103,7 @@ def _place(session: Session, statement: Steps, task: TaskInfo) -> bool:
         return False
     if session.defects.has(Defect.PIPELINE_OVER_IDLE):
         return _place_on_best(session, statement, task)
-    node = session.choices.now.pick(task.info, session.tie_break)
+    node = session.choices(task.job).now.pick(task.info, session.tie_break)
     if node is not None:
         statement.allocate(task, node)
         return True
@@ -114,7 +114,7 @@ def _promise(session: Session, statement: Steps, task: TaskInfo) -> bool:
     """Room that is becoming free, if there is any."""
     node = None
     if session.room.is_anything_releasing():
-        node = session.choices.later.pick(task.info, session.tie_break)
+        node = session.choices(task.job).later.pick(task.info, session.tie_break)
     if node is None:
         session.note_failure(task)
         return False
@@ -125,11 +125,11 @@ def _promise(session: Session, statement: Steps, task: TaskInfo) -> bool:
 
 def _place_on_best(session: Session, statement: Steps, task: TaskInfo) -> bool:
     """kube-batch: the best of all nodes that fit now or later, whether now or later."""
-    node = session.choices.either.pick(task.info, session.tie_break)
+    node = session.choices(task.job).either.pick(task.info, session.tie_break)
     if node is None:
         session.note_failure(task)
         return False
-    if session.room.fits_now(task.request, node.row):
+    if session.view(task.job).fits_now(task.request, node.row):
         statement.allocate(task, node)
     else:
         session.note_shortfall(task, node)

@@ -76,7 +76,7 @@ class RoomMaker:
         kind = (task.info.shape.id, task.priority)
         if kind in self._hopeless:
             return False
-        nodes = self._session.choices.anyhow.ranked(task.info, self._hopeful_rows(task))
+        nodes = self._session.choices(task.job).anyhow.ranked(task.info, self._hopeful_rows(task))
         if any(self._take_surplus(steps, task, node) for node in self._until_one_fits(task, nodes)):
             self._hopeless.clear()
             return True
@@ -92,11 +92,14 @@ class RoomMaker:
         """The nodes that would have the room if all candidates left; more than enough, usually."""
         if self._potential is None:
             self._potential = self._all_that_may_leave()
-        room, hopeful = self._session.room, np.ones(self._session.table.capacity, np.bool_)
+        view, hopeful = (
+            self._session.view(task.job),
+            np.ones(self._session.table.capacity, np.bool_),
+        )
         for column, floor in task.request.floors:
             free = self._potential[column]
             if not self._alone:
-                free = free + room.idle[column] + room.releasing[column]
+                free = free + view.future_many(column)
             hopeful &= free >= floor
         return hopeful
 
@@ -114,7 +117,7 @@ class RoomMaker:
     def _until_one_fits(self, task: TaskInfo, nodes: list[NodeInfo]) -> Iterable[NodeInfo]:
         """`nodes` up to the first on which nobody need leave: then it is for allocate to place."""
         for node in nodes:
-            if not self._alone and self._session.room.fits_now(task.request, node.row):
+            if not self._alone and self._session.view(task.job).fits_now(task.request, node.row):
                 return
             yield node
 
@@ -155,7 +158,7 @@ class RoomMaker:
                 freed[column] = freed.get(column, 0) + amount
         if not self._alone:
             for column, _ in task.request.floors:
-                free = self._session.room.future(column, node.row)
+                free = self._session.view(task.job).future(column, node.row)
                 freed[column] = freed.get(column, 0) + free
         return all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
 
