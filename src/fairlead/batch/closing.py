@@ -25,6 +25,7 @@ from fairlead.batch.plugins.plugin import Explains, Unschedulable
 from fairlead.batch.session import Session
 from fairlead.batch.task import TaskInfo, TaskStatus
 from fairlead.core.command import Command, Condition, ObjectRef, PatchStatus, RecordEvent
+from fairlead.core.reporter import PodUnschedulable
 
 UNSCHEDULABLE: Final = "Unschedulable"
 NO_NODES: Final = "0 nodes are available"
@@ -184,9 +185,25 @@ def _task_commands(session: Session, task: TaskInfo, text: str) -> Iterator[Comm
         wanted.message,
     )
     if changed:
+        session.reporter.report(_record(session, task, text))
         yield PatchStatus(task.ref, conditions=(wanted,))
     if changed or session.defects.has(Defect.MUTE_FIT_ERROR):
         yield _event(task.ref, "FailedScheduling", text)
+
+
+def _record(session: Session, task: TaskInfo, text: str) -> PodUnschedulable:
+    return PodUnschedulable(
+        pod=task.ref,
+        at=session.now,
+        message=text,
+        plugins=(),
+        nominated_node=None,
+        is_error=False,
+        is_binding=False,
+        started=session.now,
+        attempt=1,
+        profile=task.info.pod.spec.scheduler_name,
+    )
 
 
 def _event(about: ObjectRef, reason: str, note: str) -> RecordEvent:
