@@ -87,6 +87,8 @@ class Volumes:
                 return self._load(objects, now)
             case CommandSucceeded(command) | CommandFailed(command):
                 return self._answered(command, now, failed=isinstance(stimulus, CommandFailed))
+            case _:
+                return []
 
     def next_deadline(self) -> Instant | None:
         """When the next step is due."""

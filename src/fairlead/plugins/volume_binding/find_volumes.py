@@ -76,7 +76,7 @@ class VolumeFinder:
             reach = self._reach(volume)
             if reach is not None:
                 flags = self._no_flags() if flags is None else flags
-                flags[(flags == 0) & ~reach] = NODE_CONFLICT
+                flags[~reach] = NODE_CONFLICT
         return flags
 
     def _reach(self, volume: PersistentVolume) -> Mask | None:
@@ -164,10 +164,9 @@ class VolumeFinder:
         tied: list[PersistentVolumeClaim],
         matches: list[Match],
         flags: Flags,
-        fits: Mask,
+        pending: Mask,
     ) -> None:
         """Flag rows on which a claim cannot be made; the first that cannot decides."""
-        pending = fits.copy()
         for claim in tied:
             self._check_provision(claim, pending.copy(), pending, flags)
         for match in matches:
