@@ -46,7 +46,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
     print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
     print_line(console, _decision(found))
     _print_feasible(console, found)
-    _print_infeasible(console, found)
+    _print_infeasible(console, explanation)
     if found.preemption is not None:
         _print_preemption(console, found.preemption)
 
@@ -100,14 +100,24 @@ def _spaced(plugin: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 
-def _print_infeasible(console: Console, found: Evaluation) -> None:
+def _print_infeasible(console: Console, explanation: Explanation) -> None:
     rows = [
-        (name, *_verdict(status))
-        for name, status in sorted(found.verdicts.items())
+        (name, *_verdict(status), _would_fit(explanation, name))
+        for name, status in sorted(explanation.evaluation.verdicts.items())
         if status is not None
     ]
     title = f"nodes that do not fit ({len(rows)})"
-    print_table(console, title, ("node", "refused by", "because", "preemption may help"), rows)
+    columns = ("node", "refused by", "because", "preemption may help", "would fit after")
+    print_table(console, title, columns, rows)
+    if explanation.unasked:
+        unasked = f"what would help was not looked for on {explanation.unasked} further nodes"
+        print_line(console, unasked, "dim")
+
+
+def _would_fit(explanation: Explanation, node: str) -> str:
+    """The smallest change that makes the node fit, as it was tried out."""
+    remedy = explanation.remedies.get(node)
+    return "" if remedy is None else remedy.what
 
 
 def _verdict(status: Status) -> tuple[str, str, str]:

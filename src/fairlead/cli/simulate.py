@@ -26,6 +26,10 @@ def simulate(
         Path | None,
         named("FILE.json", "Write the cluster at the end to FILE.json, as kubectl would print it."),
     ] = None,
+    metrics: Annotated[
+        Path | None,
+        named("FILE", "Write the scheduler's metrics to FILE, in Prometheus' text format."),
+    ] = None,
     plugin: Plugins = (),
     profile_plugins: Annotated[
         bool, Parameter(help="Print how long each scheduler plugin took.", negative=())
@@ -55,5 +59,7 @@ def simulate(
     """
     from fairlead.cli.simulating import Request, answer_simulation
 
-    request = Request(scenario, seed, plugin, snapshot, profile_plugins=profile_plugins)
+    request = Request(
+        scenario, seed, plugin, snapshot, metrics=metrics, profile_plugins=profile_plugins
+    )
     return answer_simulation(request, outputs)

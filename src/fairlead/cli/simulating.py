@@ -31,6 +31,7 @@ class Request:
     seed: int | None
     plugins: Names
     snapshot: Path | None
+    metrics: Path | None
     profile_plugins: bool
 
 
@@ -40,20 +41,26 @@ def answer_simulation(request: Request, options: OutputOptions) -> int:
     path, scenario = request.path, read_scenario(request.path)
     files = _files(path, scenario.outputs, options, request.snapshot)
     experiment = experiment_of(path, scenario, request.seed, UserPlugins(request.plugins))
-    meter = Meter(perf_counter_ns) if request.profile_plugins else None
+    require_writable("--metrics", request.metrics)
+    wanted = request.profile_plugins or request.metrics is not None
+    meter = Meter(perf_counter_ns) if wanted else None
     experiment = replace(experiment, scheduler=replace(experiment.scheduler, meter=meter))
+    metered = request.metrics is not None
     with ProgressBar() as progress, command_log(files.commands) as log:
-        finished = run(experiment, experiment.title, progress, log)
+        finished = run(experiment, experiment.title, progress, log, metered=metered)
     result = encode_result(simulation_result(experiment, finished.outcome))
     if options.output == "json":
         print_bytes(result)
     else:
         print_simulation(experiment, finished.outcome)
-    if meter is not None:
+    if meter is not None and request.profile_plugins:
         print_plugin_times(meter.times())
     if files.json is not None:
         write_whole(files.json, result)
         say_written("result", files.json)
+    if request.metrics is not None:
+        write_whole(request.metrics, finished.metrics)
+        say_written("metrics", request.metrics)
     if files.snapshot is not None:
         write_whole(files.snapshot, encode_snapshot(finished.objects))
         say_written("snapshot", files.snapshot)

@@ -20,6 +20,7 @@ from fairlead.cli.summary_table import (
     print_pending,
     print_placed,
     print_preempted,
+    print_recurrences,
     print_removed,
     print_skipped,
     print_undrained,
@@ -53,6 +54,7 @@ def print_answer(
     print_undrained(console, changed.undrained)
     print_skipped(console, changed.skipped, changed.started_at)
     print_complaints(console, changed.complaints)
+    print_recurrences(console, changed.recurrences, changed.started_at)
     print_allocation(console, _rows_of_both(answer))
     print_line(console, _recovery(answer))
     if forbidden:
@@ -78,6 +80,7 @@ def print_simulation(
     print_undrained(console, outcome.undrained)
     print_skipped(console, outcome.skipped, start)
     print_complaints(console, outcome.complaints)
+    print_recurrences(console, outcome.recurrences, start)
     print_allocation(console, _rows_of(outcome))
     if not outcome.settled and experiment.duration is None:
         print_line(console, "The cluster had not settled when the time was over.", style="yellow")

@@ -19,6 +19,7 @@ from fairlead.whatif.outcome import (
     PdbBreach,
     PodEnd,
     Preempted,
+    Recurrence,
     Skipped,
     Undrained,
 )
@@ -136,6 +137,17 @@ def print_complaints(console: Console, rows: Sequence[Complaint]) -> None:
     """What controllers could not create, and where users' plugins failed in silence."""
     cells = [(one.subject, one.message) for one in rows]
     _table(console, f"what went wrong ({len(rows):,})", ("with", "why"), cells)
+
+
+def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Instant) -> None:
+    """Circles, starvation, promises that were never kept."""
+    _table(
+        console,
+        f"going round in circles ({len(rows):,})",
+        ("after", "what"),
+        [(_after(start, one.at), one.message) for one in rows],
+        numbers=("after",),
+    )
 
 
 def print_allocation(console: Console, rows: Sequence[tuple[str, int, int, int]]) -> None:

@@ -9,12 +9,15 @@ Deadlines go to the controller whose deadline it is, one unit of work at a time.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 from fairlead.core.command import Command
 from fairlead.core.controller import Controller
 from fairlead.core.instant import Instant
 from fairlead.core.stimulus import Stimulus
 from fairlead.state.cluster import Cluster
+
+Found = TypeVar("Found")
 
 
 class Engine:
@@ -24,6 +27,16 @@ class Engine:
         """`controllers` in the order in which they are told; earlier ones win equal deadlines."""
         self.cluster = cluster
         self._controllers = tuple(controllers)
+
+    def find(self, kind: type[Found]) -> Found:
+        """The controller of that kind, for those who want to look at it.
+
+        Raises LookupError where the engine has none.
+        """
+        for controller in self._controllers:
+            if isinstance(controller, kind):
+                return controller
+        raise LookupError(kind.__name__)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """What to do about `stimulus`."""

@@ -118,6 +118,15 @@ class SchedulingQueue:
                     pass
         return counts
 
+    def rejections(self) -> dict[tuple[str, str], int]:
+        """How many waiting pods each plugin rejected last time, by (plugin, profile)."""
+        counts: dict[tuple[str, str], int] = {}
+        for queued in self._pods.values():
+            profile = queued.info.pod.spec.scheduler_name
+            for plugin in queued.plugins:
+                counts[plugin, profile] = counts.get((plugin, profile), 0) + 1
+        return counts
+
     def __len__(self) -> int:
         """How many pods are waiting or in flight."""
         return len(self._pods)

@@ -24,6 +24,8 @@ from fairlead.framework.nominator import Nominator
 from fairlead.scheduling.compose import Beliefs, Served, serve
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate
+from fairlead.scheduling.remedy.change import Remedy
+from fairlead.scheduling.remedy.search import find_remedy
 from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo
 from fairlead.whatif.input_error import InputError, known_names
@@ -34,16 +36,23 @@ from fairlead.whatif.snapshot import Snapshot
 from fairlead.worlds.simulation.identity import SeededIds
 
 SOURCE: Final = "explain"
+REMEDIES_MAX: Final = 200  # nodes; each is tried out, which takes milliseconds
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`node` is where the pod is now, "" while it is pending."""
+    """`node` is where the pod is now, "" while it is pending.
+
+    `remedies` say for each node that does not fit what would make it, where something small does;
+    `unasked` counts the nodes beyond the first REMEDIES_MAX, for which nobody has looked.
+    """
 
     pod: str
     node: str
     priority: int
     evaluation: Evaluation
+    remedies: dict[str, Remedy]
+    unasked: int
 
 
 def explain(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explanation:
@@ -62,7 +71,24 @@ def explain(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explana
     pending = _as_pending(found)
     served = _serve(manifest.source, config, pending, others)
     info = PodInfo(pending, served.framework.cluster.shapes.shape_of(pending))
-    return Explanation(found.key, found.spec.node_name, info.priority, evaluate(served, info))
+    evaluation = evaluate(served, info)
+    remedies, unasked = _remedies(served, info, evaluation)
+    node = found.spec.node_name
+    return Explanation(found.key, node, info.priority, evaluation, remedies, unasked)
+
+
+def _remedies(
+    served: Served, pod: PodInfo, evaluation: Evaluation
+) -> tuple[dict[str, Remedy], int]:
+    refused = [(name, why) for name, why in evaluation.verdicts.items() if why is not None]
+    refused.sort(key=lambda verdict: verdict[0])
+    table, found = served.framework.cluster.table, {}
+    for name, why in refused[:REMEDIES_MAX]:
+        node = table.find(name)
+        remedy = find_remedy(served.framework, pod, node, why) if node is not None else None
+        if remedy is not None:
+            found[name] = remedy
+    return found, max(len(refused) - REMEDIES_MAX, 0)
 
 
 def _loaded(snapshot: Snapshot) -> list[ApiObject]:
@@ -124,6 +150,10 @@ def explanation_json(explanation: Explanation) -> Json:
         "choices": found.choices,
         "via": found.via,
         "message": found.fit_error or found.score_error,
+        "remedies": {
+            name: [change.what for change in remedy.changes]
+            for name, remedy in explanation.remedies.items()
+        },
         "preemption": None if found.preemption is None else _preemption(found.preemption),
     }
 

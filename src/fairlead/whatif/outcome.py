@@ -136,6 +136,15 @@ class Complaint:
 
 
 @dataclass(frozen=True, slots=True)
+class Recurrence:
+    """Something that goes round in circles: `kind` is "cycle", "starving" or "wasted"."""
+
+    kind: str
+    message: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """Counts of one priority from an instant on; displacements are counted from the start."""
 
@@ -161,6 +170,7 @@ class Outcome:
     undrained: tuple[Undrained, ...]
     skipped: tuple[Skipped, ...]
     complaints: tuple[Complaint, ...]
+    recurrences: tuple[Recurrence, ...]
     nodes: tuple[NodeEnd, ...]
     allocations: tuple[Allocation, ...]
     priority_names: Mapping[int, str]

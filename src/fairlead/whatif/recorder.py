@@ -19,12 +19,15 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.command import Command, EvictPod, ObjectRef, RecordEvent
 from fairlead.core.instant import Instant
 from fairlead.core.reporter import (
+    DisplacementCycle,
+    NominationsWasted,
     PluginFailed,
     PodEvicted,
     PodPlaced,
     PodPreempting,
     PodUnschedulable,
     Record,
+    WorkloadStarving,
 )
 from fairlead.core.stimulus import (
     CommandFailed,
@@ -33,7 +36,16 @@ from fairlead.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
-from fairlead.whatif.outcome import Evicted, PdbBreach, PodEnd, Preempted, Sample, Undrained
+from fairlead.engine.loop_watch import cycle_text
+from fairlead.whatif.outcome import (
+    Evicted,
+    PdbBreach,
+    PodEnd,
+    Preempted,
+    Recurrence,
+    Sample,
+    Undrained,
+)
 from fairlead.workloads.annotation import original_name
 
 _PENDING = "pending"
@@ -75,6 +87,7 @@ class Recorder:
     samples: list[Sample] = field(default_factory=list)
     choices: int = 0
     complaints: dict[str, str] = field(default_factory=dict)  # the first one of each subject
+    recurrences: list[Recurrence] = field(default_factory=list)
     priority_names: dict[int, str] = field(default_factory=dict)
     _tracks: dict[str, _Track] = field(default_factory=dict)  # those there are, by namespace/name
     _known: dict[str, _Track] = field(default_factory=dict)  # all there ever were, by uid
@@ -96,6 +109,14 @@ class Recorder:
                 self._on_preempting(record)
             case PodEvicted():
                 self._on_evicted(record)
+            case DisplacementCycle(at=at):
+                self.recurrences.append(Recurrence("cycle", cycle_text(record), at))
+            case WorkloadStarving(workload=workload, times=times, at=at):
+                message = f"{workload} has been displaced {times} times"
+                self.recurrences.append(Recurrence("starving", message, at))
+            case NominationsWasted(pod=ref, times=times, at=at):
+                message = f"room was made for {ref.key} {times} times in a row and never used"
+                self.recurrences.append(Recurrence("wasted", message, at))
             case PluginFailed(plugin=plugin, point=point, message=message):
                 self.complaints.setdefault(f"plugin {plugin} ({point})", message)
 

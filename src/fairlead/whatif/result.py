@@ -45,6 +45,7 @@ def whatif_result(answer: Answer) -> Json:
         "undrained": _undrained(changed),
         "skipped": _skipped(changed),
         "complaints": _complaints(changed),
+        "recurrences": _recurrences(changed),
         "allocation": _allocation_of_both(without, changed),
     }
 
@@ -66,6 +67,7 @@ def simulation_result(experiment: Experiment, outcome: Outcome) -> Json:
         "undrained": _undrained(outcome),
         "skipped": _skipped(outcome),
         "complaints": _complaints(outcome),
+        "recurrences": _recurrences(outcome),
         "allocation": [
             {
                 "resource": one.resource,
@@ -155,6 +157,14 @@ def _skipped(outcome: Outcome) -> list[Json]:
 
 def _complaints(outcome: Outcome) -> list[Json]:
     return [{"object": one.subject, "message": one.message} for one in outcome.complaints]
+
+
+def _recurrences(outcome: Outcome) -> list[Json]:
+    start = outcome.started_at
+    return [
+        {"kind": one.kind, "message": one.message, "at_s": _at_s(one.at, start)}
+        for one in outcome.recurrences
+    ]
 
 
 def _allocation_of_both(without: Outcome, changed: Outcome) -> list[Json]:

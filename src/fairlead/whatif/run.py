@@ -15,16 +15,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import starmap
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.store import Store
 from fairlead.core.command import Command, CreateObject, Json
 from fairlead.core.instant import Instant, seconds, to_seconds
+from fairlead.core.reporter import Reporter
 from fairlead.core.stimulus import CommandFailed, FailureReason, Stimulus
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.engine import Engine
+from fairlead.framework.meter import Meter
+from fairlead.scheduling.controller import Scheduler
 from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.outcome import Complaint, Outcome, Skipped
@@ -35,6 +38,9 @@ from fairlead.whatif.stock import allocations, nodes_at_end, requested_in
 from fairlead.worlds.simulation.performing import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
 
+if TYPE_CHECKING:
+    from fairlead.worlds.metrics import SchedulerMetrics
+
 # Pods that wait are tried again every five minutes at the latest (the scheduler's leftover
 # flush); when that changes nothing, nothing will.
 QUIET: Final = seconds(6 * 60)
@@ -44,10 +50,14 @@ CommandLog = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """What came of a run, and the objects there were at its end."""
+    """What came of a run, and the objects there were at its end.
+
+    `metrics` are the scheduler's in Prometheus' text format, b"" unless they were asked for.
+    """
 
     outcome: Outcome
     objects: list[Json]
+    metrics: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,28 +88,42 @@ def run(
     phase: str,
     progress: Progress,
     command_log: CommandLog | None = None,
+    *,
+    metered: bool = False,
 ) -> Finished:
-    """Run `experiment`; `progress` is told of it as `phase`.
+    """Run `experiment`; `progress` is told of it as `phase`, `metered` asks for metrics.
 
     Raises InputError for objects and steps that an API server would refuse.
     """
-    return _Run(experiment, command_log).finish(phase, progress)
+    return _Run(experiment, command_log, metered=metered).finish(phase, progress)
+
+
+def _metrics(reporter: Reporter, meter: Meter | None) -> SchedulerMetrics:
+    # Dear to import, and rarely wanted.
+    from fairlead.worlds.metrics import SchedulerMetrics  # noqa: PLC0415
+
+    return SchedulerMetrics(reporter, list if meter is None else meter.times)
 
 
 class _Run:
     """One run; `finish` is its only entrance."""
 
-    def __init__(self, experiment: Experiment, command_log: CommandLog | None) -> None:
+    def __init__(
+        self, experiment: Experiment, command_log: CommandLog | None, *, metered: bool
+    ) -> None:
         self._experiment = experiment
         self._start = experiment.start
         self._recorder = Recorder(experiment.start)
+        self._metrics = _metrics(self._recorder, experiment.scheduler.meter) if metered else None
         config = EngineConfig(
             seed=experiment.seed,
             start=experiment.start,
             kubelet=experiment.kubelet,
             scheduler=experiment.scheduler,
         )
-        engine = build_engine(config, self._recorder)
+        engine = build_engine(config, self._metrics or self._recorder)
+        if self._metrics is not None:
+            self._metrics.waiting = engine.find(Scheduler).queue
         self._world = SimulatedWorld(
             _Listening(engine, self._recorder),
             start=self._start,
@@ -124,7 +148,8 @@ class _Run:
         for step in self._experiment.steps:
             self._world.at(self._start + step.after, partial(self._act, step))
         self._settle(on_progress)
-        return Finished(self._outcome(requested_before), self._objects())
+        exposition = b"" if self._metrics is None else self._metrics.exposition()
+        return Finished(self._outcome(requested_before), self._objects(), exposition)
 
     def _load(self) -> None:
         manifests = self._experiment.initial
@@ -184,6 +209,7 @@ class _Run:
             undrained=tuple(recorder.undrained()),
             skipped=tuple(self._skipped),
             complaints=tuple(starmap(Complaint, recorder.complaints.items())),
+            recurrences=tuple(recorder.recurrences),
             nodes=nodes,
             allocations=allocations(nodes, requested_before),
             priority_names=dict(recorder.priority_names),

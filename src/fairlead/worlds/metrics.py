@@ -8,7 +8,7 @@ upstream: pkg/scheduler/metrics/metrics.go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
@@ -30,19 +30,33 @@ from fairlead.framework.meter import PluginTime
 _DURATION_BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))
 _ATTEMPT_BUCKETS: Final = (1, 2, 4, 8, 16)
 _VICTIM_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64)
-Queues = Callable[[], Mapping[str, int]]
 PluginTimes = Callable[[], Iterable[PluginTime]]
 
 
-class SchedulerMetrics:
-    """A Reporter; everything heard is passed on to `reporter`."""
+class Waiting(Protocol):
+    """Who waits; a `SchedulingQueue` is one."""
 
-    def __init__(self, reporter: Reporter, queues: Queues, plugin_times: PluginTimes) -> None:
-        """`queues` tells how many pods wait where, `plugin_times` how long plugins took."""
+    def counts(self) -> Mapping[str, int]:
+        """How many pods wait in which queue."""
+        ...
+
+    def rejections(self) -> Mapping[tuple[str, str], int]:
+        """How many of them which (plugin, profile) rejected."""
+        ...
+
+
+class SchedulerMetrics:
+    """A Reporter; everything heard is passed on to `reporter`.
+
+    `waiting` is set once there is a queue to look at.
+    """
+
+    def __init__(self, reporter: Reporter, plugin_times: PluginTimes) -> None:
+        """`plugin_times` tells how long plugins took."""
         self._reporter = reporter
+        self.waiting: Waiting | None = None
         self.registry = CollectorRegistry()
-        self.registry.register(_ReadWhenAsked(self, queues, plugin_times))
-        self._rejections: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self.registry.register(_ReadWhenAsked(self, plugin_times))
         self._attempts = Counter(
             "scheduler_schedule_attempts",
             "Number of attempts to schedule pods, by the result.",
@@ -91,10 +105,8 @@ class SchedulerMetrics:
             case PodPlaced():
                 self._attempted("scheduled", record)
                 self._pod_attempts.observe(record.attempt)
-                self._rejections.pop(record.pod.uid, None)
             case PodUnschedulable():
                 self._attempted("error" if record.is_error else "unschedulable", record)
-                self._rejections[record.pod.uid] = (record.profile, record.plugins)
             case PodPreempting():
                 self._preemptions.inc()
                 self._victims.observe(len(record.victims))
@@ -110,14 +122,6 @@ class SchedulerMetrics:
         took = to_seconds(record.at - record.started)
         self._duration.labels(result, record.profile).observe(took)
 
-    def unschedulable(self) -> dict[tuple[str, str], int]:
-        """How many pods each plugin of each profile kept from being scheduled last time."""
-        counts: dict[tuple[str, str], int] = {}
-        for profile, plugins in self._rejections.values():
-            for plugin in plugins:
-                counts[plugin, profile] = counts.get((plugin, profile), 0) + 1
-        return counts
-
     def exposition(self) -> bytes:
         """Everything in Prometheus' text format."""
         return generate_latest(self.registry)
@@ -126,11 +130,8 @@ class SchedulerMetrics:
 class _ReadWhenAsked(Collector):
     """What is a state of things rather than a count of events."""
 
-    def __init__(
-        self, metrics: SchedulerMetrics, queues: Queues, plugin_times: PluginTimes
-    ) -> None:
+    def __init__(self, metrics: SchedulerMetrics, plugin_times: PluginTimes) -> None:
         self._metrics = metrics
-        self._queues = queues
         self._plugin_times = plugin_times
 
     def collect(self) -> Iterable[Metric]:
@@ -143,7 +144,8 @@ class _ReadWhenAsked(Collector):
         family = GaugeMetricFamily(
             "scheduler_pending_pods", "Number of pending pods, by the queue type.", labels=["queue"]
         )
-        for queue, count in self._queues().items():
+        waiting = self._metrics.waiting
+        for queue, count in waiting.counts().items() if waiting is not None else ():
             family.add_metric([queue], count)
         return family
 
@@ -153,8 +155,9 @@ class _ReadWhenAsked(Collector):
             "The number of unschedulable pods broken down by plugin name.",
             labels=["plugin", "profile"],
         )
-        for (plugin, profile), count in sorted(self._metrics.unschedulable().items()):
-            family.add_metric([plugin, profile], count)
+        waiting = self._metrics.waiting
+        for labels, count in sorted(waiting.rejections().items()) if waiting is not None else ():
+            family.add_metric(labels, count)
         return family
 
     def _durations(self) -> Metric:

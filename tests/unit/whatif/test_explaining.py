@@ -29,6 +29,7 @@ def test_feasible_nodes_have_scores_and_the_best_are_equals(explained, make):
         "c": {"plugin": "NodeResourcesFit", "code": "UnschedulableAndUnresolvable",
               "reasons": ["Insufficient cpu"]},
     }  # fmt: skip
+    assert found["remedies"] == {"c": ["lower the cpu request by 500m to 500m"]}
     assert found["via"] == "score"
     assert found["choices"] == ["a", "b"]
     assert set(found["scores"]["NodeResourcesFit"]) == {"a", "b"}

@@ -131,3 +131,35 @@ def test_pods_that_were_displaced_and_placed_again_have_moved(finish):
         ("node-0", "node-1"),
         ("node-0", "node-1"),
     ]
+
+
+def test_a_workload_that_is_displaced_again_and_again_is_told(finish):
+    low = (
+        "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: low}, spec: {replicas: 2,"
+        " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
+        " {terminationGracePeriodSeconds: 0, containers: [{name: c, image: i, resources:"
+        " {requests: {cpu: 2}}}]}}}}"
+    )
+    urgent = (
+        "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: urgent},"
+        " value: 9}"
+    )
+    wave = (
+        "{apiVersion: v1, kind: Pod, metadata: {name: wave-%d, annotations:"
+        " {fairlead.dev/run-duration: 10s}}, spec: {priorityClassName: urgent, containers:"
+        " [{name: c, image: i, resources: {requests: {cpu: 2}}}]}}"
+    )
+    events = ", ".join(f"{{at: {minute}m, create: {wave % minute}}}" for minute in range(1, 9))
+    outcome = finish(f"duration: 10m\nobjects: [{low}, {urgent}]\nevents: [{events}]").outcome
+    assert len(outcome.preempted) == 8
+    [told] = outcome.recurrences
+    assert told.kind == "starving"
+    assert told.message == "ReplicaSet/default/low has been displaced 6 times"
+
+
+def test_metrics_are_there_when_asked_for(finish):
+    event = f"events: [{{at: 10s, create: {POD % '{}'}}}]"
+    assert finish(event).metrics == b""
+    metrics = finish(event, metered=True).metrics.decode()
+    attempts = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"}'
+    assert f"{attempts} 1.0" in metrics

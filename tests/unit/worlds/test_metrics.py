@@ -22,14 +22,10 @@ def measured():
     ticks = iter(range(10**9))
     meter = Meter(lambda: next(ticks) * 1000)
     cluster = Cluster()
-    scheduler: list[Scheduler] = []
-
-    def queues():
-        return scheduler[0].queue.counts()
-
-    metrics = SchedulerMetrics(SilentReporter(), queues, meter.times)
-    scheduler.append(Scheduler(SchedulerConfig(meter=meter), cluster, metrics, TieBreak(0), 0))
-    world = BareWorld(Engine(cluster, scheduler))
+    metrics = SchedulerMetrics(SilentReporter(), meter.times)
+    scheduler = Scheduler(SchedulerConfig(meter=meter), cluster, metrics, TieBreak(0), 0)
+    metrics.waiting = scheduler.queue
+    world = BareWorld(Engine(cluster, [scheduler]))
     world.tell([ObjectsLoaded([*nodes(1)])])
     low = requests("900m", "500Mi", terminationGracePeriodSeconds=0)
     high = requests("3", "500Mi", priority=10)

@@ -54,6 +54,7 @@ def remedy(case, name="n1") -> Remedy | None:
     pending = pod_info(served, case["pending"])
     found = find_nodes_that_fit(served.plans, pending)
     info = served.framework.cluster.table.find(name)
+    assert info is not None
     assert not found.is_feasible(info)
     return find_remedy(served.framework, pending, info, found.diagnosis().status_of(info.row))
 
