@@ -31,7 +31,8 @@ def outcome(*pods, nodes=("a", "b"), **fields):
     ]
     facts = {
         "started_at": 0, "ended_at": seconds(60), "settled": True, "preempted": (), "evicted": (),
-        "pdb_breaches": (), "undrained": (), "skipped": (), "complaints": (), "recurrences": (), "allocations": (),
+        "pdb_breaches": (), "undrained": (), "skipped": (), "complaints": (), "recurrences": (),
+        "allocations": (),
         "priority_names": {}, "samples": (), "choices_among_equals": 0,
     }  # fmt: skip
     pods_by_key = {each.key: each for each in pods}
