@@ -42,6 +42,10 @@ VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
     ("storage.k8s.io/v1", "CSIDriver"): objects.CSIDriver,
     ("storage.k8s.io/v1", "CSIStorageCapacity"): objects.CSIStorageCapacity,
     ("storage.k8s.io/v1", "VolumeAttachment"): objects.VolumeAttachment,
+    ("resource.k8s.io/v1", "ResourceClaim"): objects.ResourceClaim,
+    ("resource.k8s.io/v1", "ResourceClaimTemplate"): objects.ResourceClaimTemplate,
+    ("resource.k8s.io/v1", "DeviceClass"): objects.DeviceClass,
+    ("resource.k8s.io/v1", "ResourceSlice"): objects.ResourceSlice,
 }
 
 

@@ -294,6 +294,14 @@ class SchedulingGroup(_View, frozen=True):
     pod_group_name: str = ""
 
 
+class PodResourceClaim(_View, frozen=True):
+    """spec.resourceClaims[]: a ResourceClaim by name, or one that is made from a template."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+    resource_claim_template_name: str = ""
+
+
 class PodSpec(_View, frozen=True):
     """spec of a pod."""
 
@@ -313,7 +321,7 @@ class PodSpec(_View, frozen=True):
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     scheduling_group: SchedulingGroup | None = None
     volumes: tuple[Volume, ...] = ()
-    resource_claims: tuple[Json, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
     host_network: bool = False
     termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None
@@ -338,6 +346,13 @@ class ContainerStatus(_View, frozen=True):
     allocated_resources: ResourceList = {}
 
 
+class PodResourceClaimStatus(_View, frozen=True):
+    """status.resourceClaimStatuses[]: what was made for a template, "" if nothing needed to be."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+
+
 class PodStatus(_View, frozen=True):
     """status of a pod."""
 
@@ -350,6 +365,7 @@ class PodStatus(_View, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
 class _Object(_View, frozen=True):
@@ -716,6 +732,210 @@ class VolumeAttachment(_Object, frozen=True):
     spec: VolumeAttachmentSpec = VolumeAttachmentSpec()
 
 
+# --- devices -------------------------------------------------------------------------------
+
+
+class CELSelector(_View, frozen=True):
+    """selectors[].cel: an expression over `device` that is true or false."""
+
+    expression: str = ""
+
+
+class DeviceSelector(_View, frozen=True):
+    """selectors[] of a request or class."""
+
+    cel: CELSelector | None = None
+
+
+class DeviceToleration(_View, frozen=True):
+    """tolerations[] of a request."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class ExactDeviceRequest(_View, frozen=True):
+    """requests[].exactly: devices of one class; `capacity` asks for a share of a device."""
+
+    device_class_name: str = ""
+    selectors: tuple[DeviceSelector, ...] = ()
+    allocation_mode: str = "ExactCount"
+    count: int = 1
+    admin_access: bool | None = None
+    tolerations: tuple[DeviceToleration, ...] = ()
+    capacity: Json | None = None
+
+
+class DeviceSubRequest(ExactDeviceRequest, frozen=True):
+    """requests[].firstAvailable[]: an alternative, tried in order."""
+
+    name: str = ""
+
+
+class DeviceRequest(_View, frozen=True):
+    """spec.devices.requests[]: one of `exactly` and `first_available` is set."""
+
+    name: str = ""
+    exactly: ExactDeviceRequest | None = None
+    first_available: tuple[DeviceSubRequest, ...] = ()
+
+
+class DeviceConstraint(_View, frozen=True):
+    """spec.devices.constraints[]: what the devices of some requests (all, if none) have alike."""
+
+    requests: tuple[str, ...] = ()
+    match_attribute: str | None = None
+    distinct_attribute: str | None = None
+
+
+class DeviceClaim(_View, frozen=True):
+    """spec.devices of a ResourceClaim; `config` is handed on to drivers."""
+
+    requests: tuple[DeviceRequest, ...] = ()
+    constraints: tuple[DeviceConstraint, ...] = ()
+    config: tuple[Json, ...] = ()
+
+
+class ResourceClaimSpec(_View, frozen=True):
+    """spec of a ResourceClaim."""
+
+    devices: DeviceClaim = DeviceClaim()
+
+
+class AllocatedDevice(_View, frozen=True):
+    """status.allocation.devices.results[]."""
+
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool = False
+
+
+class AllocatedDevices(_View, frozen=True):
+    """status.allocation.devices."""
+
+    results: tuple[AllocatedDevice, ...] = ()
+    config: tuple[Json, ...] = ()
+
+
+class Allocation(_View, frozen=True):
+    """status.allocation: devices, and the nodes (None for all) from which they can be used."""
+
+    devices: AllocatedDevices = AllocatedDevices()
+    node_selector: NodeSelector | None = None
+
+
+class ClaimConsumer(_View, frozen=True):
+    """status.reservedFor[]."""
+
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ResourceClaimStatus(_View, frozen=True):
+    """status of a ResourceClaim."""
+
+    allocation: Allocation | None = None
+    reserved_for: tuple[ClaimConsumer, ...] = ()
+    devices: tuple[Json, ...] = ()
+
+
+class ResourceClaim(_Object, frozen=True):
+    """resource.k8s.io/v1 ResourceClaim."""
+
+    spec: ResourceClaimSpec = ResourceClaimSpec()
+    status: ResourceClaimStatus = ResourceClaimStatus()
+
+
+class ResourceClaimTemplate(_Object, frozen=True):
+    """resource.k8s.io/v1 ResourceClaimTemplate; `spec` has the claim's metadata and spec."""
+
+    spec: Json = {}
+
+
+class DeviceClassSpec(_View, frozen=True):
+    """spec of a DeviceClass."""
+
+    selectors: tuple[DeviceSelector, ...] = ()
+    config: tuple[Json, ...] = ()
+
+
+class DeviceClass(_Object, frozen=True):
+    """resource.k8s.io/v1 DeviceClass."""
+
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
+class DeviceAttribute(_View, frozen=True):
+    """A device's attribute: one of these is set."""
+
+    int_value: int | None = msgspec.field(name="int", default=None)
+    bool_value: bool | None = msgspec.field(name="bool", default=None)
+    string_value: str | None = msgspec.field(name="string", default=None)
+    version_value: str | None = msgspec.field(name="version", default=None)
+
+
+class DeviceCapacity(_View, frozen=True):
+    """A device's capacity; a request policy is for devices that are shared."""
+
+    value: QuantityText = 0
+
+
+class DeviceTaint(_View, frozen=True):
+    """taints[] of a device."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class Device(_View, frozen=True):
+    """spec.devices[] of a ResourceSlice."""
+
+    name: str = ""
+    attributes: dict[str, DeviceAttribute] = {}
+    capacity: dict[str, DeviceCapacity] = {}
+    taints: tuple[DeviceTaint, ...] = ()
+    node_name: str = ""
+    node_selector: NodeSelector | None = None
+    all_nodes: bool = False
+    consumes_counters: tuple[Json, ...] = ()
+    allow_multiple_allocations: bool = False
+    binding_conditions: tuple[str, ...] = ()
+
+
+class ResourcePool(_View, frozen=True):
+    """spec.pool of a ResourceSlice: whole when so many slices of one generation are there."""
+
+    name: str = ""
+    generation: int = 0
+    resource_slice_count: int = 0
+
+
+class ResourceSliceSpec(_View, frozen=True):
+    """spec of a ResourceSlice."""
+
+    driver: str = ""
+    pool: ResourcePool = ResourcePool()
+    node_name: str = ""
+    node_selector: NodeSelector | None = None
+    all_nodes: bool = False
+    per_device_node_selection: bool = False
+    devices: tuple[Device, ...] = ()
+
+
+class ResourceSlice(_Object, frozen=True):
+    """resource.k8s.io/v1 ResourceSlice: some devices that a driver has."""
+
+    spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
 # --- whole jobs ----------------------------------------------------------------------------
 
 
@@ -832,6 +1052,10 @@ ApiObject = (
     | CSIDriver
     | CSIStorageCapacity
     | VolumeAttachment
+    | ResourceClaim
+    | ResourceClaimTemplate
+    | DeviceClass
+    | ResourceSlice
     | PodGroup
     | Queue
     | Unstructured

@@ -18,9 +18,12 @@ from fairlead.api.objects import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    DeviceClass,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
+    ResourceClaim,
+    ResourceSlice,
     StorageClass,
     VolumeAttachment,
 )
@@ -43,6 +46,7 @@ class EventKind(Enum):
     POD_SCALE_DOWN = auto()
     POD_TOLERATION = auto()
     POD_GATES_GONE = auto()
+    POD_CLAIM_MADE = auto()
     VOLUME_ADD = auto()
     VOLUME_UPDATE = auto()
     VOLUME_DELETE = auto()
@@ -64,6 +68,15 @@ class EventKind(Enum):
     VOLUME_ATTACHMENT_ADD = auto()
     VOLUME_ATTACHMENT_UPDATE = auto()
     VOLUME_ATTACHMENT_DELETE = auto()
+    RESOURCE_CLAIM_ADD = auto()
+    RESOURCE_CLAIM_UPDATE = auto()
+    RESOURCE_CLAIM_DELETE = auto()
+    RESOURCE_SLICE_ADD = auto()
+    RESOURCE_SLICE_UPDATE = auto()
+    RESOURCE_SLICE_DELETE = auto()
+    DEVICE_CLASS_ADD = auto()
+    DEVICE_CLASS_UPDATE = auto()
+    DEVICE_CLASS_DELETE = auto()
     FLUSH = auto()
 
 
@@ -174,11 +187,26 @@ _STORAGE_EVENTS: Final[dict[type[object], tuple[EventKind, EventKind, EventKind]
         EventKind.VOLUME_ATTACHMENT_UPDATE,
         EventKind.VOLUME_ATTACHMENT_DELETE,
     ),
+    ResourceClaim: (
+        EventKind.RESOURCE_CLAIM_ADD,
+        EventKind.RESOURCE_CLAIM_UPDATE,
+        EventKind.RESOURCE_CLAIM_DELETE,
+    ),
+    ResourceSlice: (
+        EventKind.RESOURCE_SLICE_ADD,
+        EventKind.RESOURCE_SLICE_UPDATE,
+        EventKind.RESOURCE_SLICE_DELETE,
+    ),
+    DeviceClass: (
+        EventKind.DEVICE_CLASS_ADD,
+        EventKind.DEVICE_CLASS_UPDATE,
+        EventKind.DEVICE_CLASS_DELETE,
+    ),
 }
 
 
 def storage_event(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent | None:
-    """The event that a change of a volume, claim or another object of storage amounts to."""
+    """The event that a change of an object of storage or devices amounts to."""
     kinds = _STORAGE_EVENTS.get(type(old if new is None else new))
     if kinds is None:
         return None
@@ -212,3 +240,5 @@ def waiting_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
             yield ClusterEvent(EventKind.POD_TOLERATION, old, new)
     if old.pod.spec.scheduling_gates and not new.pod.spec.scheduling_gates:
         yield ClusterEvent(EventKind.POD_GATES_GONE, old, new)
+    if old.pod.status.resource_claim_statuses != new.pod.status.resource_claim_statuses:
+        yield ClusterEvent(EventKind.POD_CLAIM_MADE, old, new)

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget
 from fairlead.api.pod import is_terminal
 from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.state.device_ledger import DeviceLedger
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
-from fairlead.state.related_objects import STORAGE, RelatedObjects
+from fairlead.state.related_objects import DEVICES, STORAGE, RelatedObjects
 from fairlead.state.shape import ShapeTable
 from fairlead.state.volume_promises import VolumePromises
 
@@ -47,7 +48,7 @@ class NodeChange:
 
 @dataclass(frozen=True, slots=True)
 class StorageChange:
-    """The last and present version of a volume, claim or another object of storage."""
+    """The last and present version of a volume, claim or another object of storage or devices."""
 
     old: ApiObject | None
     new: ApiObject | None
@@ -65,6 +66,7 @@ class Cluster:
         self.shapes = ShapeTable(self.table.resources)
         self.related = RelatedObjects()
         self.volume_promises = VolumePromises(self.related)
+        self.devices = DeviceLedger()
         self.pods: dict[str, PodInfo] = {}
         self.changes: list[Change] = []
         self._assumed: dict[str, str] = {}
@@ -104,11 +106,17 @@ class Cluster:
             if isinstance(before, STORAGE):
                 self.volume_promises.observe_gone(before)
                 self.changes.append(StorageChange(before, None))
+            elif isinstance(before, DEVICES):
+                self.devices.observe_gone(before)
+                self.changes.append(StorageChange(before, None))
 
     def _put_related(self, changed: ApiObject) -> None:
         before = self.related.put(changed)
         if isinstance(changed, STORAGE):
             self.volume_promises.observe(changed)
+            self.changes.append(StorageChange(before, changed))
+        elif isinstance(changed, DEVICES):
+            self.devices.observe(changed)
             self.changes.append(StorageChange(before, changed))
 
     def _put_pod(self, pod: Pod) -> None:

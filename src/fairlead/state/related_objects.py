@@ -13,12 +13,15 @@ from fairlead.api.objects import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    DeviceClass,
     Namespace,
     PersistentVolume,
     PersistentVolumeClaim,
     PodDisruptionBudget,
     ReplicaSet,
     ReplicationController,
+    ResourceClaim,
+    ResourceSlice,
     Service,
     StatefulSet,
     StorageClass,
@@ -38,8 +41,10 @@ STORAGE: Final = (
     CSIStorageCapacity,
     VolumeAttachment,
 )
+DEVICES: Final = (ResourceClaim, ResourceSlice, DeviceClass)
 _KEPT: Final = (
     *STORAGE,
+    *DEVICES,
     Namespace,
     PodDisruptionBudget,
     ReplicaSet,
@@ -53,7 +58,8 @@ class RelatedObjects:
     """By kind and key.
 
     `storage_log` names the objects of storage that changed, by kind and key. `version` grows with
-    every change of another kind kept, but for budgets.
+    every change of another kind kept, but for budgets and those of devices, for which there is
+    `fairlead.state.device_ledger`.
     """
 
     def __init__(self) -> None:
@@ -91,7 +97,7 @@ class RelatedObjects:
             self.budget_version += 1
         elif isinstance(touched, STORAGE):
             self.storage_log.append((type(touched), touched.key))
-        else:
+        elif not isinstance(touched, DEVICES):
             self.version += 1
 
     def get(self, kind: type[View], key: str) -> View | None:
