@@ -113,7 +113,7 @@ class QueueTree:
         own = self._claims[above].request.get(column, 0) if above != ROOT else 0
         if own and children:
             # Jobs of a queue that has children share with these as one more child would.
-            parts.append(_Part(above, self._claims[above].weight, (0.0, float(own), float(own))))
+            parts.append(_Part(above, self._claims[above].weight, (0.0, 0.0, float(own))))
         given = fill_in_stages(pool, parts)
         for name in children:
             deserved[name] = min(given[name], wanted[name])

@@ -1,0 +1,94 @@
+"""Groups, queues and their pods in few words; see `fairlead.testing.builders`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
+from fairlead.batch.group import GROUP_NAME_ANNOTATION
+from fairlead.batch.job_table import KUBE_BATCH
+from fairlead.testing.builders import make_pod
+
+Json = dict[str, Any]
+
+VOLCANO = "scheduling.volcano.sh/v1beta1"
+
+
+def make_task(  # noqa: PLR0913 - a builder takes what a case varies
+    name: str,
+    group: str = "",
+    *,
+    cpu: int | str = 1,
+    memory: str = "1Gi",
+    scheduler: str = KUBE_BATCH,
+    meta: Mapping[str, Any] | None = None,
+    spec: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    **pod: Any,
+) -> Pod:
+    """A pod for batch that asks for `cpu` and `memory` (or, with cpu 0, for nothing).
+
+    It is in `group` by kube-batch's annotation. `meta` is metadata by its Python names.
+    """
+    made = make_pod(
+        name,
+        requests={"cpu": cpu, "memory": memory} if cpu else {},
+        spec={"schedulerName": scheduler, **(spec or {})},
+        **pod,
+    )
+    marks = {GROUP_NAME_ANNOTATION: group} if group else {}
+    changes = {"annotations": {**marks, **(annotations or {})}, **(meta or {})}
+    return msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, **changes))
+
+
+def make_group(
+    name: str,
+    min_member: int,
+    queue: str = "",
+    *,
+    api: str = VOLCANO,
+    namespace: str = "default",
+    status: Json | None = None,
+    **spec: Any,
+) -> PodGroup:
+    """A PodGroup of kube-batch's form; `spec` by JSON names."""
+    own = {"minMember": min_member, **({"queue": queue} if queue else {}), **spec}
+    meta = {"name": name, "namespace": namespace, "uid": f"uid-group-{name}"}
+    body = {"apiVersion": api, "metadata": meta, "spec": own, "status": status or {}}
+    return decode_as(PodGroup, body)
+
+
+def make_queue(name: str, weight: int = 1, *, state: str = "", **spec: Any) -> Queue:
+    """A Queue; `spec` by JSON names."""
+    body = {"metadata": {"name": name}, "spec": {"weight": weight, **spec}}
+    return decode_as(Queue, {**body, "status": {"state": state}})
+
+
+def make_priority_class(name: str, value: int, *, default: bool = False) -> PriorityClass:
+    """A PriorityClass."""
+    body = {"metadata": {"name": name}, "value": value, "globalDefault": default}
+    return decode_as(PriorityClass, body)
+
+
+def make_gang(
+    name: str,
+    members: int,
+    *,
+    min_member: int | None = None,
+    queue: str = "",
+    node: str | Sequence[str] = "",
+    priority_class: str = "",
+    **task: Any,
+) -> list[PodGroup | Pod]:
+    """A group and its pods, `name-0` and so on; all on `node`, or each on the one of its place.
+
+    Without `min_member` all are needed.
+    """
+    nodes = [node] * members if isinstance(node, str) else list(node)
+    pods = [make_task(f"{name}-{i}", name, node=nodes[i], **task) for i in range(members)]
+    minimum = members if min_member is None else min_member
+    return [make_group(name, minimum, queue, priorityClassName=priority_class), *pods]
