@@ -141,12 +141,11 @@ class Refusing:
 
     def run(self):
         for _ in range(STEPS_MAX):
-            due = [
-                d for d in (self.agenda.next_due(), self.engine.next_deadline()) if d is not None
-            ]
-            if not due or min(due) > END:
+            dues = (self.agenda.next_due(), self.engine.next_deadline())
+            due = min((one for one in dues if one is not None), default=None)
+            if due is None or due > END:
                 return self
-            self.now = max(self.now, *(d for d in [min(due)]))
+            self.now = max(self.now, due)
             acts = self.agenda.pop_due(self.now)
             for act in acts:
                 act()
@@ -193,10 +192,9 @@ def test_refusals_leave_nothing_behind(seed):
     for pod in waiting:
         assert all(free < milli(pod) for free in left.values()), (pod.key, left)
         assert any(c.type == "PodScheduled" and c.message for c in pod.status.conditions)
-    promised = [
-        p.key for node in scheduler.nominator.nodes() for p in scheduler.nominator.pods_on(node)
-    ]
-    assert set(promised) <= {pod.key for pod in waiting}
+    nominator = scheduler.nominator
+    promised = {pod.key for node in nominator.nodes() for pod in nominator.pods_on(node)}
+    assert promised <= {pod.key for pod in waiting}
 
 
 def test_the_world_refuses_enough():
