@@ -23,13 +23,15 @@ def make_node(
     taints: Iterable[str] = (),
     unschedulable: bool = False,
     images: Mapping[str, int] | None = None,
+    devices: Mapping[str, str | int] | None = None,
     **allocatable: str | int,
 ) -> Node:
     """A node; `allocatable` by resource name replaces or adds to what an ordinary one offers.
 
-    `taints` are written `key=value:effect` or `key:effect`, `images` map names to bytes.
+    `devices` does the same for names that Python cannot spell (nvidia.com/gpu). `taints` are
+    written `key=value:effect` or `key:effect`, `images` map names to bytes.
     """
-    offered = {"cpu": "4", "memory": "16Gi", "pods": "110", **allocatable}
+    offered = {"cpu": "4", "memory": "16Gi", "pods": "110", **allocatable, **(devices or {})}
     found = [{"names": [image], "sizeBytes": size} for image, size in (images or {}).items()]
     return decode_as(
         Node,

@@ -50,7 +50,7 @@ def strategy(kind, *resources, shape=None):
 
 
 ONE = make_pod("p", requests={"cpu": "1", "memory": 512 * MIB})
-GPUS = make_node("n", cpu="4", memory="4Gi", **{GPU: 4})
+GPUS = make_node("n", cpu="4", memory="4Gi", devices={GPU: 4})
 RISING = ((0, 0), (100, 10))
 
 

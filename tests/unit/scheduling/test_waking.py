@@ -11,7 +11,7 @@ import pytest
 from fairlead.testing.builders import make_budget, make_node, make_pod
 
 GPU = "nvidia.com/gpu"
-SMALL = make_node("n1", cpu="1", **{GPU: 1})
+SMALL = make_node("n1", devices={GPU: 1}, cpu="1")
 TAINTED = make_node("n1", taints=["k=v:NoSchedule"])
 CORDONED = make_node("n1", unschedulable=True)
 HDD = make_node("n1", labels={"disk": "hdd"})
@@ -82,40 +82,46 @@ CASES = {
         [make_node("n2")],
         True,
     ),
-    "fit: more of what is wanted": ([SMALL], BIG, [], [make_node("n1", cpu="3", **{GPU: 1})], True),
+    "fit: more of what is wanted": (
+        [SMALL],
+        BIG,
+        [],
+        [make_node("n1", devices={GPU: 1}, cpu="3")],
+        True,
+    ),
     "fit: more, and not enough": (
         [SMALL],
         BIG,
         [],
-        [make_node("n1", cpu="1500m", **{GPU: 1})],
+        [make_node("n1", devices={GPU: 1}, cpu="1500m")],
         False,
     ),
     "fit: more of something else": (
         [SMALL],
         BIG,
         [],
-        [make_node("n1", cpu="1", **{GPU: 9})],
+        [make_node("n1", devices={GPU: 9}, cpu="1")],
         False,
     ),
     "fit: other labels": (
         [SMALL],
         BIG,
         [],
-        [make_node("n1", cpu="1", labels={"a": "b"}, **{GPU: 1})],
+        [make_node("n1", devices={GPU: 1}, cpu="1", labels={"a": "b"})],
         False,
     ),
     "fit: any change of taints": (
         [SMALL],
         BIG,
         [],
-        [make_node("n1", cpu="1", taints=["k:NoSchedule"], **{GPU: 1})],
+        [make_node("n1", devices={GPU: 1}, cpu="1", taints=["k:NoSchedule"])],
         True,
     ),
     "fit: a cordon": (
         [SMALL],
         BIG,
         [],
-        [make_node("n1", cpu="1", unschedulable=True, **{GPU: 1})],
+        [make_node("n1", devices={GPU: 1}, cpu="1", unschedulable=True)],
         False,
     ),
     "fit: a node that goes": ([SMALL, make_node("n2", cpu="1")], BIG, [], ["-n2"], False),
