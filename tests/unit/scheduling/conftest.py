@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.command import Bind, DeleteObject, PatchStatus, RecordEvent
+from fairlead.core.command import Bind, DeleteObject, PatchObject, PatchStatus, RecordEvent
 from fairlead.core.instant import seconds
 from fairlead.core.stimulus import (
     CommandFailed,
@@ -17,7 +17,7 @@ from fairlead.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
 from fairlead.framework.cluster_event import ClusterEvent, EventKind
 from fairlead.framework.nominator import Nominator
-from fairlead.framework.profile import Profile
+from fairlead.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.scheduling.backoff import BackoffConfig
 from fairlead.scheduling.compose import Beliefs, serve
 from fairlead.scheduling.config import SchedulerConfig
@@ -194,6 +194,8 @@ def told(command):
             return ("delete", target.name)
         case RecordEvent(regarding=pod, reason=reason, note=note):
             return ("event", pod.name, reason, note)
+        case PatchObject(target, _):
+            return ("write", target.name)
         case PatchStatus(target, fields, conditions):
             shown = [(one.type, one.status, one.reason, one.message) for one in conditions]
             return ("patch", target.name, dict(fields), *shown)
@@ -204,3 +206,16 @@ def told(command):
 def stage():
     """Makes stages."""
     return Stage
+
+
+@pytest.fixture
+def staged(stage):
+    """A stage whose default profile has `plugins` too: before all others, with weight 5."""
+
+    def make(*plugins, objects=(), last=False, **more):
+        named = tuple((plugin.name, 5) for plugin in plugins)
+        order = (*DEFAULT_PLUGINS, *named) if last else (*named, *DEFAULT_PLUGINS)
+        factories = {one.name: (lambda _handle, _args, one=one: one) for one in plugins}
+        return stage(*objects, profiles=(Profile(plugins=order),), out_of_tree=factories, **more)
+
+    return make
