@@ -11,8 +11,6 @@ from fairlead.core.instant import seconds
 from fairlead.framework.cluster_event import EventKind
 
 GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
-HALF = {"spec": {"schedulingGates": [{"name": "b"}]}}
-OTHERS = EventKind.ASSIGNED_POD_LABEL
 
 
 def windows(waiting, count, plugins):

@@ -8,12 +8,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.core.instant import seconds
-from fairlead.framework.cluster_event import EventKind
 from fairlead.testing.builders import make_pod
 
 GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
-HALF = {"spec": {"schedulingGates": [{"name": "b"}]}}
-OTHERS = EventKind.ASSIGNED_POD_LABEL
 
 
 # --- order -------------------------------------------------------------------------------------
