@@ -207,9 +207,9 @@ CASES = [
     change("unknown format", "-o xml", "xml"),
     change("report nowhere", "--report none/r.html", "--report: there is no directory none"),
     # --- scheduler configurations --------------------------------------------------------------
-    config("another kind", NODE, "apiVersion: must be kubescheduler.config.k8s.io/v1"),
+    config("another kind", NODE, "apiVersion: must be one of kubescheduler.config.k8s.io/v1,"),
     config("unknown field", CONFIG + "profile: []", "profile: unknown field; did you mean prof"),
-    config("unsupported sampling", CONFIG + "percentageOfNodesToScore: 7", "percentageOfNodesToSc"),
+    config("sampling beyond all", CONFIG + "percentageOfNodesToScore: 107", "percentageOfNodesToSc"),
     config("unknown plugin", CONFIG + "profiles: [{plugins: {score: {enabled: [{name: Best}]}}}]",
            "profiles[0].plugins.score.enabled[0].name: no plugin 'Best'"),
     # --- scenarios -----------------------------------------------------------------------------

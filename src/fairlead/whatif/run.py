@@ -35,6 +35,7 @@ from fairlead.whatif.progress import Progress
 from fairlead.whatif.recorder import Recorder
 from fairlead.whatif.refusal import as_input_error, refusal_of
 from fairlead.whatif.stock import allocations, nodes_at_end, requested_in
+from fairlead.worlds.extender.caller import reaching
 from fairlead.worlds.simulation.performing import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
 
@@ -136,6 +137,11 @@ class _Run:
 
     def finish(self, phase: str, progress: Progress) -> Finished:
         """Load, look, act, settle; see the module's docstring."""
+        with reaching(self._experiment.scheduler.extenders) as extenders:
+            self._world.extenders = extenders
+            return self._finish(phase, progress)
+
+    def _finish(self, phase: str, progress: Progress) -> Finished:
         is_scripted = any(step.after for step in self._experiment.steps)
         progress.begin(phase, len(self._experiment.steps) if is_scripted else 0)
         self._load()

@@ -31,12 +31,19 @@ class StrictForm(
     """A form whose unknown fields are refused; multi-word fields are written-like-this."""
 
 
-def decode_strictly(document: Document, form: type[Form]) -> Form:
-    """`document` as `form`. Raises InputError naming file and field."""
+def decode_strictly(document: Document, form: type[Form], where: str = "") -> Form:
+    """`document` as `form`. Raises InputError naming file and field.
+
+    `where` is the path of what is decoded, if it is a part of the file.
+    """
     try:
         return msgspec.convert(document.value, form)
     except msgspec.ValidationError as cause:
-        raise _refusal(document.source, str(cause), form) from None
+        refusal = _refusal(document.source, str(cause), form)
+        if not where:
+            raise refusal from None
+        field = _join(where, refusal.field) if refusal.field else where
+        raise InputError(document.source, refusal.problem, field=field) from None
 
 
 def _refusal(source: str, message: str, form: type[msgspec.Struct]) -> InputError:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from http import HTTPStatus
 from typing import Protocol
 
 from fairlead.api.extender import BindingResult, ProtocolError, decode
 from fairlead.core.command import CallExtender
 from fairlead.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
+from fairlead.scheduling.extender.extender import Extender
 
 Answer = ExtenderAnswered | CommandFailed
 
@@ -26,6 +29,16 @@ class NoExtenders:
     def call(self, call: CallExtender, body: bytes) -> Answer:
         """A refusal."""
         return CommandFailed(call, FailureReason.INTERNAL_ERROR, "no extender can be reached here")
+
+
+def reaching(extenders: Sequence[Extender]) -> AbstractContextManager[ExtenderCaller]:
+    """Whoever reaches `extenders` over HTTP; connections are closed at the end of the context."""
+    if not extenders:
+        return nullcontext(NoExtenders())
+    # Only who has extenders pays for the library that reaches them.
+    from fairlead.worlds.extender.client import HttpExtenders  # noqa: PLC0415
+
+    return HttpExtenders(extenders)
 
 
 def has_bound(answer: Answer) -> bool:

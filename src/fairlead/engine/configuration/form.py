@@ -1,6 +1,7 @@
-"""The form of a KubeSchedulerConfiguration: every field that its version v1 may have.
+"""The form of a KubeSchedulerConfiguration v1, field by field.
 
 Fields of type Any change no decision of the scheduler and are not looked at.
+upstream: staging/src/k8s.io/kube-scheduler/config/v1/types.go
 """
 
 from __future__ import annotations
@@ -9,28 +10,26 @@ from typing import Any
 
 import msgspec
 
-from fairlead.framework.profile import DEFAULT_SCHEDULER
 
-
-class _Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Common settings of the forms below."""
 
 
-class PluginForm(_Form, frozen=True, kw_only=True):
+class PluginForm(Form, frozen=True, kw_only=True):
     """One entry of `enabled` or `disabled`."""
 
     name: str
     weight: int = 0
 
 
-class PluginSetForm(_Form, frozen=True, kw_only=True):
+class PluginSetForm(Form, frozen=True, kw_only=True):
     """What is switched on and off at one extension point."""
 
     enabled: tuple[PluginForm, ...] = ()
     disabled: tuple[PluginForm, ...] = ()
 
 
-class PluginsForm(_Form, frozen=True, kw_only=True):
+class PluginsForm(Form, frozen=True, kw_only=True):
     """profiles[].plugins: upstream's extension points."""
 
     pre_enqueue: PluginSetForm = PluginSetForm()
@@ -48,32 +47,67 @@ class PluginsForm(_Form, frozen=True, kw_only=True):
     multi_point: PluginSetForm = PluginSetForm()
 
 
-class PluginConfigForm(_Form, frozen=True, kw_only=True):
+class PluginConfigForm(Form, frozen=True, kw_only=True):
     """One entry of pluginConfig."""
 
     name: str
     args: dict[str, Any] = {}
 
 
-class ProfileForm(_Form, frozen=True, kw_only=True):
+class ProfileForm(Form, frozen=True, kw_only=True):
     """One profile."""
 
-    scheduler_name: str = DEFAULT_SCHEDULER
+    scheduler_name: str | None = None
     percentage_of_nodes_to_score: int | None = None
     plugins: PluginsForm = PluginsForm()
     plugin_config: tuple[PluginConfigForm, ...] = ()
 
 
-class ConfigurationForm(_Form, frozen=True, kw_only=True):
-    """The file; the fields typed Any change no decision."""
+class ManagedResourceForm(Form, frozen=True, kw_only=True):
+    """A resource that an extender counts."""
+
+    name: str
+    ignored_by_scheduler: bool = False
+
+
+class TlsForm(Form, frozen=True, kw_only=True):
+    """extenders[].tlsConfig; data is base64."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: bytes = b""
+    key_data: bytes = b""
+    ca_data: bytes = b""
+
+
+class ExtenderForm(Form, frozen=True, kw_only=True):
+    """One extender."""
+
+    url_prefix: str
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    weight: int = 0
+    bind_verb: str = ""
+    enable_https: bool = msgspec.field(name="enableHTTPS", default=False)
+    tls_config: TlsForm | None = None
+    http_timeout: str | None = None
+    node_cache_capable: bool = False
+    managed_resources: tuple[ManagedResourceForm, ...] = ()
+    ignorable: bool = False
+
+
+class ConfigurationForm(Form, frozen=True, kw_only=True):
+    """The file. `feature_gates` stand here because there is no command line to give them on."""
 
     api_version: str = ""
     kind: str = ""
     parallelism: int | None = None
     leader_election: Any = None
     client_connection: Any = None
-    health_probe_bind_address: Any = msgspec.field(name="healthzBindAddress", default=None)
-    metrics_bind_address: Any = None
     enable_profiling: Any = None
     enable_contention_profiling: Any = None
     delay_cache_until_active: Any = None
@@ -81,4 +115,5 @@ class ConfigurationForm(_Form, frozen=True, kw_only=True):
     pod_initial_backoff_seconds: int | None = None
     pod_max_backoff_seconds: int | None = None
     profiles: tuple[ProfileForm, ...] = ()
-    extenders: tuple[Any, ...] = ()
+    extenders: tuple[ExtenderForm, ...] = ()
+    feature_gates: dict[str, bool] = {}

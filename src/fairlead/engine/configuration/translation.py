@@ -1,0 +1,177 @@
+"""scheduler_config: what a scheduler is built from, as a KubeSchedulerConfiguration says.
+
+Settings are refused as upstream refuses them, in its words, and by the path of their field. What
+changes no decision is accepted and has no effect.
+upstream: pkg/scheduler/apis/config/{v1/defaults.go,validation/validation.go}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.field_problem import duplicate, invalid, required
+from fairlead.core.instant import seconds
+from fairlead.engine.configuration.error import ConfigurationError, at
+from fairlead.engine.configuration.extender import extenders_of, ignored_resources
+from fairlead.engine.configuration.feature_gate import POP_FROM_BACKOFF, is_on, refuse_others
+from fairlead.engine.configuration.form import ConfigurationForm, PluginConfigForm, ProfileForm
+from fairlead.engine.configuration.plugin_choice import PluginChoice, UsualWeight
+from fairlead.framework.profile import DEFAULT_SCHEDULER, Profile
+from fairlead.plugins.registry import IN_TREE, IN_TREE_ARGS, Factory
+from fairlead.scheduling.backoff import BackoffConfig
+from fairlead.scheduling.config import SchedulerConfig
+from fairlead.scheduling.node_sampling import ADAPTIVE
+from fairlead.scheduling.preemption.args import DefaultPreemptionArgs
+
+# The form of each plugin's arguments; Fairlead's other plugins take none.
+ARGS: Final[Mapping[str, type[msgspec.Struct]]] = {
+    **IN_TREE_ARGS,
+    "DefaultPreemption": DefaultPreemptionArgs,
+}
+FIT: Final = "NodeResourcesFit"
+SECONDS_MAX: Final = 10 * 365 * 24 * 3600
+_ALL_NODES: Final = 100
+
+Args = Mapping[str, Any]
+CheckArgs = Callable[[str, str, Args], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the reader of a file knows beside it.
+
+    `usual_weight` is that of a user's plugin (None: no such plugin), `check_args(field, plugin,
+    args)` refuses arguments that are not of the plugin's form, `factories` make users' plugins.
+    """
+
+    usual_weight: UsualWeight
+    check_args: CheckArgs
+    factories: Callable[[], Mapping[str, Factory]]
+
+
+def scheduler_config(
+    form: ConfigurationForm, surroundings: Surroundings, *, only_profile: bool = False
+) -> SchedulerConfig:
+    """The configuration that `form` describes. Raises ConfigurationError.
+
+    `only_profile` where the file describes its one profile without the word `profiles`.
+    """
+    refuse_others(form.feature_gates)
+    if form.parallelism is not None and form.parallelism <= 0:
+        problem = invalid(form.parallelism, "should be an integer value greater than zero")
+        raise ConfigurationError("parallelism", problem)
+    extenders = extenders_of(form.extenders)
+    percentage = _percentage("percentageOfNodesToScore", form.percentage_of_nodes_to_score)
+    ignored = ignored_resources(form.extenders)
+    profiles = []
+    for number, each in enumerate(form.profiles or (ProfileForm(),)):
+        where = "" if only_profile else f"profiles[{number}]"
+        reading = _Reading(where, each, surroundings)
+        # Where nothing is said every node is looked at, also where 0 says so for all profiles:
+        # that is how upstream writes its default down.
+        profiles.append(reading.profile(percentage or None, ignored))
+    named = _named(form.profiles or (ProfileForm(),), profiles)
+    return SchedulerConfig(
+        named, _backoff(form), out_of_tree=surroundings.factories(), extenders=extenders
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads the profile that stands at `where`."""
+
+    where: str
+    form: ProfileForm
+    surroundings: Surroundings
+
+    def profile(self, percentage: int | None, ignored: Sequence[str]) -> Profile:
+        choice = PluginChoice(at(self.where, "plugins"), self.surroundings.usual_weight)
+        args = dict(self._args())
+        if ignored:
+            # Takes precedence over what the arguments say (scheduler.go: buildExtenders).
+            args[FIT] = {**args.get(FIT, {}), "ignoredResources": list(ignored)}
+        own = self.form.percentage_of_nodes_to_score
+        if own is not None:
+            percentage = _percentage(at(self.where, "percentageOfNodesToScore"), own)
+        return Profile(
+            self.form.scheduler_name or "",
+            choice.everywhere(self.form.plugins.multi_point),
+            args,
+            choice.at_points(self.form.plugins),
+            None if percentage == _ALL_NODES else percentage,
+        )
+
+    def _args(self) -> dict[str, Args]:
+        args: dict[str, Args] = {}
+        for place, config in enumerate(self.form.plugin_config):
+            field = at(self.where, f"pluginConfig[{place}]")
+            if config.name in args:
+                raise ConfigurationError(field, duplicate(config.name))
+            args[config.name] = self._checked(field, config)
+        return args
+
+    def _checked(self, field: str, config: PluginConfigForm) -> Args:
+        given = {k: v for k, v in config.args.items() if k not in ("apiVersion", "kind")}
+        is_users = self.surroundings.usual_weight(config.name) is not None
+        kind = config.args.get("kind", f"{config.name}Args")
+        if not is_users and config.name not in ARGS:
+            _refuse_arguments(field, config.name, given)
+        elif not is_users and kind != f"{config.name}Args":
+            raise ConfigurationError(f"{field}.args.kind", f"must be {config.name}Args")
+        elif not is_users:
+            self.surroundings.check_args(f"{field}.args", config.name, given)
+        return given
+
+
+def _refuse_arguments(field: str, plugin: str, args: Args) -> None:
+    known = ", ".join(ARGS)
+    if plugin not in IN_TREE:
+        raise ConfigurationError(f"{field}.name", f"no plugin {plugin!r}; with arguments: {known}")
+    if args:
+        raise ConfigurationError(f"{field}.name", f"{plugin} takes no arguments; {known} do")
+
+
+def _percentage(field: str, given: int | None) -> int | None:
+    if given is not None and not ADAPTIVE <= given <= _ALL_NODES:
+        raise ConfigurationError(field, invalid(given, "not in valid range [0-100]"))
+    return given
+
+
+def _named(forms: Sequence[ProfileForm], profiles: Sequence[Profile]) -> tuple[Profile, ...]:
+    """`profiles` with distinct names; only a single one may leave its name out."""
+    if len(forms) == 1 and forms[0].scheduler_name is None:
+        return (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER),)
+    names = [profile.scheduler_name for profile in profiles]
+    for number, name in enumerate(names):
+        field = f"profiles[{number}].schedulerName"
+        if not name:
+            raise ConfigurationError(field, required())
+        if name in names[:number]:
+            first = f"profiles[{names.index(name)}].schedulerName"
+            raise ConfigurationError(field, duplicate(first))
+    return tuple(profiles)
+
+
+def _backoff(form: ConfigurationForm) -> BackoffConfig:
+    default = BackoffConfig()
+    initial_s, maximum_s = form.pod_initial_backoff_seconds, form.pod_max_backoff_seconds
+    initial = default.initial if initial_s is None else seconds(_bounded(initial_s))
+    maximum = default.maximum if maximum_s is None else seconds(_bounded(maximum_s))
+    if initial <= 0:
+        problem = invalid(initial_s, "must be greater than 0")
+        raise ConfigurationError("podInitialBackoffSeconds", problem)
+    if maximum < initial:
+        problem = "must be greater than or equal to PodInitialBackoffSeconds"
+        shown = maximum // seconds(1)
+        raise ConfigurationError("podMaxBackoffSeconds", invalid(shown, problem))
+    pop_from_backoff = is_on(form.feature_gates, POP_FROM_BACKOFF)
+    return BackoffConfig(initial, maximum, pop_from_backoff=pop_from_backoff)
+
+
+def _bounded(given_s: int) -> int:
+    """Ten years are as good as for ever."""
+    return min(given_s, SECONDS_MAX)
