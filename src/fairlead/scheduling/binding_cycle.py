@@ -234,7 +234,6 @@ class BindingCycles:
     def _undo(self, binding: Binding, status: Status) -> Refused:
         for plugin in reversed(binding.framework.reserve):
             attempt(plugin, partial(plugin.unreserve, binding.state, binding.pod, binding.node))
-        self._preparing.forget(binding.pod)
         self._asked.pop(binding.pod.id, None)
         del self._by_pod[binding.pod.id]
         self._cluster.forget(binding.pod)
