@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from fairlead.core.command import PatchStatus
 from fairlead.core.status import Status, error
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.cycle_state import CycleState
@@ -54,7 +55,7 @@ class Failure:
     """The pod goes nowhere; `rejections` is the part of the message that counts the nodes.
 
     `plugins` rejected it. `room` is what a PostFilter found: its victims and nomination.
-    `is_error` tells a failure of ours from a verdict on the pod.
+    `is_error` tells a failure of ours from a verdict on the pod. `commands` are a PostFilter's.
     """
 
     message: str
@@ -63,6 +64,7 @@ class Failure:
     nominated_node: str | None = ""
     is_error: bool = False
     rejections: str = ""
+    commands: tuple[PatchStatus, ...] = ()
 
 
 Decision = Placement | Failure
@@ -146,12 +148,14 @@ def _make_room(
 ) -> Consultation[Decision]:
     diagnosis = found.diagnosis()
     outcome = yield from run_post_filters(served.framework, found, pod, diagnosis, asked)
-    message = fit_error(diagnosis, outcome.message)
+    rejections = fit_error(diagnosis, "")
+    message = f"{rejections} {outcome.message}" if outcome.message else rejections
     room = outcome.result if outcome.status.is_success else None
     return Failure(
         message,
         diagnosis.plugins(),
         room,
         outcome.result.nominated_node,
-        rejections=fit_error(diagnosis, ""),
+        rejections=rejections,
+        commands=outcome.commands,
     )

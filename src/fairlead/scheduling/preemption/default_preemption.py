@@ -160,8 +160,10 @@ def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
 
 
 def _dry_run_counts(nodes: int, search: PreemptionSearch) -> Iterator[tuple[Status, int]]:
-    rejected = search.dry_run.rejected() if search.dry_run is not None else []
-    for _, status in rejected:
-        yield status, 1
-    if nodes > len(rejected):
-        yield NOT_HELPFUL, nodes - len(rejected)
+    rest = nodes
+    if search.dry_run is not None:
+        for status, count in search.dry_run.columns.refusal_counts(search.dry_run.potential):
+            yield status, count
+            rest -= count
+    if rest:
+        yield NOT_HELPFUL, rest
