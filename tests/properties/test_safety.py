@@ -263,14 +263,14 @@ def check_room(node, pods, newcomer):
 # --- the properties --------------------------------------------------------------------------
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32))
 def test_whatever_happens_is_safe(seed):
     """With answers that come at once."""
     Minute(seed).run()
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32))
 def test_whatever_happens_is_safe_with_answers_that_take_time(seed):
     """Decisions are taken while others are under way."""
