@@ -12,10 +12,10 @@ from fairlead.api.objects import PodDisruptionBudget
 from fairlead.core.status import Status, error, unresolvable
 from fairlead.framework.candidate import Candidate
 from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.disruption_budget import split_by_budget
 from fairlead.framework.fault import PluginFault
 from fairlead.framework.runtime import Framework
 from fairlead.framework.trial import Trial
-from fairlead.framework.disruption_budget import split_by_budget
 from fairlead.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.pod_info import PodInfo
