@@ -82,7 +82,7 @@ CLUSTER = [
     {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "low"},
      "value": 5, "globalDefault": True, "preemptionPolicy": "Never"},
 ]  # fmt: skip
-ODD = st.sampled_from(
+ODD: st.SearchStrategy[object] = st.sampled_from(
     [None, "", "x", "-1", "1e99", "n1", "0", "*", "\x00", "é" * 300, 0, -1, 1, 2**31, 2**63, 10**40,
      1.5, -0.0, True, False, [], {}, [None], [[]], [{}], {"": ""}, {"a": None}, {"a": {"b": []}},
      ["x", "x"], "2026-01-01T00:00:00Z", "0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"]
