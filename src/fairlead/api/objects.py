@@ -813,6 +813,7 @@ class AllocatedDevice(_View, frozen=True):
     pool: str = ""
     device: str = ""
     admin_access: bool = False
+    tolerations: tuple[DeviceToleration, ...] = ()
 
 
 class AllocatedDevices(_View, frozen=True):

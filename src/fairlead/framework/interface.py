@@ -184,6 +184,7 @@ class PostFilterResult:
     to take an earlier nomination back, None to leave it as it is. `victims` must go first, least
     important last; `pdb_violations` of them breach a budget; `rule`, `candidates` and `equals` say
     how the node was picked. With a `shortlist` nothing is picked yet, and only SUCCESS counts.
+    `commands` are sent whatever comes of the pod.
     """
 
     status: Status
@@ -194,6 +195,7 @@ class PostFilterResult:
     candidates: int = 0
     equals: int = 1
     shortlist: Shortlist | None = None
+    commands: tuple[PatchStatus, ...] = ()
 
 
 @runtime_checkable

@@ -15,7 +15,7 @@ import msgspec
 from fairlead.framework.interface import Plugin
 from fairlead.framework.runtime import Handle
 from fairlead.plugins.default_binder import DefaultBinder
-from fairlead.plugins.dynamic_resources import DynamicResources
+from fairlead.plugins.dynamic_resources.plugin import DynamicResources
 from fairlead.plugins.dynamic_resources_args import DynamicResourcesArgs
 from fairlead.plugins.image_locality import ImageLocality
 from fairlead.plugins.inter_pod_affinity.args import InterPodAffinityArgs
@@ -87,7 +87,7 @@ IN_TREE: Final[Mapping[str, Factory]] = {
     "VolumeZone": lambda handle, _a: VolumeZone(handle),
     "PodTopologySpread": _pod_topology_spread,
     "InterPodAffinity": _inter_pod_affinity,
-    "DynamicResources": _simple(DynamicResources),
+    "DynamicResources": lambda handle, _a: DynamicResources(handle),
     "NodeDeclaredFeatures": lambda _h, _a: Unsupported("NodeDeclaredFeatures", never),
     "NodeResourcesBalancedAllocation": _balanced_allocation,
     "ImageLocality": lambda handle, _a: ImageLocality(handle),

@@ -17,28 +17,6 @@ from fairlead.state.pod_info import PodInfo
 from fairlead.state.shape import Shape
 
 
-def uses_claimed_volumes(spec: PodSpec) -> bool:
-    """Whether a volume comes from a PersistentVolumeClaim."""
-    return any(v.persistent_volume_claim or v.ephemeral for v in spec.volumes)
-
-
-def uses_exclusive_disks(spec: PodSpec) -> bool:
-    """Whether a volume is of a kind that only one pod may write to."""
-    return any(
-        v.gce_persistent_disk or v.aws_elastic_block_store or v.iscsi or v.rbd for v in spec.volumes
-    )
-
-
-def uses_limited_volumes(spec: PodSpec) -> bool:
-    """Whether a volume counts against a CSI driver's limit per node."""
-    return any(v.csi for v in spec.volumes)
-
-
-def uses_resource_claims(spec: PodSpec) -> bool:
-    """Whether the pod asks for devices through claims."""
-    return bool(spec.resource_claims)
-
-
 def never(_spec: PodSpec) -> bool:
     """For plugins whose other half already refuses."""
     return False

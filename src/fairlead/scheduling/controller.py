@@ -208,7 +208,7 @@ class Scheduler:
         self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
         if failure.room is not None:
             commands += self._make_room(cycle.pod, failure.room, now)
-        return commands
+        return [*failure.commands, *commands]
 
     def _place(self, cycle: _Cycle, placement: Placement, now: Instant) -> list[Command]:
         pod, node = cycle.pod, placement.node.name

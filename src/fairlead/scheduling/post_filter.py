@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from fairlead.core.command import PatchStatus
 from fairlead.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.framework.diagnosis import Diagnosis
 from fairlead.framework.interface import PostFilterResult
@@ -22,11 +23,15 @@ from fairlead.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class PostFilterOutcome:
-    """`result` is the answer that counts; `message` goes into the text when nothing was found."""
+    """`result` is the answer that counts; `message` goes into the text when nothing was found.
+
+    `commands` are those of all that were asked.
+    """
 
     status: Status
     message: str
     result: PostFilterResult
+    commands: tuple[PatchStatus, ...] = ()
 
 
 def run_post_filters(
@@ -39,6 +44,7 @@ def run_post_filters(
     """Ask in order; the first success or error ends it, reasons of the others are joined."""
     found.state.write(found)
     reasons: list[str] = []
+    commands: tuple[PatchStatus, ...] = ()
     last = PostFilterResult(SUCCESS)
     for plugin in framework.post_filters:
         answer = attempt(plugin, partial(plugin.post_filter, found.state, pod, diagnosis))
@@ -48,13 +54,15 @@ def run_post_filters(
             shortlist = answer.shortlist
             left = yield from narrow_candidates(asked, shortlist.candidates, diagnosis.table)
             answer = shortlist.choose(left)
+        commands += answer.commands
         status = answer.status.by(plugin.name)
         if status.is_success:
-            return PostFilterOutcome(status, "", answer)
+            return PostFilterOutcome(status, "", answer, commands)
         if status.code is Code.ERROR:
-            return PostFilterOutcome(status, status.message, replace(answer, nominated_node=None))
+            left_alone = replace(answer, nominated_node=None)
+            return PostFilterOutcome(status, status.message, left_alone, commands)
         reasons.extend(status.reasons)
         if answer.nominated_node is not None:
             last = answer
     message = ", ".join(reasons)
-    return PostFilterOutcome(unschedulable(message), message, last)
+    return PostFilterOutcome(unschedulable(message), message, last, commands)

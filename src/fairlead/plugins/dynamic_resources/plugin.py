@@ -1,0 +1,290 @@
+"""DynamicResources: what the framework asks.
+
+Its PostFilter runs before preemption and contributes to every message; if PreFilter was never
+reached it fails with upstream's bare "not found", and preemption is then not attempted
+(dynamicresources.go: getStateData).
+
+Differs from upstream: a reservation that was written for a pod whose binding then failed stays
+until the pod is tried again or is gone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.objects import ClaimConsumer, Node, NodeSelector, ResourceClaim
+from fairlead.core.command import ObjectRef, PatchObject, PatchStatus
+from fairlead.core.instant import seconds
+from fairlead.core.status import SKIP, Status, error, unresolvable, unschedulable
+from fairlead.framework.cluster_event import ClusterEvent
+from fairlead.framework.cycle_state import CycleState
+from fairlead.framework.diagnosis import Diagnosis
+from fairlead.framework.interface import Normalization, PostFilterResult, Preparation
+from fairlead.framework.runtime import Handle
+from fairlead.plugins.dynamic_resources.allocator import Allocations, Allocator, Demand
+from fairlead.plugins.dynamic_resources.claims_of_pod import (
+    ClaimError,
+    can_be_reserved,
+    claims_of,
+    is_reserved_for,
+)
+from fairlead.plugins.dynamic_resources.device_request import (
+    ALTERNATIVES_MAX,
+    AllocationError,
+    refusal_of,
+)
+from fairlead.plugins.dynamic_resources.waking import EVENTS, is_woken_by
+from fairlead.state.node_info import NodeInfo
+from fairlead.state.pod_info import PodInfo
+
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+NO_CLAIMS: Final = unschedulable("no new claims to deallocate")
+DEALLOCATED: Final = unschedulable("deallocation of ResourceClaim completed")
+STILL_NOT: Final = unschedulable("still not schedulable")
+IN_USE: Final = unresolvable("resourceclaim in use")
+NOT_ON_NODE: Final = unresolvable("resourceclaim not available on the node")
+_WRITTEN: Final = seconds(1)
+
+
+class _Reached:
+    """Left in the CycleState once PreFilter has run."""
+
+
+class _Claims:
+    """One pod's claims in one cycle; `allocations` by node are of `pending`, in order."""
+
+    __slots__ = ("allocations", "all", "demand", "pending", "promised", "unavailable")
+
+    def __init__(self, claims: tuple[ResourceClaim, ...], pending: list[ResourceClaim]) -> None:
+        self.all = claims
+        self.pending = pending
+        self.demand: Demand | None = None
+        self.allocations: dict[str, Allocations] = {}
+        self.unavailable: dict[int, None] = {}
+        self.promised: Allocations = ()
+
+    def selectors(self) -> list[tuple[int, NodeSelector]]:
+        """Where those that are allocated can be used, by position."""
+        return [
+            (i, claim.status.allocation.node_selector)
+            for i, claim in enumerate(self.all)
+            if claim.status.allocation is not None
+            and claim.status.allocation.node_selector is not None
+        ]
+
+
+class DynamicResources:
+    """PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind."""
+
+    name = "DynamicResources"
+    events = EVENTS
+    normalization = Normalization.SCALED
+
+    def __init__(self, handle: Handle) -> None:
+        """Reads claims, classes and slices; promises devices."""
+        self._related = handle.cluster.related
+        self._ledger = handle.cluster.devices
+        self._allocator = Allocator(handle.cluster)
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """See `fairlead.plugins.dynamic_resources.waking`."""
+        return is_woken_by(pod, event, self._related)
+
+    # --- filtering -------------------------------------------------------------------------
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """A pod waits until its claims are there."""
+        if not pod.shape.spec.resource_claims:
+            return None
+        try:
+            claims_of(pod.pod, self._related)
+        except ClaimError as cause:
+            return unresolvable(str(cause))
+        return None
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Skipped for pods without claims."""
+        state.write(_Reached())
+        if not pod.shape.spec.resource_claims:
+            return SKIP
+        try:
+            claims = claims_of(pod.pod, self._related)
+        except ClaimError as cause:
+            return unresolvable(str(cause))
+        if not claims:
+            return SKIP
+        for claim in claims:
+            refusal = self._refusal(pod, claim)
+            if refusal is not None:
+                return refusal
+        pending = [claim for claim in claims if claim.status.allocation is None]
+        state.write(_Claims(claims, pending))
+        return None
+
+    def _refusal(self, pod: PodInfo, claim: ResourceClaim) -> Status | None:
+        if claim.status.allocation is None:
+            if self._ledger.is_promised(claim):
+                return unresolvable(
+                    f"resource claim {claim.key} is in the process of being allocated"
+                )
+            return refusal_of(claim, self._allocator.find_class)
+        is_ours = is_reserved_for(claim, pod.pod, self._ledger)
+        return None if is_ours or can_be_reserved(claim, self._ledger) else IN_USE
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """What is allocated can be used on the node, and the rest can be allocated there."""
+        claims = state.read(_Claims)
+        meta = node.node.metadata
+        unavailable = [
+            i
+            for i, selector in claims.selectors()
+            if not node_selector_matches(selector, meta.labels, meta.name)
+        ]
+        if claims.pending:
+            found = self._allocate(claims, node.node)
+            if isinstance(found, Status):
+                return found
+            claims.allocations[node.name] = found
+        if unavailable:
+            claims.unavailable |= dict.fromkeys(unavailable)
+            return NOT_ON_NODE
+        return None
+
+    def _allocate(self, claims: _Claims, node: Node) -> Allocations | Status:
+        try:
+            if claims.demand is None:
+                claims.demand = self._allocator.demand(claims.pending)
+            return self._allocator.allocate(claims.demand, node)
+        except AllocationError as cause:
+            return error(str(cause))
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> PostFilterResult:
+        """Give up an allocation that keeps the pod from every node, if nobody else uses it.
+
+        upstream picks any such claim; here it is the first.
+        """
+        if state.find(_Reached) is None:
+            return PostFilterResult(error("not found"))
+        claims = state.find(_Claims)
+        if claims is None:
+            return PostFilterResult(NO_CLAIMS)
+        for index in sorted(claims.unavailable):
+            claim = claims.all[index]
+            if all(one.uid == pod.uid for one in self._ledger.consumers(claim)):
+                nothing = {"allocation": None, "reservedFor": None, "devices": None}
+                command = PatchStatus(_ref(claim), nothing, why="deallocated")
+                return PostFilterResult(DEALLOCATED, commands=(command,))
+        return PostFilterResult(STILL_NOT)
+
+    # --- scoring ---------------------------------------------------------------------------
+
+    def scores_alike(self, pod: PodInfo) -> bool:
+        """Without claims no node is better than another."""
+        return not pod.shape.spec.resource_claims
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """More for alternatives that stand first.
+
+        upstream: computeScore, which in 1.36 mistakes one claim's alternatives for another's where
+        some claims are allocated already.
+        """
+        claims = state.find(_Claims)
+        if claims is None:
+            return 0
+        allocations = claims.allocations.get(node.name, ())
+        return sum(
+            ALTERNATIVES_MAX - place
+            for claim, allocation in zip(claims.pending, allocations, strict=False)
+            for request in claim.spec.devices.requests
+            for place, one in enumerate(request.first_available)
+            if any(r.request == f"{request.name}/{one.name}" for r in allocation.devices.results)
+        )
+
+    # --- binding ---------------------------------------------------------------------------
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Promise the devices."""
+        claims = state.find(_Claims)
+        if claims is None or not claims.pending:
+            return None
+        found = claims.allocations.get(node)
+        if found is None:
+            return error("claim allocation not found for node")
+        claims.promised = found
+        for claim, allocation in zip(claims.pending, found, strict=True):
+            self._ledger.promise(claim, allocation)
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        """Take the promises back as far as the API does not show them."""
+        claims = state.find(_Claims)
+        if claims is None:
+            return
+        for claim in claims.pending if claims.promised else ():
+            self._ledger.take_back(claim.key)
+        claims.promised = ()
+        for claim in claims.all:
+            self._ledger.take_back_consumer(claim.key, pod.uid)
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
+        """Write allocations and reservations down."""
+        claims = state.find(_Claims)
+        if claims is None:
+            return None
+        allocations = dict(
+            zip((claim.key for claim in claims.pending), claims.promised, strict=True)
+        )
+        commands: list[PatchObject | PatchStatus] = []
+        for claim in claims.all:
+            written = self._written(claim, pod, allocations)
+            if isinstance(written, Status):
+                return written
+            commands += written
+        if not commands:
+            return None
+        return Preparation(tuple(commands), interval=0, timeout=_WRITTEN)
+
+    def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Once everything is written, nothing else is waited for."""
+        return None
+
+    def _written(
+        self, claim: ResourceClaim, pod: PodInfo, allocations: dict[str, Any]
+    ) -> list[PatchObject | PatchStatus] | Status:
+        """What is written into `claim` as it is by now (bindClaim)."""
+        shown = self._related.get(ResourceClaim, claim.key)
+        if shown is None or shown.metadata.deletion_timestamp:
+            return error(f"claim {claim.key} got deleted in the meantime")
+        allocation = allocations.get(claim.key)
+        if allocation is not None and shown.status.allocation is not None:
+            return error(f"claim {claim.key} got allocated elsewhere in the meantime")
+        if is_reserved_for(shown, pod.pod, self._ledger):
+            return []
+        consumer = ClaimConsumer(resource="pods", name=pod.pod.metadata.name, uid=pod.uid)
+        self._ledger.promise_consumer(shown, consumer)
+        fields: dict[str, Any] = {
+            "reservedFor": [msgspec.to_builtins(one) for one in self._ledger.consumers(shown)]
+        }
+        if allocation is None:
+            version = shown.metadata.resource_version
+            return [PatchStatus(_ref(shown), fields, resource_version=version)]
+        fields["allocation"] = msgspec.to_builtins(allocation)
+        return [*_protection(shown), PatchStatus(_ref(shown), fields)]
+
+
+def _protection(claim: ResourceClaim) -> list[PatchObject]:
+    """A claim with devices does not go before they are given back."""
+    finalizers = claim.metadata.finalizers
+    if FINALIZER in finalizers:
+        return []
+    return [PatchObject(_ref(claim), {"metadata": {"finalizers": [*finalizers, FINALIZER]}})]
+
+
+def _ref(claim: ResourceClaim) -> ObjectRef:
+    meta = claim.metadata
+    return ObjectRef("ResourceClaim", meta.namespace, meta.name, meta.uid)

@@ -1,0 +1,140 @@
+"""Devices and claims for them in few words, as `fairlead.testing.builders` has nodes and pods.
+
+A slice is a whole pool of the driver "gpu.example.com" on one node, named as the node. A claim
+asks for one device of the class "gpu".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import DeviceClass, ResourceClaim, ResourceSlice
+
+Json = dict[str, Any]
+
+DRIVER: Final = "gpu.example.com"
+GPU: Final = "gpu"
+_STAMP: Final = "2026-01-01T00:00:00Z"
+
+
+def wanting(*claims: str, templates: Iterable[str] = ()) -> Json:
+    """The spec of a pod that names these claims and these templates, for `make_pod`."""
+    named = [{"name": f"c{i}", "resourceClaimName": name} for i, name in enumerate(claims)]
+    made = [
+        {"name": f"t{i}", "resourceClaimTemplateName": name} for i, name in enumerate(templates)
+    ]
+    return {"resourceClaims": [*named, *made]}
+
+
+def make_device(name: str, memory: str = "40Gi", **attributes: str | float | bool) -> Json:
+    """A device with some memory; text, whole numbers and truths become attributes."""
+    return {
+        "name": name,
+        "attributes": {key: {_kind(value): value} for key, value in attributes.items()},
+        "capacity": {"memory": {"value": memory}},
+    }
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    return "int" if isinstance(value, int) else "string"
+
+
+def make_slice(  # noqa: PLR0913 - a builder takes what a case varies
+    node: str,
+    devices: Sequence[Json | str] = ("gpu-0",),
+    *,
+    name: str = "",
+    pool: str = "",
+    driver: str = DRIVER,
+    generation: int = 1,
+    count: int = 1,
+    spec: Mapping[str, Any] | None = None,
+) -> ResourceSlice:
+    """A slice of `node`, or of nodes that `spec` says if `node` is ""; texts are plain devices."""
+    own: Json = {"driver": driver, "devices": [_device(one) for one in devices]}
+    own["pool"] = {
+        "name": pool or node or "shared",
+        "generation": generation,
+        "resourceSliceCount": count,
+    }
+    if node:
+        own["nodeName"] = node
+    metadata = {"name": name or f"{driver}-{pool or node or 'shared'}"}
+    return decode_as(ResourceSlice, {"metadata": metadata, "spec": own | dict(spec or {})})
+
+
+def _device(one: Json | str) -> Json:
+    return make_device(one) if isinstance(one, str) else one
+
+
+def make_device_class(
+    name: str = GPU, *expressions: str, config: Iterable[Json] = ()
+) -> DeviceClass:
+    """A class of the devices for which all `expressions` hold."""
+    spec = {"selectors": [_selector(one) for one in expressions], "config": list(config)}
+    return decode_as(DeviceClass, {"metadata": {"name": name}, "spec": spec})
+
+
+def _selector(expression: str) -> Json:
+    return {"cel": {"expression": expression}}
+
+
+def asking(
+    name: str = "r",
+    *expressions: str,
+    count: int = 1,
+    of_class: str = GPU,
+    **more: Any,
+) -> Json:
+    """A request for `count` devices; `more` are fields of `exactly`."""
+    wanted = {"deviceClassName": of_class, "allocationMode": "ExactCount", "count": count}
+    wanted |= {"selectors": [_selector(one) for one in expressions]} | more
+    return {"name": name, "exactly": wanted}
+
+
+def either(name: str, *alternatives: Json) -> Json:
+    """A request for the first of `alternatives` (each from `asking`) that is there."""
+    flat = [{"name": one["name"], **one["exactly"]} for one in alternatives]
+    return {"name": name, "firstAvailable": flat}
+
+
+def make_resource_claim(  # noqa: PLR0913 - a builder takes what a case varies
+    name: str,
+    *requests: Json,
+    namespace: str = "default",
+    constraints: Iterable[Json] = (),
+    config: Iterable[Json] = (),
+    status: Mapping[str, Any] | None = None,
+    made_for: str = "",
+    terminating: bool = False,
+) -> ResourceClaim:
+    """A claim; `made_for` is the uid of the pod that it was made for."""
+    metadata: Json = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
+    if made_for:
+        metadata["ownerReferences"] = [{"kind": "Pod", "uid": made_for, "controller": True}]
+    if terminating:
+        metadata["deletionTimestamp"] = _STAMP
+    devices = {
+        "requests": list(requests) or [asking()],
+        "constraints": list(constraints),
+        "config": list(config),
+    }
+    obj = {"metadata": metadata, "spec": {"devices": devices}, "status": dict(status or {})}
+    return decode_as(ResourceClaim, obj)
+
+
+def allocated(node: str, *devices: str, reserved_for: Iterable[str] = ()) -> Json:
+    """The status of a claim that has `devices` of the pool of `node`."""
+    results = [{"request": "r", "driver": DRIVER, "pool": node, "device": one} for one in devices]
+    named = {"key": "metadata.name", "operator": "In", "values": [node]}
+    return {
+        "allocation": {
+            "devices": {"results": results},
+            "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [named]}]},
+        },
+        "reservedFor": [{"resource": "pods", "name": uid, "uid": uid} for uid in reserved_for],
+    }
