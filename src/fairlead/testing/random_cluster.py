@@ -60,13 +60,10 @@ def any_node(chance: Chance, name: str) -> Node:
         labels[ZONE] = chance.of(("z1", "z2"))
     if chance.one_in(2):
         labels["disk"] = chance.of(("ssd", "hdd"))
-    room: dict[str, str | int] = {
-        "cpu": chance.of((0, 2, 3, 4, 4, 6)),
-        "memory": chance.of((0, 2, 3, 4, 4)) * 512 * _MEBIBYTE,
-        "pods": chance.of((0, 2, 4, 6, 8)),
-    }
-    if chance.one_in(2):
-        room[GPU] = chance.below(3)
+    cpu = chance.of((0, 2, 3, 4, 4, 6))
+    memory = chance.of((0, 2, 3, 4, 4)) * 512 * _MEBIBYTE
+    pods = chance.of((0, 2, 4, 6, 8))
+    devices = {GPU: chance.below(3)} if chance.one_in(2) else {}
     taints = ("k=v:NoSchedule", "k:NoExecute", "soft:PreferNoSchedule")
     images = chance.some(sorted(_IMAGES), 2)
     return make_node(
@@ -75,7 +72,10 @@ def any_node(chance: Chance, name: str) -> Node:
         taints=chance.some(taints, 2) if chance.one_in(3) else (),
         unschedulable=chance.one_in(10),
         images={image: _IMAGES[image] for image in images},
-        **room,
+        cpu=cpu,
+        memory=memory,
+        pods=pods,
+        devices=devices,
     )
 
 
