@@ -209,7 +209,7 @@ CASES = [
     # --- scheduler configurations --------------------------------------------------------------
     config("another kind", NODE, "apiVersion: must be one of kubescheduler.config.k8s.io/v1,"),
     config("unknown field", CONFIG + "profile: []", "profile: unknown field; did you mean prof"),
-    config("sampling beyond all", CONFIG + "percentageOfNodesToScore: 107", "percentageOfNodesToSc"),
+    config("sampling beyond all", CONFIG + "percentageOfNodesToScore: 107", "percentageOfNodesTo"),
     config("unknown plugin", CONFIG + "profiles: [{plugins: {score: {enabled: [{name: Best}]}}}]",
            "profiles[0].plugins.score.enabled[0].name: no plugin 'Best'"),
     # --- scenarios -----------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from fairlead.scheduling.extender.consultation import Consultation
 from fairlead.scheduling.extender.extender import Asker, askers
 from fairlead.scheduling.extender.filtering import pass_extenders, passes_extenders
 from fairlead.scheduling.extender.scoring import best_with_extenders
+from fairlead.scheduling.extender.still_there import still_there
 from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
 from fairlead.scheduling.post_filter import run_post_filters
 from fairlead.scheduling.prioritization import best_positions
@@ -97,17 +98,21 @@ def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Consultat
     if broken is not None:
         return Failure(broken.message, is_error=True)
     asked = askers(served.extenders, pod)
+    deciding = _decide(served, pod, found, asked, tie_break)
+    return (yield from still_there(deciding, found) if asked else deciding)
+
+
+def _decide(
+    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker], tie_break: TieBreak
+) -> Consultation[Decision]:
     nominated = _nominated(pod, found)
-    if nominated is not None and (
-        not asked or (yield from passes_extenders(asked, nominated, found))
-    ):
+    if nominated is not None and (yield from passes_extenders(asked, nominated, found)):
         return Placement(nominated, found.state, "nominated", 1, 1)
     if served.sampling is not None:
         served.sampling(found)
-    if asked:
-        broken = yield from pass_extenders(asked, found)
-        if broken is not None:
-            return Failure(broken.message, is_error=True)
+    broken = yield from pass_extenders(asked, found)
+    if broken is not None:
+        return Failure(broken.message, is_error=True)
     if not found.count():
         return (yield from _make_room(served, pod, found, asked))
     return (yield from _select(served, pod, found, asked, tie_break))

@@ -69,6 +69,11 @@ class Feasibility:
         table = self.plan.table
         return [table.at(row) for row in self.plan.rows[self.positions()].tolist()]
 
+    def without(self, gone: Rows) -> None:
+        """Look no more at the nodes at the positions `gone`, whatever the verdict on them was."""
+        self.codes = self.codes.copy()
+        self.codes[gone] = DEAD
+
     def keep(self, positions: Rows) -> None:
         """Look at no other feasible nodes than those at `positions`."""
         self.judge(positions, {})

@@ -29,6 +29,8 @@ Verdicts = dict[str, Status]
 
 def pass_extenders(asked: Sequence[Asker], found: Feasibility) -> Consultation[Status | None]:
     """Take out of `found` what the extenders reject; the ERROR of one that fails."""
+    if not asked:
+        return None
     nodes = found.nodes()
     outcome = yield from _narrow(asked, nodes)
     if isinstance(outcome, Status):
