@@ -13,6 +13,7 @@ import numpy as np
 
 from fairlead.core.status import Status
 from fairlead.framework.interface import Rows, Scores
+from fairlead.framework.plan import NOT_FEASIBLE
 from fairlead.framework.points import ScorePoint, crashed, out_of_range
 from fairlead.scheduling.feasibility import Feasibility
 from fairlead.scheduling.plan_cache import PlanCache
@@ -45,8 +46,11 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows |
     if failure is not None:
         return failure
     asked = _asked(found, pod)
-    if not asked and not plan.live and found.is_cached:
-        return np.flatnonzero(plan.total == plan.total.max())
+    if not asked and not plan.live:
+        totals = plan.total
+        if not found.is_cached:
+            totals = np.where(found.codes == 0, totals, NOT_FEASIBLE)
+        return np.flatnonzero(totals == totals.max())
     result = _prioritize(plans, pod, found, asked)
     return result.best if result.error is None else result.error
 
