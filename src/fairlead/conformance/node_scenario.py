@@ -44,7 +44,12 @@ class _Kubelet:
     is_alive: bool = True  # until its node is deleted
 
 
-@dataclass(slots=True)
+def begin_scenario(world: NodeWorld, form: Json) -> None:
+    """Fill `world` with the objects of the scenario, and schedule what will happen to them."""
+    NodeScenario(world, form).begin()
+
+
+@dataclass
 class NodeScenario:
     """Fills `world` with objects and acts; times are the recorder's milliseconds."""
 

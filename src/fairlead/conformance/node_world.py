@@ -105,6 +105,11 @@ class NodeWorld:
         self._driver = Driver(controllers, self, now=instant(START_MS))
         self.store.subscribe(self._see)
 
+    @property
+    def now(self) -> Instant:
+        """What time it is."""
+        return self._driver.now
+
     def at(self, t_ms: int, act: Act) -> None:
         """Let `act` happen at `t_ms`; in order of insertion within one instant."""
         self._agenda.add(instant(t_ms), act)

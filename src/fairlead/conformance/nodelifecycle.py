@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.store import Store
 from fairlead.conformance.comparison import ABSENT, Difference, first_difference
-from fairlead.conformance.node_scenario import NodeScenario
+from fairlead.conformance.node_scenario import begin_scenario
 from fairlead.conformance.node_world import EPOCH, NS_PER_MS, Named, NodeWorld, to_ms
 from fairlead.core.controller import Controller
 from fairlead.core.instant import Instant
-from fairlead.core.reporter import SilentReporter
+from fairlead.core.reporter import Reporter, SilentReporter
 from fairlead.nodelifecycle.config import Defects, NodeLifecycleConfig
 from fairlead.nodelifecycle.controller import NodeLifecycle
 from fairlead.nodelifecycle.pod_gc import PodGarbageCollector
@@ -52,19 +53,31 @@ class _ZoneStates:
 
 def decide_node_timeline(scenario: Json, defects: str = Defects.UPSTREAM) -> Json:
     """What happens in `scenario`: `{"writes": …, "zone_states": …, "final": …}`."""
-    form, reporter = scenario["config"], SilentReporter()
-    config = lifecycle_config(form, Defects(defects))
-    lifecycle = NodeLifecycle(config, reporter, EPOCH)
-    states = _ZoneStates(lifecycle)
+    config = lifecycle_config(scenario["config"], Defects(defects))
+    return replay(scenario, NodeLifecycle(config, SilentReporter(), EPOCH), config)
+
+
+def replay(
+    scenario: Json,
+    lifecycle: NodeLifecycle,
+    config: NodeLifecycleConfig,
+    begin: Callable[[NodeWorld, Json], None] = begin_scenario,
+    reporter: Reporter | None = None,
+) -> Json:
+    """What happens in `scenario` with this `lifecycle`; `begin` fills the world.
+
+    `reporter` hears of evictions.
+    """
+    reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
     controllers: list[tuple[str, Controller]] = [
         ("node-controller", lifecycle),
         ("taint-eviction-controller", TaintEviction(config.profile, reporter)),
     ]
-    if form["podgc"]:
+    if scenario["config"]["podgc"]:
         collector = PodGarbageCollector(config, reporter, EPOCH)
         controllers.append(("pod-garbage-collector", collector))
     world = NodeWorld(Named(controllers, states.note))
-    NodeScenario(world, scenario).begin()
+    begin(world, scenario)
     world.begin()
     world.run(scenario["duration_ms"])
     return {

@@ -2,20 +2,25 @@
 
 A zone that is begun anew gets a new queue with a full bucket; what waited in the old one is
 forgotten. Queues outlive their zones.
+
+Two of upstream's defects live here (`Defects`): a stopped limiter says that its rate is 1, so that
+one of that rate never replaces it; and a rate of 0 is a bucket like any other, whose first token
+lets a node be emptied all the same, even while everything is stopped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from fairlead.core.instant import Instant
 from fairlead.nodelifecycle.beat import Beat
 from fairlead.nodelifecycle.config import Defects, NodeLifecycleConfig
-from fairlead.nodelifecycle.token_bucket import TokenBucket
+from fairlead.nodelifecycle.token_bucket import NeverLimiter, TokenBucket
 from fairlead.nodelifecycle.zone_queue import ZoneQueue
 
 # What a stopped limiter gives as its rate; see NeverLimiter.
-NEVER_RATE = {Defects.FIXED: 0.0, Defects.UPSTREAM: 1.0}
+NEVER_RATE: Final = {Defects.FIXED: 0.0, Defects.UPSTREAM: 1.0}
 
 
 class ZoneQueues:
@@ -24,6 +29,7 @@ class ZoneQueues:
     def __init__(self, config: NodeLifecycleConfig, beat: Beat) -> None:
         """`beat` is when the queues are looked at."""
         self._rate = config.node_eviction_rate
+        self._begins_stopped = self._rate <= 0 and config.defects is Defects.FIXED
         self._never_rate = NEVER_RATE[config.defects]
         self._beat = beat
         self._queues: dict[str, ZoneQueue] = {}
@@ -39,7 +45,8 @@ class ZoneQueues:
 
     def open(self, zone: str, now: Instant) -> None:
         """Begin with `zone`."""
-        self._queues[zone] = ZoneQueue(TokenBucket(self._rate, now))
+        stopped = NeverLimiter(self._never_rate) if self._begins_stopped else None
+        self._queues[zone] = ZoneQueue(stopped or TokenBucket(self._rate, now))
 
     def swap_limiter(self, zone: str, rate: float, now: Instant) -> None:
         """Change the rate of `zone`."""

@@ -1,0 +1,395 @@
+"""Laws of node failures over random schedules, and two optimisations that must not show.
+
+Scenarios have the form of the recorded timelines: nodes in zones, pods with tolerations, and a
+script of kubelets that stop, come back, report this and that, and of people who taint and label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairlead.api.lease import RENEWED_EVERY
+from fairlead.apiserver.storage import ChangeType
+from fairlead.conformance.node_objects import lease_object
+from fairlead.conformance.node_scenario import LEASE, NodeScenario
+from fairlead.conformance.node_world import EPOCH, NS_PER_MS, START_MS, instant
+from fairlead.conformance.nodelifecycle import lifecycle_config, replay
+from fairlead.core.instant import seconds
+from fairlead.core.reporter import NodeTainted, PodEvicted, SilentReporter, ZoneAssessed
+from fairlead.nodelifecycle.agenda import Agenda
+from fairlead.nodelifecycle.config import Defects
+from fairlead.nodelifecycle.controller import NodeLifecycle
+from fairlead.nodelifecycle.zone import ZoneState
+
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+DURATION_MS = 420_005
+
+# --- scenarios ---------------------------------------------------------------------------------
+
+
+def conditions(ready="True", **others):
+    return [
+        {"type": kind, "status": status, "reason": f"R{status}", "message": "m"}
+        for kind, status in ({"Ready": ready, "MemoryPressure": "False"} | others).items()
+    ]
+
+
+@st.composite
+def kubelets(draw):
+    phase = draw(st.integers(1, 999)) * 10 + 3
+    return {
+        "running": draw(st.sampled_from([True, True, True, False])),
+        "lease_period_ms": 10_000,
+        "lease_phase_ms": phase,
+        "status_period_ms": draw(st.sampled_from([10_000, 300_000, 300_000])),
+        "status_phase_ms": draw(st.integers(1, 999)) * 10 + 7,
+    }
+
+
+@st.composite
+def nodes(draw, number, zones):
+    zone = draw(st.integers(0, zones - 1))
+    labels = {"topology.kubernetes.io/zone": f"z{zone}"}
+    if draw(st.integers(0, 7)) == 0:
+        labels["node.kubernetes.io/exclude-disruption"] = ""
+    kubelet = draw(kubelets())
+    posted = draw(st.integers(0, 9)) > 0
+    stamps = {"heartbeat_ms": -11_000, "transition_ms": -90_000}
+    has_lease = draw(st.booleans()) or kubelet["running"]
+    return {
+        "name": f"n{number}",
+        "uid": f"uid-n{number}",
+        "created_ms": draw(st.sampled_from([-3_600_000, -30_000])),
+        "labels": labels,
+        "taints": [],
+        "unschedulable": False,
+        "conditions": [one | stamps for one in conditions()] if posted else [],
+        "lease_renewed_ms": kubelet["lease_phase_ms"] - 10_000 if has_lease else None,
+        "kubelet": kubelet,
+    }
+
+
+TOLERATIONS = [
+    [],
+    [{"operator": "Exists"}],
+    [{"key": k, "operator": "Exists", "tolerationSeconds": 60} for k in (NOT_READY, UNREACHABLE)],
+    [{"key": UNREACHABLE, "operator": "Exists", "tolerationSeconds": 30}],
+    [
+        {"key": NOT_READY, "operator": "Exists"},
+        {"key": UNREACHABLE, "operator": "Exists", "tolerationSeconds": 100},
+    ],
+]
+
+
+def pod(number, node, tolerations):
+    return {
+        "namespace": "default",
+        "name": f"p{number}",
+        "uid": f"uid-p{number}",
+        "node": node,
+        "created_ms": -60_000,
+        "tolerations": tolerations,
+        "ready": "True",
+        "phase": "Running",
+        "owner": "ReplicaSet",
+    }
+
+
+@st.composite
+def lines(draw, count):
+    """One line of the script, at an instant at which nothing else happens."""
+    t_ms = draw(st.integers(0, 30_000)) * 10 + 1
+    node = f"n{draw(st.integers(0, count - 1))}"
+    line: dict[str, Any] = {"t_ms": t_ms, "node": node}
+    # What stops and starts nodes comes first and often: it is what the laws are about.
+    match draw(st.sampled_from(["stop"] * 5 + ["start"] * 4 + ["set", "taint", "label", "delete"])):
+        case "stop":
+            return line | {"op": "kubelet_stop"}
+        case "start":
+            return line | {"op": "kubelet_start", "conditions": conditions()}
+        case "set":
+            posted = conditions(draw(st.sampled_from(["True", "False", "Unknown"])))
+            return line | {"op": "kubelet_set", "conditions": posted}
+        case "taint":
+            key = draw(st.sampled_from([NOT_READY, UNREACHABLE, "admin"]))
+            effect = draw(st.sampled_from(["NoExecute", "NoSchedule"]))
+            op = draw(st.sampled_from(["taint_add", "taint_remove"]))
+            return line | {"op": op, "taint": {"key": key, "value": "", "effect": effect}}
+        case "label":
+            zone = draw(st.sampled_from(["z0", "z1"]))
+            return line | {"op": "labels_set", "labels": {"topology.kubernetes.io/zone": zone}}
+        case _:
+            return line | {"op": "node_delete"}
+
+
+@st.composite
+def scenarios(draw, kinds=None):
+    count, zones = draw(st.integers(1, 9)), draw(st.integers(1, 3))
+    everybody = [draw(nodes(number, zones)) for number in range(count)]
+    pods = [
+        pod(number, f"n{number % count}", draw(st.sampled_from(TOLERATIONS)))
+        for number in range(draw(st.integers(0, 2 * count)))
+    ]
+    script = sorted(draw(st.lists(lines(count), max_size=14)), key=lambda line: line["t_ms"])
+    if kinds is not None:
+        script = [line for line in script if line["op"] in kinds]
+    return {
+        "nodes": everybody,
+        "pods": pods,
+        "script": script,
+        "duration_ms": DURATION_MS,
+        "config": {
+            "node_monitor_period_ms": 5_000,
+            "node_startup_grace_ms": 60_000,
+            "node_monitor_grace_ms": draw(st.sampled_from([40_000, 47_000, 12_000, 4_000])),
+            "node_eviction_rate": draw(st.sampled_from([0.1, 0.1, 0.05, 1.0, 0.0])),
+            "secondary_node_eviction_rate": 0.01,
+            "large_cluster_size_threshold": draw(st.sampled_from([3, 50])),
+            "unhealthy_zone_threshold": 0.55,
+            "pod_delete": draw(st.sampled_from(["immediate", "graceful"])),
+            "podgc": draw(st.booleans()),
+            "podgc_terminated_threshold": 12_500,
+            "pass_latency_ns": draw(st.sampled_from([0, 1_000])),
+        },
+    }
+
+
+def outcome(scenario, *, build=NodeLifecycle, defects=Defects.FIXED, **given_):
+    config = lifecycle_config(scenario["config"], defects)
+    return replay(scenario, build(config, SilentReporter(), EPOCH), config, **given_)
+
+
+def ordered(found):
+    """A log whose order within an instant means nothing."""
+    writes = sorted(found["writes"], key=lambda write: (write["t_ms"], str(sorted(write.items()))))
+    return writes, found["zone_states"], found["final"]
+
+
+def law(examples):
+    return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+# Nothing that is labelled or tainted by hand: such things may do what the controller may not.
+UNTOUCHED = ("kubelet_stop", "kubelet_start", "kubelet_set", "node_delete")
+
+# --- what is left out must not show ---------------------------------------------------------------
+
+
+class RestlessAgenda(Agenda):
+    """Every pass happens, and looks at every node."""
+
+    def __init__(self, passes, names):
+        super().__init__(passes)
+        self._names = names
+
+    def next_pass(self):
+        return self._passes.after(self.last_pass)
+
+    def begin(self, now):
+        super().begin(now)
+        return sorted(self._names())
+
+
+def restless(config, reporter, start):
+    lifecycle = NodeLifecycle(config, reporter, start)
+    parts = lifecycle._parts
+    parts.agenda = RestlessAgenda(parts.passes, lambda: parts.nodes._watched)
+    queues = parts.eviction.queues
+    queues.next_look = lambda now: queues._beat.at_or_after(max(now, queues._looked_at + 1))
+    return lifecycle
+
+
+@law(20)
+@given(scenarios())
+def test_passes_that_are_left_out_would_have_found_nothing(scenario):
+    """The same writes at the same instants as of a controller that never rests."""
+    assert ordered(outcome(scenario)) == ordered(outcome(scenario, build=restless))
+
+
+@dataclass
+class RegularLeases(NodeScenario):
+    """Kubelets that say how they renew their leases instead of renewing them."""
+
+    def _beat_lease(self, name, kubelet, now):
+        if not kubelet.is_alive:
+            return
+        if kubelet.is_running and kubelet.is_leasing and not self._is_regular(name):
+            self._renew(name, now)
+            lease = self._find(LEASE, "kube-node-lease", name)
+            if lease is not None:
+                period = f"{kubelet.form['lease_period_ms']}ms"
+                annotated = lease["metadata"] | {"annotations": {RENEWED_EVERY: period}}
+                self._put(LEASE, lease | {"metadata": annotated})
+        self._schedule(name, kubelet, "lease", (now - EPOCH) // NS_PER_MS, self._beat_lease)
+
+    def _is_regular(self, name):
+        lease = self._find(LEASE, "kube-node-lease", name)
+        return lease is not None and "annotations" in lease["metadata"]
+
+    def _op_kubelet_stop(self, line, now):
+        super()._op_kubelet_stop(line, now)
+        kubelet = self._kubelets.get(line["node"])
+        if kubelet is not None and self._is_regular(line["node"]):
+            period, phase = kubelet.form["lease_period_ms"], kubelet.form["lease_phase_ms"]
+            last = now - (now - instant(phase)) % (period * NS_PER_MS)
+            self._put(LEASE, lease_object(line["node"], last))
+
+
+@law(20)
+@given(scenarios())
+def test_a_heartbeat_may_be_a_function_of_time(scenario):
+    """A lease that says how it is renewed is as good as one that is renewed."""
+
+    def begin(world, form):
+        RegularLeases(world, form).begin()
+
+    assert ordered(outcome(scenario)) == ordered(outcome(scenario, begin=begin))
+
+
+# --- laws -----------------------------------------------------------------------------------------
+
+
+class Witness:
+    """Remembers every version of every node and pod, and what was reported, with its instant."""
+
+    def __init__(self, scenario, script=None):
+        self.versions = {}
+        self.records = []
+        self.dark_when_tainted = []
+        config = lifecycle_config(scenario["config"], Defects.FIXED)
+        self.lifecycle = NodeLifecycle(config, self, EPOCH)
+        replay(scenario, self.lifecycle, config, begin=self._begin, reporter=self)
+
+    def _begin(self, world, form):
+        self._world = world
+        world.store.subscribe(self._see)
+        NodeScenario(world, form).begin()
+
+    def _see(self, change):
+        name = (change.kind.kind, change.object["metadata"]["name"])
+        gone = change.type is ChangeType.DELETED
+        version = None if gone else change.object
+        self.versions.setdefault(name, []).append((self._world.now, version))
+
+    def report(self, record):
+        self.records.append(record)
+        if isinstance(record, NodeTainted) and record.is_turn:
+            states = self.lifecycle.zone_states.values()
+            self.dark_when_tainted.append(all(s is ZoneState.FULL_DISRUPTION for s in states))
+
+    def settled_nodes(self):
+        """(name, instant, until, node): what a node was from when an instant had settled."""
+        for (kind, name), versions in self.versions.items():
+            last = dict(versions)
+            ends = [*list(last)[1:], instant(DURATION_MS)]
+            for (at, version), until in zip(last.items(), ends, strict=True):
+                if kind == "Node" and version is not None:
+                    yield name, at, until, version
+
+    def version_at(self, kind, name, now):
+        """The last version of an object before or at `now`, also of one that is gone."""
+        versions = [v for at, v in self.versions[kind, name] if at <= now and v is not None]
+        return versions[-1]
+
+
+def taints(node, effect):
+    return [t["key"] for t in node["spec"].get("taints", ()) if t["effect"] == effect]
+
+
+def status(node, kind="Ready"):
+    found = [c["status"] for c in node["status"]["conditions"] if c["type"] == kind]
+    return found[0] if found else ""
+
+
+@law(20)
+@given(scenarios(kinds=UNTOUCHED))
+def test_the_two_taints_exclude_each_other(scenario):
+    """At the end of every instant a node has one of them at most."""
+    for _, _, _, node in Witness(scenario).settled_nodes():
+        assert not {NOT_READY, UNREACHABLE} <= set(taints(node, "NoExecute"))
+
+
+@law(20)
+@given(scenarios())
+def test_no_schedule_taints_say_what_conditions_say(scenario):
+    """At the end of every instant at which the controllers were at work, whoever tainted."""
+    expected = {"False": [NOT_READY], "Unknown": [UNREACHABLE]}
+    for _, at, _, node in Witness(scenario).settled_nodes():
+        if at < instant(START_MS):
+            continue
+        present = [key for key in taints(node, "NoSchedule") if key != "admin"]
+        assert present == expected.get(status(node), [])
+
+
+@law(20)
+@given(scenarios(kinds=UNTOUCHED))
+def test_a_node_that_is_ready_is_clean_after_one_pass(scenario):
+    """Its taints are gone once a pass has seen it ready."""
+    witness = Witness(scenario)
+    passes = witness.lifecycle._parts.passes
+    for _, at, until, node in witness.settled_nodes():
+        if status(node) == "True" and taints(node, "NoExecute"):
+            assert until <= passes.at_or_after(at)
+
+
+@law(20)
+@given(scenarios(kinds=UNTOUCHED))
+def test_nothing_is_tainted_while_all_zones_are_dark(scenario):
+    """Turns come only while some zone has a ready node."""
+    for node in scenario["nodes"]:
+        node["labels"].pop("node.kubernetes.io/exclude-disruption", None)
+    assert not any(Witness(scenario).dark_when_tainted)
+
+
+@law(20)
+@given(scenarios(kinds=UNTOUCHED))
+def test_zones_are_emptied_at_their_rate(scenario):
+    """Two turns in a zone are 1/rate apart, unless it began anew because all its nodes had gone."""
+    for node in scenario["nodes"]:
+        node["labels"].pop("node.kubernetes.io/exclude-disruption", None)
+    rates = ("node_eviction_rate", "secondary_node_eviction_rate")
+    gap = seconds(1 / max(scenario["config"][name] for name in rates)) - seconds(0.1)
+    last = {}
+    for record in Witness(scenario).records:
+        match record:
+            case ZoneAssessed(zone, state="Initial" | ""):
+                last.pop(zone, None)
+            case NodeTainted(_, zone, _, True, at):
+                assert at - last.get(zone, at - gap) >= gap
+                last[zone] = at
+
+
+def tolerated(pod_, taint):
+    """The seconds of the first toleration that covers `taint`; None for ever, -1 for not at all."""
+    for toleration in pod_["spec"]["tolerations"]:
+        if toleration.get("key") in (None, taint["key"]):
+            return toleration.get("tolerationSeconds")
+    return -1
+
+
+@law(30)
+@given(scenarios())
+def test_nobody_is_evicted_before_the_toleration_is_over(scenario):
+    """A pod that tolerates its node's taints stays for the shortest of its tolerations."""
+    witness = Witness(scenario)
+    for record in witness.records:
+        if isinstance(record, PodEvicted):
+            evicted = witness.version_at("Pod", record.pod.name, record.at)
+            assert any(
+                limit is not None and at + seconds(limit) == record.at
+                for at, limit in limits(witness, evicted, record)
+            )
+
+
+def limits(witness, evicted, record):
+    """(instant, seconds) of every NoExecute taint there was on the node before the eviction."""
+    for at, node in witness.versions["Node", record.node]:
+        for taint in (node or {"spec": {}})["spec"].get("taints", ()):
+            if at <= record.at and taint["effect"] == "NoExecute":
+                limit = tolerated(evicted, taint)
+                yield at, 0 if limit == -1 else limit  # what is not tolerated ends a stay at once
