@@ -10,6 +10,7 @@ from fairlead.engine.loop_watch import LoopWatch
 from fairlead.kubelet.controller import Kubelets
 from fairlead.scheduling.controller import Scheduler
 from fairlead.state.cluster import Cluster
+from fairlead.workloads.claims import Claims
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.disruption import Disruption
 from fairlead.workloads.drain import Drain
@@ -26,6 +27,7 @@ def build_engine(config: EngineConfig, reporter: Reporter) -> Engine:
     controllers = (
         Kubelets(config.kubelet),
         Workloads(config.workloads),
+        Claims(),
         Disruption(),
         Drain(watch),
         watch,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.core.status import Code, Status
+from fairlead.framework.cycle_state import CycleState
 from fairlead.testing.device_builders import (
     DRIVER,
     allocated,
@@ -345,8 +346,6 @@ def test_claims_that_fairlead_does_not_know_are_refused_by_name(scene, plugin, c
 
 
 def refusal(scene, plugin, *claims):
-    from fairlead.framework.cycle_state import CycleState
-
     answer = plugin.pre_filter(CycleState(), scene.incoming(**wanting(*claims)))
     assert isinstance(answer, Status)
     return answer
