@@ -17,6 +17,8 @@ from fairlead.plugins.volume_binding.class_volumes import has_kind, size_of, tra
 from fairlead.plugins.volume_lookup import class_name
 
 AVAILABLE: Final = "Available"
+UNDECIDED: Final = ("", "Pending")  # the phase of a volume that nobody looked at yet
+_OVER: Final = ("Released", "Failed")
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 
 
@@ -30,6 +32,7 @@ class VolumeBook:
         self.classes: dict[str, StorageClass] = {}
         self.nodes: dict[str, Node] = {}
         self.csi_nodes: dict[str, CSINode] = {}
+        self._promised: dict[str, str] = {}  # claims by the volume they are about to get
         self._meant_for: dict[str, dict[str, None]] = {}
         self._of_class: dict[str, dict[str, None]] = {}
 
@@ -41,6 +44,8 @@ class VolumeBook:
             case PersistentVolume():
                 self._drop_volume(one.key)
                 self._file_volume(one)
+                if one.spec.claim_ref is not None:
+                    self._promised.pop(one.key, None)
             case StorageClass():
                 self.classes[one.key] = one
             case Node():
@@ -57,6 +62,7 @@ class VolumeBook:
                 self.claims.pop(one.key, None)
             case PersistentVolume():
                 self._drop_volume(one.key)
+                self._promised.pop(one.key, None)
             case StorageClass():
                 self.classes.pop(one.key, None)
             case Node():
@@ -78,6 +84,16 @@ class VolumeBook:
             del self._of_class[class_name(old)][name]
             if (claim := claim_key(old)) is not None:
                 del self._meant_for[claim][name]
+
+    # --- what is under way -----------------------------------------------------------------
+
+    def promise(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+        """Nobody but `claim` may have `volume`, until it shows or is taken back."""
+        self._promised[volume.key] = claim.key
+
+    def take_back(self, volume: PersistentVolume) -> None:
+        """The volume could not be bound."""
+        self._promised.pop(volume.key, None)
 
     # --- what goes together ----------------------------------------------------------------
 
@@ -103,11 +119,24 @@ class VolumeBook:
         volumes = [self.volumes[name] for name in sorted(self._meant_for.get(claim.key, ()))]
         return [one for one in volumes if is_meant(one, claim)]
 
+    def is_left(self, volume: PersistentVolume) -> bool:
+        """Whether the claim that got `volume` is gone, and nobody has said so yet."""
+        reference = volume.spec.claim_ref
+        if reference is None or not reference.uid or volume.status.phase in _OVER:
+            return False
+        claim = self.claims.get(f"{reference.namespace}/{reference.name}")
+        return claim is None or claim.metadata.uid != reference.uid
+
     def smallest_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
         """The free volume that suits `claim` best, wherever it is."""
-        names = self._of_class.get(class_name(claim), ())
-        suitable = [one for name in names if _suits(one := self.volumes[name], claim)]
+        volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]
+        suitable = [one for one in volumes if self.is_free(one, claim) and _suits(one, claim)]
         return min(suitable, key=lambda one: (size_of(one), one.key), default=None)
+
+    def is_free(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+        """Whether nobody else has the volume or is about to have it."""
+        promised_to = self._promised.get(volume.key, claim.key)
+        return volume.spec.claim_ref is None and promised_to == claim.key
 
 
 def claim_key(volume: PersistentVolume) -> str | None:
@@ -126,14 +155,21 @@ def is_meant(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     )
 
 
-def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    traits, selector = traits_of(volume), claim.spec.selector
+def holds(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether `volume` is big enough for `claim` and of its kind."""
+    traits = traits_of(volume)
     return (
-        volume.spec.claim_ref is None
-        and volume.status.phase == AVAILABLE
-        and not volume.metadata.deletion_timestamp
+        not volume.metadata.deletion_timestamp
         and size_of(volume) >= size_of(claim)
         and has_kind(claim, traits)
         and traits[2].issuperset(claim.spec.access_modes)
+    )
+
+
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    selector, phase = claim.spec.selector, volume.status.phase
+    return (
+        (phase == AVAILABLE or phase in UNDECIDED)
+        and holds(volume, claim)
         and (selector is None or selector_matches(selector, volume.metadata.labels))
     )

@@ -13,7 +13,7 @@ from fairlead.core.command import Command
 from fairlead.plugins.volume_binding.find_volumes import NO_PROVISIONER
 from fairlead.plugins.volume_lookup import WAIT_FOR_FIRST_CONSUMER, class_name, is_bound
 from fairlead.state.volume_promises import SELECTED_NODE
-from fairlead.workloads.volume_book import VolumeBook, is_meant
+from fairlead.workloads.volume_book import VolumeBook, holds, is_meant
 from fairlead.workloads.volume_writes import BOUND, bind, give_class, give_up_node, provision
 
 
@@ -42,7 +42,7 @@ def next_step(book: VolumeBook, claim: PersistentVolumeClaim) -> Step | None:
         return None
     if claim.spec.volume_name:
         return _toward_named(book, claim)
-    meant = book.volumes_of(claim)
+    meant = [one for one in book.volumes_of(claim) if holds(one, claim)]
     if meant:
         return Step(Kind.BIND, claim, meant[0])
     of = book.class_of(claim)
@@ -57,12 +57,13 @@ def next_step(book: VolumeBook, claim: PersistentVolumeClaim) -> Step | None:
 
 
 def _toward_named(book: VolumeBook, claim: PersistentVolumeClaim) -> Step | None:
-    """A claim that names its volume gets it, if nobody else has it."""
+    """A claim that names its volume gets it, if that suits and nobody else has it."""
     volume = book.volumes.get(claim.spec.volume_name)
     if volume is None or (is_bound(claim) and claim.status.phase == BOUND):
         return None
-    is_free = volume.spec.claim_ref is None
-    return Step(Kind.BIND, claim, volume) if is_free or is_meant(volume, claim) else None
+    suits = class_name(volume) == class_name(claim) and holds(volume, claim)
+    is_ours = is_meant(volume, claim) or (suits and book.is_free(volume, claim))
+    return Step(Kind.BIND, claim, volume) if is_ours else None
 
 
 def _toward_new(claim: PersistentVolumeClaim, of: StorageClass | None) -> Step | None:

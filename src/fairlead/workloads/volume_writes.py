@@ -15,7 +15,14 @@ from fairlead.api.objects import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from fairlead.core.command import Command, CreateObject, ObjectRef, PatchObject, PatchStatus
+from fairlead.core.command import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
 from fairlead.plugins.in_tree_volume import BETA_ZONE, IN_TREE_KINDS, ZONE
 from fairlead.plugins.volume_binding.binding import BOUND_BY_CONTROLLER
 from fairlead.plugins.volume_lookup import BIND_COMPLETED, class_name
@@ -24,6 +31,7 @@ from fairlead.state.volume_promises import SELECTED_NODE
 Json = dict[str, Any]
 
 BOUND: Final = "Bound"
+RELEASED: Final = "Released"
 _YES: Final = "yes"
 
 
@@ -39,14 +47,14 @@ def claim_ref(claim: PersistentVolumeClaim) -> ObjectRef:
 
 
 def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command]:
-    """Whatever is missing for both to name each other, and to say so."""
-    commands: list[Command] = []
+    """What comes next for both to name each other, and to say so.
+
+    First the volume must name the claim; who else wanted it has lost then.
+    """
     reference = volume.spec.claim_ref
     if reference is None or reference.uid != claim.metadata.uid:
-        patch: Json = {"spec": {"claimRef": _reference(claim)}}
-        if reference is None:
-            patch["metadata"] = {"annotations": {BOUND_BY_CONTROLLER: _YES}}
-        commands.append(PatchObject(volume_ref(volume), patch))
+        return [_take(volume, claim)]
+    commands: list[Command] = []
     if volume.status.phase != BOUND:
         commands.append(PatchStatus(volume_ref(volume), {"phase": BOUND}))
     if claim.spec.volume_name != volume.key or BIND_COMPLETED not in claim.metadata.annotations:
@@ -64,6 +72,23 @@ def bind(claim: PersistentVolumeClaim, volume: PersistentVolume) -> list[Command
         }
         commands.append(PatchStatus(claim_ref(claim), status))
     return commands
+
+
+def _take(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PatchObject:
+    version = volume.metadata.resource_version
+    metadata: Json = {"resourceVersion": version} if version else {}
+    if volume.spec.claim_ref is None:
+        metadata["annotations"] = {BOUND_BY_CONTROLLER: _YES}
+    patch = {"metadata": metadata, "spec": {"claimRef": _reference(claim)}}
+    return PatchObject(volume_ref(volume), patch)
+
+
+def let_go(volume: PersistentVolume) -> Command:
+    """What becomes of a volume whose claim is gone."""
+    # upstream: pv_controller.go: reclaimVolume
+    if volume.spec.persistent_volume_reclaim_policy == "Delete":
+        return DeleteObject(volume_ref(volume), why="claim deleted")
+    return PatchStatus(volume_ref(volume), {"phase": RELEASED})
 
 
 def give_class(claim: PersistentVolumeClaim, name: str) -> PatchObject:

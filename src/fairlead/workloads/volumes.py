@@ -10,14 +10,14 @@ A claim is worked on by one step at a time, and looked at again when the world h
 of it. A step that would change nothing any more is not taken twice.
 
 Differs from upstream: every provisioner in a class is there and works, CSIStorageCapacity objects
-stay as they are, nothing is attached, and claims have no protection from deletion.
+stay as they are, nothing is attached, claims have no protection from deletion, and a claim whose
+volume is gone is not declared Lost.
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, syncVolume
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from fairlead.api.objects import (
     ApiObject,
@@ -26,11 +26,7 @@ from fairlead.api.objects import (
     Pod,
     StorageClass,
 )
-from fairlead.core.command import (
-    Command,
-    DeleteObject,
-    PatchStatus,
-)
+from fairlead.core.command import Command, PatchStatus
 from fairlead.core.instant import DurationNs, Instant
 from fairlead.core.stimulus import (
     CommandFailed,
@@ -44,13 +40,9 @@ from fairlead.core.timer_queue import TimerQueue
 from fairlead.plugins.volume_lookup import class_name, is_bound
 from fairlead.workloads.claim_making import ClaimMaker
 from fairlead.workloads.config import VolumesConfig
-from fairlead.workloads.volume_book import AVAILABLE, VolumeBook, claim_key
+from fairlead.workloads.volume_book import AVAILABLE, UNDECIDED, VolumeBook, claim_key
 from fairlead.workloads.volume_steps import Kind, Step, commands_of, next_step
-from fairlead.workloads.volume_writes import (
-    volume_ref,
-)
-
-_UNDECIDED: Final = ("", "Pending")
+from fairlead.workloads.volume_writes import let_go, volume_ref
 
 
 class Volumes:
@@ -76,6 +68,8 @@ class Volumes:
         match stimulus:
             case ObjectChanged(one):
                 self._see(one)
+                if isinstance(one, PersistentVolume) and self._book.is_left(one):
+                    return [let_go(one)]
                 return self._react(one, now)
             case ObjectDeleted(one):
                 self._book.forget(one)
@@ -114,9 +108,10 @@ class Volumes:
         for one in objects:
             self._see(one)
         commands: list[Command] = [*self._maker.stand_ins(objects)]
-        for one in objects:
-            if isinstance(one, Pod | PersistentVolume | PersistentVolumeClaim):
-                commands += self._react(one, now)
+        for kind in (PersistentVolume, PersistentVolumeClaim, Pod):
+            for one in objects:
+                if isinstance(one, kind):
+                    commands += self._react(one, now)
         return commands
 
     def _see(self, one: ApiObject) -> None:
@@ -137,9 +132,9 @@ class Volumes:
                 return []
 
     def _react_to_volume(self, volume: PersistentVolume, now: Instant) -> list[Command]:
-        key = claim_key(volume)
-        is_named = volume.spec.claim_ref is not None and bool(volume.spec.claim_ref.uid)
-        if volume.status.phase in _UNDECIDED and not is_named:
+        key, reference = claim_key(volume), volume.spec.claim_ref
+        is_named = reference is not None and bool(reference.uid)
+        if volume.status.phase in UNDECIDED and not is_named:
             return [PatchStatus(volume_ref(volume), {"phase": AVAILABLE})]
         claim = self._book.claims.get(key) if key is not None else None
         if claim is not None:
@@ -157,18 +152,12 @@ class Volumes:
         ]
 
     def _release(self, gone: PersistentVolumeClaim) -> list[Command]:
-        """What becomes of the volume of a claim that is gone (reclaimVolume)."""
-        for state in (self._waiting, self._planned, self._taken):
+        """A claim is gone, and its volume with it; not one meant for whatever has its name."""
+        for state in (self._waiting, self._planned):
             state.pop(gone.key, None)
-        commands: list[Command] = []
-        for volume in self._book.volumes_of(gone):
-            if volume.spec.claim_ref is not None and not volume.spec.claim_ref.uid:
-                continue  # meant for whatever claim has this name
-            if volume.spec.persistent_volume_reclaim_policy == "Delete":
-                commands.append(DeleteObject(volume_ref(volume), why="claim deleted"))
-            else:
-                commands.append(PatchStatus(volume_ref(volume), {"phase": "Released"}))
-        return commands
+        self._untake(gone.key)
+        volumes = self._book.volumes_of(gone)
+        return [let_go(one) for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid]
 
     # --- one claim -------------------------------------------------------------------------
 
@@ -184,7 +173,9 @@ class Volumes:
                 self._waiting[key] = None
             return []
         self._waiting.pop(key, None)
-        delay = self._delay(step.kind)
+        before = self._taken.get(key)
+        is_half_done = before is not None and before.kind is step.kind is Kind.BIND
+        delay = 0 if is_half_done else self._delay(step.kind)
         if not delay:
             self._planned.pop(key, None)
             return self._take(step)
@@ -210,10 +201,17 @@ class Volumes:
     def _take(self, step: Step) -> list[Command]:
         key, commands = step.claim.key, commands_of(self._book, step)
         self._taken[key] = step
+        if step.volume is not None and self._book.is_free(step.volume, step.claim):
+            self._book.promise(step.volume, step.claim)
         if commands:
             self._unanswered[key] = len(commands)
             self._asked |= {id(command): (command, key) for command in commands}
         return commands
+
+    def _untake(self, key: str) -> None:
+        step = self._taken.pop(key, None)
+        if step is not None and step.volume is not None:
+            self._book.take_back(step.volume)
 
     def _answered(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
         """Look at the claim again once its whole step is answered; later if part of it failed."""
@@ -228,7 +226,7 @@ class Volumes:
         del self._unanswered[key]
         claim = self._book.claims.get(key)
         if self._failed.pop(key, "") is None:
-            self._taken.pop(key, None)
+            self._untake(key)
             self._plan(key, Kind.RETRY, now + self._config.retry_after)
             return []
         return [] if claim is None else self._sync(claim, now)
