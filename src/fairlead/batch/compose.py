@@ -17,7 +17,7 @@ from fairlead.batch.plugins.plugin import BatchPlugin, FiltersNodes, ScoresNodes
 from fairlead.batch.plugins.registry import PLUGINS, Factory, PluginContext
 from fairlead.batch.request import RequestTable
 from fairlead.batch.room import Room, RoomView, RuleSums
-from fairlead.batch.room_fit import LEAVING, NOW, NodePresence, RoomFit, Source
+from fairlead.batch.room_fit import FUTURE, LEAVING, NOW, NodePresence, RoomFit, Source
 from fairlead.batch.session import ChoicesByView, NodeChoices, Policy
 from fairlead.batch.tier import NODE_ORDER, PREDICATE, PluginOption, Tiers
 from fairlead.core.instant import DurationNs, seconds
@@ -145,18 +145,19 @@ def _choices(
         return NodeChoice(beliefs.framework)
 
     shared, whole = room.shared, room.whole
+    leaving = LEAVING if config.defects.has(Defect.EVICT_IGNORES_IDLE) else FUTURE
     anyhow = choice(shared)
     return ChoicesByView(
         shared=NodeChoices(
             now=choice(shared, NOW),
-            later=choice(shared, LEAVING),
-            either=choice(shared, NOW, LEAVING),
+            later=choice(shared, leaving),
+            either=choice(shared, NOW, leaving),
             anyhow=anyhow,
         ),
         whole=NodeChoices(
             now=choice(whole, NOW),
-            later=choice(whole, LEAVING),
-            either=choice(whole, NOW, LEAVING),
+            later=choice(whole, leaving),
+            either=choice(whole, NOW, leaving),
             anyhow=anyhow,
         ),
     )

@@ -93,8 +93,17 @@ class _Leaving:
         return view.leaving_many(column, rows)
 
 
+class _Future:
+    def at(self, view: RoomView, column: int, row: int) -> int:
+        return view.future(column, row)
+
+    def many(self, view: RoomView, column: int, rows: Rows) -> Ints:
+        return view.future_many(column)[rows]
+
+
 NOW: Final[Source] = _Now()
 LEAVING: Final[Source] = _Leaving()
+FUTURE: Final[Source] = _Future()
 
 
 class RoomFit:

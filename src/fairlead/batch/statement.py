@@ -102,6 +102,16 @@ class Evict:
 class Steps(Protocol):
     """What `Statement` and `Outright` have in common."""
 
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing can be taken back."""
+        ...
+
+    @property
+    def evicts(self) -> bool:
+        """Whether somebody has to go, or may have been told to."""
+        ...
+
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
         """Give `task` idle room on `node`."""
         ...
@@ -132,6 +142,16 @@ class Outright:
     def __init__(self, session: Session) -> None:
         """Nothing to remember."""
         self._session = session
+
+    @property
+    def is_final(self) -> bool:
+        """Every step is."""
+        return True
+
+    @property
+    def evicts(self) -> bool:
+        """It is so already."""
+        return True
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
         """Give `task` idle room on `node`."""
@@ -166,6 +186,16 @@ class Statement:
     def __len__(self) -> int:
         """How many operations are open."""
         return len(self._done)
+
+    @property
+    def is_final(self) -> bool:
+        """What is not committed can be discarded."""
+        return False
+
+    @property
+    def evicts(self) -> bool:
+        """Whether somebody has to go."""
+        return any(isinstance(operation, Evict) for operation in self._done)
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
         """Give `task` idle room on `node`."""

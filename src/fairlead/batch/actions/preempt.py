@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from fairlead.batch.actions.room_maker import PREEMPTION, RoomMaker
+from fairlead.batch.actions.room_maker import PREEMPTION, RoomMaker, settle
 from fairlead.batch.defect import Defect
 from fairlead.batch.job import JobInfo
 from fairlead.batch.priority_queue import PriorityQueue
@@ -75,12 +75,10 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, maker: RoomMa
     while tasks:
         assigned = maker.make_room(statement, tasks.popleft()) or assigned
         if session.tiers.is_pipelined(job):
-            statement.commit()
             break
-    if not session.tiers.is_pipelined(job):
-        statement.discard()
-        return False
-    return assigned
+    can_start = session.tiers.is_pipelined(job)
+    settle(session, statement, job)
+    return can_start and assigned
 
 
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
@@ -99,7 +97,10 @@ def _within_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks
         while waiting:
             statement = Statement(session)
             found = maker.make_room(statement, waiting.popleft())
-            statement.commit()
+            if statement.evicts:
+                statement.commit()
+            else:
+                statement.discard()
             if not found and not session.rules.tries_every_task_within_jobs:
                 break
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from fairlead.batch.actions.room_maker import RECLAIM, RoomMaker
+from fairlead.batch.actions.room_maker import RECLAIM, RoomMaker, settle
 from fairlead.batch.defect import Defect
 from fairlead.batch.job import JobInfo
 from fairlead.batch.priority_queue import PriorityQueue
@@ -75,7 +75,7 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line)
     statement = _steps(session)
     task = line.tasks[job.id].popleft()
     found = _reclaim_for_task(session, _maker(session, job), statement, task)
-    _settle(session, statement, job)
+    settle(session, statement, job)
     return found
 
 
@@ -92,7 +92,7 @@ def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> b
         found = True
         if session.tiers.is_pipelined(job):
             break
-    _settle(session, statement, job)
+    settle(session, statement, job)
     if found and tasks:
         jobs.push(job)
     return bool(jobs)
@@ -103,16 +103,11 @@ def _steps(session: Session) -> Steps:
     return Outright(session) if final else Statement(session)
 
 
-def _settle(session: Session, statement: Steps, job: JobInfo) -> None:
-    if session.tiers.is_pipelined(job):
-        statement.commit()
-    else:
-        statement.discard()
-
-
 def _reclaim_for_task(session: Session, maker: RoomMaker, steps: Steps, task: TaskInfo) -> bool:
-    """Make room for `task`, unless it could start as things are."""
-    if not session.defects.has(Defect.RECLAIM_BEFORE_IDLE) and session.fits_somewhere(task):
+    """Make room for `task`; a maker that does not see idle room must be kept from it first."""
+    unseen = session.defects.has(Defect.EVICT_IGNORES_IDLE)
+    asks = not session.defects.has(Defect.RECLAIM_BEFORE_IDLE)
+    if unseen and asks and session.fits_somewhere(task):
         return False
     return maker.make_room(steps, task)
 

@@ -4,9 +4,13 @@ Preempt (within a queue) and reclaim (between queues) differ in who is a candida
 plugins are asked; the rest is the same:
 
     1  nodes on which the task may run, best first, as far as candidates could make the room at all
-    2  on each: the candidates whom all plugins let go, least important first, until it fits
-    3  where members would have to leave a gang that cannot spare them: one whole gang, the least
+    2  where it fits without anybody's leaving, now or soon, it is promised that room
+    3  on each: the candidates whom all plugins let go, least important first, until it fits
+    4  where members would have to leave a gang that cannot spare them: one whole gang, the least
        important that makes the room, or none (only by Fairlead's rules)
+
+Promises for which nobody has to leave are kept only beside others (`settle`): what fits as things
+are is for allocate to place.
 
 upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execute
 """
@@ -77,7 +81,11 @@ class RoomMaker:
         if kind in self._hopeless:
             return False
         nodes = self._session.choices(task.job).anyhow.ranked(task.info, self._hopeful_rows(task))
-        if any(self._take_surplus(steps, task, node) for node in self._until_one_fits(task, nodes)):
+        if not self._alone and steps.is_final and self._fits_now(task, nodes):
+            return False
+        if self._promise(steps, task, nodes):
+            return True
+        if any(self._take_surplus(steps, task, node) for node in nodes):
             self._hopeless.clear()
             return True
         if self._session.rules.takes_whole_gangs and self._take_gang(steps, task, nodes):
@@ -114,12 +122,19 @@ class RoomMaker:
                         freed[column, node.row] += amount
         return freed
 
-    def _until_one_fits(self, task: TaskInfo, nodes: list[NodeInfo]) -> Iterable[NodeInfo]:
-        """`nodes` up to the first on which nobody need leave: then it is for allocate to place."""
-        for node in nodes:
-            if not self._alone and self._session.view(task.job).fits_now(task.request, node.row):
-                return
-            yield node
+    def _fits_now(self, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
+        view = self._session.view(task.job)
+        return any(view.fits_now(task.request, node.row) for node in nodes)
+
+    def _promise(self, steps: Steps, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
+        """Promise what is free or becoming so, if that is enough somewhere."""
+        if self._alone:
+            return False
+        node = next((node for node in nodes if self._covers(task, node, ())), None)
+        if node is None:
+            return False
+        steps.pipeline(task, node)
+        return True
 
     # --- who -------------------------------------------------------------------------------
 
@@ -215,6 +230,14 @@ class RoomMaker:
         if not all(self._is_candidate(task, member) for member in members):
             return False
         return len(self._vote(voters, task, members)) == len(members)
+
+
+def settle(session: Session, steps: Steps, job: JobInfo) -> None:
+    """Make it so if somebody leaves and `job` can start then; otherwise take everything back."""
+    if steps.evicts and session.tiers.is_pipelined(job):
+        steps.commit()
+    else:
+        steps.discard()
 
 
 def _ask(

@@ -1,0 +1,113 @@
+"""backfill: what asks for nothing anywhere; what ends in time into the holes of a reservation."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.testing.batch_builders import make_gang, make_group, make_task
+from fairlead.testing.builders import make_node
+
+RUNS = "fairlead.dev/run-duration"
+
+
+def test_pods_that_ask_for_nothing_are_placed_on_full_nodes(yard):
+    yard.put(make_node("n1"), make_gang("full", 4, node="n1"), make_gang("g", 2, cpu=0))
+    assert yard.run().bound == {"g-0": "n1", "g-1": "n1"}
+
+
+def test_they_count_for_their_gang(yard):
+    yard.put(
+        make_node("n1"), make_group("g", 2), make_task("big", "g"), make_task("no", "g", cpu=0)
+    )
+    assert yard.run().bound == {"big": "n1", "no": "n1"}
+
+
+def test_a_gang_is_not_bound_for_want_of_them(yard):
+    """The member that asks for nothing may run nowhere, so the other does not run either."""
+    choosy = {"nodeSelector": {"disk": "none"}}
+    yard.put(make_node("n1"), make_group("g", 2), make_task("big", "g"))
+    yard.put(make_task("no", "g", cpu=0, spec=choosy))
+    assert yard.run().bound == {}
+    assert yard.cluster.table.find("n1").pods == {}
+
+
+# --- reservations ----------------------------------------------------------------------------
+
+
+def running(name, ends_in, node, **more):
+    return make_task(
+        name,
+        node=node,
+        annotations={RUNS: ends_in},
+        status={"startTime": "1970-01-01T00:00:00Z"},
+        **more,
+    )
+
+
+@pytest.fixture
+def starved(yards):
+    """A gang waits that needs both halves of n1, the second of which is free in twenty minutes."""
+    yard = yards("fairlead").put(make_node("n1"), make_node("n2", cpu="1"))
+    yard.put(running("old", "20m", "n1", cpu=2), make_gang("g", 2, cpu=2))
+    yard.run(0)
+    return yard
+
+
+def test_without_waiting_too_long_others_go_first(starved):
+    starved.put(make_task("small"), make_task("small2"), make_task("small3"))
+    assert len(starved.run(599).bound) == 3
+
+
+def test_a_gang_that_waited_too_long_has_room_held_back(starved):
+    starved.put(make_task("small"), make_task("small2"), make_task("small3"))
+    found = starved.run(600)
+    assert list(found.bound.values()) == ["n2"]
+    assert starved.job("g").reserved_nodes == ("n1",)
+
+
+def test_it_starts_as_soon_as_the_room_is_free(starved):
+    starved.put(make_task("small"))
+    starved.run(600)
+    starved.drop("old")
+    assert sorted(starved.run(1200).bound) == ["g-0", "g-1"]
+    assert starved.job("g").waiting_since is None
+    starved.run(1201)
+    assert starved.job("g").reserved_nodes == ()
+
+
+def test_what_ends_before_may_use_the_hole(starved):
+    starved.put(make_task("small"))  # takes what is not held back
+    starved.put(make_gang("quick", 2, annotations={RUNS: "10m"}))
+    assert starved.run(600).bound == {"small": "n2", "quick-0": "n1", "quick-1": "n1"}
+
+
+@pytest.mark.parametrize("annotations", [{RUNS: "10m1s"}, {}])
+def test_what_might_not_end_before_may_not(annotations, starved):
+    starved.put(make_task("small"), make_gang("slow", 1, annotations=annotations))
+    assert list(starved.run(600).bound.values()) == ["n2"]
+
+
+def test_a_hole_takes_gangs_as_a_whole(starved):
+    starved.put(make_gang("four", 4, annotations={RUNS: "9m"}))
+    assert starved.run(600).bound == {}
+
+
+def test_a_session_says_when_to_look_again(starved):
+    assert starved.run(1).wake_at == 600 * 10**9
+
+
+def test_a_gang_that_fits_nowhere_ever_gets_no_reservation(yards):
+    yard = yards("fairlead").put(make_node("n1"), make_gang("g", 2, cpu=8))
+    yard.run(0)
+    yard.put(make_task("small"))
+    assert yard.run(600).bound == {"small": "n1"}
+
+
+def test_without_known_ends_room_gathers_where_it_is_promised(yards):
+    yard = yards("fairlead").put(make_node("n1"), make_node("n2"))
+    yard.put(make_task("a", node="n1", cpu=1), make_task("b", node="n2", cpu=2))
+    yard.put(make_gang("g", 2, cpu=4))
+    yard.run(0)
+    yard.put(make_task("small"))
+    assert yard.run(600).bound == {}
+    assert sorted(yard.job("g").reserved_nodes) == ["n1", "n2"]

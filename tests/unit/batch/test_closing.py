@@ -1,0 +1,121 @@
+"""What a session writes about jobs and pods: phases, conditions, events."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.batch.defect import UPSTREAM
+from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
+from fairlead.testing.builders import make_node
+
+
+def old_condition(status="True"):
+    one = {"type": "Unschedulable", "status": status, "reason": "NotEnoughResources"}
+    return {"conditions": [one | {"message": "2/2 tasks in gang unschedulable: no"}]}
+
+
+def test_a_gang_that_was_bound_is_running(yard):
+    found = yard.put(make_node("n1"), make_gang("g", 2)).run()
+    assert found.patches["PodGroup", "g"].fields == {"phase": "Running"}
+
+
+def test_a_gang_that_waits_is_pending_and_told_why(yard):
+    found = yard.put(make_node("n1"), make_gang("g", 5)).run()
+    patch = found.patches["PodGroup", "g"]
+    assert patch.fields == {"phase": "Pending"}
+    (condition,) = patch.conditions
+    assert (condition.type, condition.status) == ("Unschedulable", "True")
+    assert condition.reason == "NotEnoughResources"
+    assert condition.message == (
+        "5/5 tasks in gang unschedulable: 0/1 nodes are available: 1 Insufficient cpu."
+    )
+    assert (
+        "PodGroup g Unschedulable: 5/5 tasks in gang unschedulable: "
+        "0/1 nodes are available: 1 Insufficient cpu." in found.events
+    )
+
+
+def test_its_pods_are_told_as_the_scheduler_tells_them(yard):
+    found = yard.put(make_node("n1"), make_gang("g", 5)).run()
+    (condition,) = found.patches["Pod", "g-0"].conditions
+    assert (condition.type, condition.status, condition.reason) == (
+        "PodScheduled",
+        "False",
+        "Unschedulable",
+    )
+    text = "0/1 nodes are available: 1 Insufficient cpu."
+    assert condition.message == text
+    assert f"Pod g-0 FailedScheduling: {text}" in found.events
+
+
+def test_kube_batch_says_nothing_and_says_it_every_time(yards):
+    yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_node("n1"))
+    yard.put(make_gang("g", 5))
+    first, second = yard.run(), yard.run()
+    assert "Pod g-4 FailedScheduling: 0 nodes are available" in first.events
+    assert first.events == second.events
+
+
+def test_members_are_counted(yard):
+    yard.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
+    yard.put(make_task("g-1", "g", node="n1"))
+    yard.put(make_task("g-2", "g", status={"phase": "Succeeded"}))
+    yard.put(make_task("g-3", "g", status={"phase": "Failed"}))
+    assert yard.run().patches["PodGroup", "g"].fields == {
+        "phase": "Running",
+        "running": 2,
+        "succeeded": 1,
+        "failed": 1,
+    }
+
+
+def test_a_running_gang_that_lacks_members_is_unknown(yard):
+    yard.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g", node="n1"))
+    found = yard.run()
+    assert found.patches["PodGroup", "g"].fields["phase"] == "Unknown"
+
+
+def test_a_condition_that_has_passed_is_lifted(yard):
+    yard.put(make_node("n1"), make_group("g", 1, status=old_condition()), make_task("g-0", "g"))
+    (condition,) = yard.run().patches["PodGroup", "g"].conditions
+    assert (condition.type, condition.status) == ("Unschedulable", "False")
+
+
+def test_kube_batch_leaves_it_for_ever(yards):
+    yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_node("n1"))
+    yard.put(make_group("g", 1, status=old_condition()), make_task("g-0", "g"))
+    assert yard.run().patches["PodGroup", "g"].conditions == ()
+
+
+def test_what_is_written_already_is_not_written_again(yard):
+    text = "5/5 tasks in gang unschedulable: 0/1 nodes are available: 1 Insufficient cpu."
+    condition = {
+        "type": "Unschedulable",
+        "status": "True",
+        "reason": "NotEnoughResources",
+        "message": text,
+    }
+    status = {"phase": "Pending", "conditions": [condition]}
+    _group, *pods = make_gang("g", 5)
+    yard.put(make_node("n1"), make_group("g", 5, status=status), pods)
+    found = yard.run()
+    assert ("PodGroup", "g") not in found.patches
+    assert not any(event.startswith("PodGroup") for event in found.events)
+
+
+def test_nothing_is_written_about_groups_that_are_nobodys_objects(yard):
+    found = yard.put(make_node("n1"), make_task("p", cpu=9)).run()
+    assert [kind for kind, _ in found.patches] == ["Pod"]
+
+
+@pytest.mark.parametrize("api", ["scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"])
+def test_a_group_is_written_by_name_and_uid(api, yard):
+    yard.put(make_node("n1"), make_group("g", 1, api=api), make_task("g-0", "g"))
+    target = yard.run().patches["PodGroup", "g"].target
+    assert (target.namespace, target.uid) == ("default", "uid-group-g")
+
+
+def test_jobs_about_which_nothing_happened_are_not_looked_at_again(yard):
+    yard.put(make_node("n1"), make_gang("g", 2, node="n1"))
+    assert "g" in yard.run().reports
+    assert yard.run().reports == {}
