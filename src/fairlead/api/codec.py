@@ -98,6 +98,11 @@ def decode(obj: Any) -> objects.ApiObject:
     return decode_as(view, obj)
 
 
+def as_json(view: msgspec.Struct) -> Any:
+    """`view`, or a part of one, as a plain JSON value; fields at their defaults are left out."""
+    return msgspec.json.decode(msgspec.json.encode(view))
+
+
 def display_name(obj: Any) -> str:
     """`namespace/name` of a JSON object as far as it has one, for messages."""
     metadata = obj.get("metadata") if isinstance(obj, dict) else None

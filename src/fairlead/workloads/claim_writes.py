@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
-
+from fairlead.api.codec import as_json
 from fairlead.api.objects import (
     ClaimConsumer,
     Pod,
@@ -71,7 +70,7 @@ def status_of_pod(pod: Pod, made: dict[str, str]) -> PatchStatus:
 
 def reduced(claim: ResourceClaim, left: Sequence[ClaimConsumer]) -> PatchStatus:
     """`claim` reserved for `left` only, and deallocated if that is nobody."""
-    fields: dict[str, Any] = {"reservedFor": [msgspec.to_builtins(one) for one in left] or None}
+    fields: dict[str, Any] = {"reservedFor": [as_json(one) for one in left] or None}
     if not left:
         fields |= {"allocation": None, "devices": None}
     version = claim.metadata.resource_version

@@ -97,7 +97,10 @@ def _evaluate(program: _Program, device: PoolDevice) -> bool | str:
         data = _described(device, program.domains)
     except ValueError as cause:
         return str(cause)
-    result = program.expression.eval(data=data)
+    try:
+        result = program.expression.eval(data=data)
+    except RuntimeError as cause:  # what an evaluation may cost is bounded
+        return _one_line(str(cause))
     kind, found = result.type().name(), result.plain_value()
     if kind == "ERROR":
         return _one_line(str(found))

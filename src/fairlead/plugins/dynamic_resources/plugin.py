@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import msgspec
-
+from fairlead.api.codec import as_json
 from fairlead.api.node_selector import node_selector_matches
 from fairlead.api.objects import ClaimConsumer, Node, NodeSelector, ResourceClaim
 from fairlead.core.command import ObjectRef, PatchObject, PatchStatus
@@ -268,12 +267,12 @@ class DynamicResources:
         consumer = ClaimConsumer(resource="pods", name=pod.pod.metadata.name, uid=pod.uid)
         self._ledger.promise_consumer(shown, consumer)
         fields: dict[str, Any] = {
-            "reservedFor": [msgspec.to_builtins(one) for one in self._ledger.consumers(shown)]
+            "reservedFor": [as_json(one) for one in self._ledger.consumers(shown)]
         }
         if allocation is None:
             version = shown.metadata.resource_version
             return [PatchStatus(_ref(shown), fields, resource_version=version)]
-        fields["allocation"] = msgspec.to_builtins(allocation)
+        fields["allocation"] = as_json(allocation)
         return [*_protection(shown), PatchStatus(_ref(shown), fields)]
 
 
