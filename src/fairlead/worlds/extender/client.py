@@ -8,6 +8,7 @@ upstream: pkg/scheduler/extender.go: makeTransport, send
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +27,7 @@ ANSWER_BYTES_MAX: Final = 64 << 20
 # In the words of Go's client, which users of extenders know.
 TIMED_OUT: Final = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
 TOO_LONG: Final = f"the answer is longer than {ANSWER_BYTES_MAX} bytes"
+_TURNS_TO_NOTICE: Final = 3  # the end is read, the transport closed, the connection dropped
 _JSON: Final = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
 
 
@@ -69,17 +71,14 @@ class HttpExtenders:
         except TimeoutError:
             problem = TIMED_OUT
         except aiohttp.ClientConnectorError as cause:
-            reason = (cause.os_error.strerror or str(cause.os_error)).lower()
-            problem = f"dial tcp {cause.host}:{cause.port}: {reason}"
+            problem = f"dial tcp {cause.host}:{cause.port}: connect: {_reason_of(cause.os_error)}"
         except (aiohttp.ClientError, OSError, ValueError) as cause:
             problem = f"{type(cause).__name__}: {cause}"
         return CommandFailed(call, FailureReason.INTERNAL_ERROR, f'Post "{call.url}": {problem}')
 
     async def _post(self, call: CallExtender, body: bytes) -> Answer:
         extender = self._extenders[call.extender]
-        if self._session is None:
-            self._session = aiohttp.ClientSession(headers=_JSON)
-        async with self._session.post(
+        async with (await self._connections()).post(
             call.url,
             data=body,
             ssl=self._contexts[call.extender],
@@ -92,6 +91,23 @@ class HttpExtenders:
                 if len(answer) > ANSWER_BYTES_MAX:
                     raise ValueError(TOO_LONG)
             return ExtenderAnswered(call, response.status, answer)
+
+    async def _connections(self) -> aiohttp.ClientSession:
+        """The kept connections, without those that were closed since the last call.
+
+        The loop stands still between calls; its turns here take note of who has hung up.
+        """
+        if self._session is None:
+            self._session = aiohttp.ClientSession(headers=_JSON)
+        for _ in range(_TURNS_TO_NOTICE):
+            await asyncio.sleep(0)
+        return self._session
+
+
+def _reason_of(cause: OSError) -> str:
+    if cause.errno is not None and cause.errno > 0 and not isinstance(cause, ssl.SSLError):
+        return os.strerror(cause.errno).lower()
+    return (cause.strerror or str(cause)).lower()
 
 
 def _server_name(extender: Extender) -> str | None:

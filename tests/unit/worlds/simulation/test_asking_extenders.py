@@ -1,0 +1,102 @@
+"""A simulated world whose scheduler has extenders: what they are asked, and what they have done."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.apiserver.kind import POD
+from fairlead.core.command import CallExtender, ExtenderVerb, ObjectRef
+from fairlead.core.instant import seconds
+from fairlead.core.stimulus import CommandFailed, ExtenderAnswered, ObjectChanged
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+START = seconds(1_000)
+
+
+class Asking:
+    """Asks one thing about the first pod it hears of."""
+
+    def __init__(self, verb, nodes=("n1",)):
+        self.verb, self.nodes = verb, nodes
+        self.told = []
+
+    def handle(self, stimulus, now):
+        self.told.append(stimulus)
+        if len(self.told) > 1:
+            return []
+        pod = next(one for one in stimulus.objects if one.metadata.name == "a").metadata
+        ref = ObjectRef("Pod", pod.namespace, pod.name, pod.uid)
+        return [CallExtender(0, self.verb, "http://e", ref, self.nodes)]
+
+    def next_deadline(self):
+        return None
+
+    def handle_deadline(self, now):
+        raise AssertionError("nothing was due")
+
+
+class Fake:
+    """An extender that says `answer`, or nothing where that is None."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.bodies = []
+
+    def call(self, call, body):
+        self.bodies.append(json.loads(body))
+        if self.answer is None:
+            return CommandFailed(call, "InternalError", "timeout")
+        return ExtenderAnswered(call, 200, json.dumps(self.answer).encode())
+
+
+@pytest.fixture
+def told(pod, node):
+    """What the scheduler is told after its question, and where its pod is then."""
+
+    def ask(verb, answer, *, nodes=("n1",), bound=""):
+        controller, extender, lines = Asking(verb, nodes), Fake(answer), []
+        world = SimulatedWorld(controller, start=START, command_log=lines.append)
+        world.extenders = extender
+        world.load([node("n1"), pod("a", node=bound)])
+        world.run(START + seconds(1))
+        [line] = [line for line in lines if '"CallExtender"' in line]
+        assert json.loads(line)["t_ns"] == START
+        node_name = world.store.get(POD, "ns", "a")["spec"].get("nodeName", "")
+        return controller.told[1:], node_name, extender.bodies
+
+    return ask
+
+
+def test_an_extender_is_sent_whole_objects_and_answers_at_once(told):
+    [answer], _, [body] = told(ExtenderVerb.FILTER, {"NodeNames": []})
+    assert answer.body == b'{"NodeNames": []}'
+    assert body["Pod"]["metadata"]["uid"]
+    assert [one["metadata"]["name"] for one in body["Nodes"]["items"]] == ["n1"]
+
+
+def test_an_extender_that_says_nothing_is_told_of(told):
+    [answer], _, _ = told(ExtenderVerb.FILTER, None)
+    assert isinstance(answer, CommandFailed)
+
+
+def test_an_extender_that_has_bound_has_done_so_before_it_answers(told):
+    """It would have written to the API server that only it and the world know."""
+    [change, answer], node_name, [body] = told(ExtenderVerb.BIND, {"Error": ""})
+    assert node_name == change.object.spec.node_name == body["Node"] == "n1"
+    assert isinstance(change, ObjectChanged)
+    assert answer.body == b'{"Error": ""}'
+
+
+@pytest.mark.parametrize("answer", [{"Error": "no"}, None, ["garbage"]])
+def test_an_extender_that_has_not_bound_has_done_nothing(told, answer):
+    _, node_name, _ = told(ExtenderVerb.BIND, answer)
+    assert node_name == ""
+
+
+def test_an_extender_that_cannot_bind_says_so_whatever_it_said(told):
+    """The API server refuses a second binding."""
+    [answer], node_name, _ = told(ExtenderVerb.BIND, {}, bound="n2")
+    assert node_name == "n2"
+    assert "already assigned" in json.loads(answer.body)["Error"]
