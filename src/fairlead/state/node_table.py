@@ -188,7 +188,11 @@ class NodeTable:
 
     def replace_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool) -> None:
         """Take over a new version of a pod on the node that occupies the same as before."""
-        self.census.replace(info.row, info.pods[pod.id], pod)
+        before = info.pods[pod.id]
+        self.census.replace(info.row, before, pod)
+        if pod.shape.has_volumes:
+            self.volume_use.remove(info.row, before)
+            self.volume_use.add(info.row, pod)
         info.pods[pod.id] = pod
         if log:
             self.pod_log.append(info.row)
