@@ -11,6 +11,7 @@ import pytest
 from fairlead.whatif.progress import NoProgress
 from fairlead.whatif.run import run
 from fairlead.whatif.scenario import experiment_of, read_scenario
+from fairlead.worlds.extender.client import TIMED_OUT
 
 SCENARIO = """\
 cluster: {generated: {nodes: 3, allocatable: {cpu: 2}}}
@@ -104,8 +105,7 @@ def slow(server, _asked):
 
 
 BAD = [
-    (slow, 'Post "URL/filter": context deadline exceeded (Client.Timeout exceeded while '
-           "awaiting headers)"),
+    (slow, f'Post "URL/filter": {TIMED_OUT}'),
     (lambda *_: 500, "failed filter with extender at URL URL/filter, code 500"),
     (lambda *_: b"garbage", "invalid character 'g' looking for beginning of value"),
     (lambda *_: b"\xff\x00", "invalid character '\xff' looking for beginning of value"),
