@@ -1,0 +1,69 @@
+"""Gangs that lose members while they run."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.testing.batch_builders import make_gang, make_task
+from fairlead.testing.builders import make_node
+
+
+@pytest.fixture
+def broken(worlds):
+    """A gang of four on two nodes, one of which dies with two members, and with it their room."""
+    world = worlds().put(make_node("n1", cpu="2"), make_node("n2", cpu="2"), make_gang("g", 4))
+    world.live_until(10)
+    dead = [name for name, node in world.running().items() if node == "n2"]
+    assert len(dead) == 2
+    world.drop(*dead)
+    world.put(make_node("n2", cpu="0"))
+    world.dead = dead
+    return world
+
+
+def test_its_new_members_complete_it(broken):
+    broken.put(make_node("n3"), [make_task(name, "g") for name in broken.dead])
+    broken.live_until(200)
+    assert sorted(broken.running()) == ["g-0", "g-1", "g-2", "g-3"]
+    assert sorted(set(broken.running().values())) == ["n1", "n3"]
+
+
+def test_without_room_for_them_the_rest_is_released_after_a_while(broken):
+    broken.put([make_task(name, "g") for name in broken.dead])
+    broken.live_until(69)
+    assert len(broken.running()) == 2
+    broken.live_until(100)
+    assert broken.running() == {}
+
+
+def test_then_others_can_run(broken):
+    broken.put(make_gang("waiting", 2))
+    broken.live_until(69)
+    assert not {"waiting-0", "waiting-1"} & broken.running().keys()
+    broken.live_until(100)
+    assert broken.running() == {"waiting-0": "n1", "waiting-1": "n1"}
+
+
+def test_kube_batch_leaves_them(worlds):
+    world = worlds("fairlead", broken_gang_grace_s=None)
+    world.put(make_node("n1"), make_gang("g", 4)).live_until(5)
+    world.drop("g-0", "g-1")
+    world.live_until(1000)
+    assert len(world.running()) == 2
+
+
+def test_a_gang_that_has_done_enough_is_not_broken(worlds):
+    world = worlds().put(make_node("n1"), make_gang("g", 4)).live_until(5)
+    for i in range(3):
+        world.put(make_task(f"g-{i}", "g", node="n1", status={"phase": "Succeeded"}))
+    world.live_until(1000)
+    assert "g-3" in world.running()
+
+
+def test_time_starts_again_when_it_was_complete(worlds):
+    world = worlds().put(make_node("n1"), make_gang("g", 4)).live_until(5)
+    for end_s in (50, 100, 150, 200):
+        world.drop("g-0")
+        world.live_until(end_s)
+        world.put(make_task("g-0", "g")).live_until(end_s + 5)
+        assert len(world.running()) == 4
