@@ -96,7 +96,7 @@ def workload(pods: list[Pod]) -> list[Json]:
 
 
 def profile_of(policy: Policy, classes: list[Json]) -> Profile:
-    """The default profile without preemption, in which `policy` alone scores if it names a plugin."""
+    """The default profile without preemption, where `policy` alone scores if it names a plugin."""
     weights = {name: weight for name, weight in DEFAULT_PLUGINS if name != "DefaultPreemption"}
     weights[NAME] = 0
     if policy.scores:

@@ -11,6 +11,7 @@ The plugins stand where `--plugin` puts them, checked and guarded as in a run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from fairlead.api.objects import ApiObject, Pod
@@ -38,19 +39,25 @@ class PluginScene:
         *plugins: type,
         nodes: Iterable[ApiObject] = (),
         args: Mapping[str, Mapping[str, Any]] | None = None,
+        profile: Profile | None = None,
+        seed: int = 0,
     ) -> None:
         """`plugins` are classes; `args` are their arguments by plugin name.
 
-        Raises ValueError (ProfileError among them) for a plugin that cannot be used.
+        Those that `profile` does not place itself are put behind its own. `seed` settles choices
+        among equals. Raises ValueError (ProfileError among them) for a plugin that cannot be used.
         """
         self.cluster = Cluster()
+        self.nominator = Nominator()
         self.reports: list[Record] = []
-        profile = Profile(args=args or {})
+        profile = profile or Profile()
+        profile = replace(profile, args={**profile.args, **(args or {})})
         for plugin in plugins:
-            profile = with_plugin(profile, _name(plugin), plugin, 1)
-        beliefs = Beliefs(self.cluster, Nominator(), reporter=self)
+            if _name(plugin) not in dict(profile.needed):
+                profile = with_plugin(profile, _name(plugin), plugin, 1)
+        beliefs = Beliefs(self.cluster, self.nominator, reporter=self)
         factories = {_name(plugin): factory_of(plugin) for plugin in plugins}
-        self._tie_break = TieBreak(0)
+        self._tie_break = TieBreak(seed)
         self._served = serve(profile, beliefs, self._tie_break, factories)
         self.add(*nodes)
 
@@ -68,10 +75,19 @@ class PluginScene:
         for one in objects:
             self.cluster.apply(ObjectDeleted(one))
 
+    def nominate(self, pod: Pod, node: str) -> None:
+        """Let `node` be promised to `pod`, which waits for its victims to leave."""
+        self.nominator.nominate(self.info(pod), node)
+
     def schedule(self, pod: Pod) -> str:
-        """Place `pod` and say where; "" where it fits nowhere. It stays there for those to come."""
+        """Place `pod` and say where; "" where it fits nowhere. It stays there for those to come.
+
+        Raises RuntimeError where the cycle fails because of an error.
+        """
         decision = self.decide(pod)
         if isinstance(decision, Failure):
+            if decision.is_error:
+                raise RuntimeError(decision.message)
             return ""
         self.cluster.assume(self.info(pod), decision.node.name)
         return decision.node.name

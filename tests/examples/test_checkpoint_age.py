@@ -1,0 +1,78 @@
+"""CheckpointAge: preemption takes the pods that lose least work."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.testing import PluginScene, make_node, make_pod
+
+ANNOTATION = "example.com/last-checkpoint"
+STARTED = "2026-01-01T08:00:00Z"
+
+
+def job(name, node, checkpoint="", *, cpu="4", priority=10, started=STARTED):
+    """A running job that asks for `cpu`; `checkpoint` is HH:MM."""
+    pod = make_pod(
+        name, node=node, priority=priority, requests={"cpu": cpu}, status={"startTime": started}
+    )
+    if checkpoint:
+        pod.metadata.annotations[ANNOTATION] = f"2026-01-01T{checkpoint}:00Z"
+    return pod
+
+
+URGENT = make_pod("urgent", priority=1000, requests={"cpu": "2"})
+
+
+@pytest.fixture
+def scene(example):
+    """Two nodes of 4 CPUs under CheckpointAge."""
+    return PluginScene(
+        example("checkpoint_age.py:CheckpointAge"), nodes=[make_node("a"), make_node("b")]
+    )
+
+
+def victims(scene):
+    """Whom the urgent pod pushes out, and the rule that decided."""
+    room = scene.make_room(URGENT)
+    return [victim.pod.metadata.name for victim in room.victims], room.rule
+
+
+RULE = "least work lost since a checkpoint"
+
+
+@pytest.mark.parametrize(
+    ("on_a", "on_b", "expected"),
+    [
+        pytest.param("11:00", "11:50", "on-b", id="the more recent checkpoint goes"),
+        pytest.param("11:00", "", "on-a", id="who never checkpointed loses all since the start"),
+        pytest.param("11:00", "07:00", "on-a", id="a checkpoint of a predecessor does not count"),
+        pytest.param("11:00", "soon", "on-a", id="an unreadable checkpoint is none"),
+    ],
+)
+def test_between_nodes(scene, on_a, on_b, expected) -> None:
+    scene.add(job("on-a", "a", on_a), job("on-b", "b", on_b))
+    assert victims(scene) == ([expected], RULE)
+
+
+def test_on_one_node_the_more_recent_checkpoint_goes(scene) -> None:
+    scene.add(job("full", "b", priority=2000))
+    scene.add(job("old", "a", "09:00", cpu="2"), job("new", "a", "11:00", cpu="2"))
+    assert victims(scene) == (["new"], "only candidate")
+
+
+def test_priority_comes_first(scene) -> None:
+    scene.add(job("better", "a", "11:59", priority=20), job("worse", "b", "09:00", priority=10))
+    assert victims(scene) == (["worse"], "lowest highest victim priority")
+
+
+def test_lost_work_comes_before_the_number_of_victims(scene) -> None:
+    scene.add(job("one", "a", "09:00"))
+    scene.add(job("two", "b", "11:00", cpu="3"), job("three", "b", "11:10", cpu="1"))
+    assert victims(scene)[1] == RULE
+
+
+def test_a_new_checkpoint_is_heard_of(scene) -> None:
+    scene.add(job("on-a", "a", "11:00"), job("on-b", "b", "11:50"))
+    assert victims(scene)[0] == ["on-b"]
+    scene.add(job("on-a", "a", "11:55"))
+    assert victims(scene)[0] == ["on-a"]
