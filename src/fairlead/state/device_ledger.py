@@ -21,7 +21,7 @@ from fairlead.api.objects import (
     ResourceClaim,
     ResourceSlice,
 )
-from fairlead.state.device_pools import DeviceId, DevicePools, PoolId
+from fairlead.state.device_pools import DeviceId, DevicePools
 
 
 class DeviceLedger:
@@ -33,7 +33,6 @@ class DeviceLedger:
         self.class_version = 0
         self._held: dict[str, tuple[DeviceId, ...]] = {}  # by claim
         self._holders: dict[DeviceId, dict[str, None]] = {}
-        self._pool_versions: dict[PoolId, int] = {}
         self._promised: dict[str, str] = {}  # by claim: its uid
         self._consumers: dict[str, dict[str, ClaimConsumer]] = {}  # by claim and pod uid
 
@@ -46,10 +45,6 @@ class DeviceLedger:
     def holders(self, device: DeviceId) -> list[str]:
         """The claims that have the device: at most one, unless the API was written by others."""
         return sorted(self._holders.get(device, ()))
-
-    def version_of(self, pool: PoolId) -> int:
-        """Another number than before when devices of the pool were taken or given back."""
-        return self._pool_versions.get(pool, 0)
 
     def is_promised(self, claim: ResourceClaim) -> bool:
         """Whether the API does not show yet what was allocated to the claim."""
@@ -141,7 +136,7 @@ class DeviceLedger:
         for device in devices:
             self._holders.setdefault(device, {})[key] = None
         for pool in {device[:2]: None for device in (*before, *devices)}:
-            self._pool_versions[pool] = self._pool_versions.get(pool, 0) + 1
+            self.pools.note(pool)
 
 
 def _devices_of(allocation: Allocation) -> tuple[DeviceId, ...]:

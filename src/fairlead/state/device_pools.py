@@ -18,10 +18,12 @@ import msgspec
 
 from fairlead.api.node_selector import node_selector_matches
 from fairlead.api.objects import Device, Node, NodeSelector, ResourceSlice
+from fairlead.state.change_log import ChangeLog
 
 PoolId = tuple[str, str]  # driver, pool
 DeviceId = tuple[str, str, str]  # driver, pool, device
 
+EVERYWHERE: Final = ""
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
@@ -59,7 +61,11 @@ class NodePool:
 
 
 class DevicePools:
-    """Written by `DeviceLedger` only."""
+    """Written by `DeviceLedger` only.
+
+    `log` names the nodes for which devices came, went, were taken or given back, EVERYWHERE for all
+    of them.
+    """
 
     def __init__(self) -> None:
         """No devices."""
@@ -69,6 +75,7 @@ class DevicePools:
         self._wide: dict[PoolId, int] = {}
         self._known: dict[str, tuple[Mapping[str, str], tuple[NodePool, ...]]] = {}
         self._id_of: dict[str, ResourceSlice] = {}
+        self.log: ChangeLog[str] = ChangeLog()
 
     # --- writing ---------------------------------------------------------------------------
 
@@ -102,9 +109,18 @@ class DevicePools:
         self._pools.pop(pool, None)
         if not touched.spec.node_name or pool in self._wide:
             self._known.clear()
+        else:
+            for one in self._slices[pool].values():
+                self._known.pop(one.spec.node_name, None)
+        self.note(pool)
+
+    def note(self, pool: PoolId) -> None:
+        """Something about devices of the pool has changed."""
+        if pool in self._wide:
+            self.log.append(EVERYWHERE)
             return
-        for one in self._slices[pool].values():
-            self._known.pop(one.spec.node_name, None)
+        for one in self._slices.get(pool, {}).values():
+            self.log.append(one.spec.node_name)
 
     # --- reading ---------------------------------------------------------------------------
 

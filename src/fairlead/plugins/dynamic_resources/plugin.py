@@ -12,16 +12,24 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
+
 from fairlead.api.codec import as_json
 from fairlead.api.node_selector import node_selector_matches
-from fairlead.api.objects import ClaimConsumer, Node, NodeSelector, ResourceClaim
+from fairlead.api.objects import ClaimConsumer, NodeSelector, ResourceClaim
 from fairlead.core.command import ObjectRef, PatchObject, PatchStatus
 from fairlead.core.instant import seconds
-from fairlead.core.status import SKIP, Status, error, unresolvable, unschedulable
+from fairlead.core.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from fairlead.framework.cluster_event import ClusterEvent
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.diagnosis import Diagnosis
-from fairlead.framework.interface import Normalization, PostFilterResult, Preparation
+from fairlead.framework.interface import (
+    Normalization,
+    PostFilterResult,
+    Preparation,
+    Rows,
+    Verdicts,
+)
 from fairlead.framework.runtime import Handle
 from fairlead.plugins.dynamic_resources.allocator import Allocations, Allocator, Demand
 from fairlead.plugins.dynamic_resources.claims_of_pod import (
@@ -37,6 +45,7 @@ from fairlead.plugins.dynamic_resources.device_request import (
 )
 from fairlead.plugins.dynamic_resources.waking import EVENTS, is_woken_by
 from fairlead.state.node_info import NodeInfo
+from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
 
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -45,6 +54,7 @@ DEALLOCATED: Final = unschedulable("deallocation of ResourceClaim completed")
 STILL_NOT: Final = unschedulable("still not schedulable")
 IN_USE: Final = unresolvable("resourceclaim in use")
 NOT_ON_NODE: Final = unresolvable("resourceclaim not available on the node")
+GONE: Final = "claim allocation not found for node"
 _WRITTEN: Final = seconds(1)
 
 
@@ -53,15 +63,14 @@ class _Reached:
 
 
 class _Claims:
-    """One pod's claims in one cycle; `allocations` by node are of `pending`, in order."""
+    """One pod's claims in one cycle; `pending` have no allocation, `promised` are theirs."""
 
-    __slots__ = ("allocations", "all", "demand", "pending", "promised", "unavailable")
+    __slots__ = ("all", "demand", "pending", "promised", "unavailable")
 
     def __init__(self, claims: tuple[ResourceClaim, ...], pending: list[ResourceClaim]) -> None:
         self.all = claims
         self.pending = pending
-        self.demand: Demand | None = None
-        self.allocations: dict[str, Allocations] = {}
+        self.demand: Demand | Status | None = None
         self.unavailable: dict[int, None] = {}
         self.promised: Allocations = ()
 
@@ -86,6 +95,7 @@ class DynamicResources:
         """Reads claims, classes and slices; promises devices."""
         self._related = handle.cluster.related
         self._ledger = handle.cluster.devices
+        self._table = handle.cluster.table
         self._allocator = Allocator(handle.cluster)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
@@ -143,22 +153,39 @@ class DynamicResources:
             if not node_selector_matches(selector, meta.labels, meta.name)
         ]
         if claims.pending:
-            found = self._allocate(claims, node.node)
+            found = self._allocate(claims, node)
             if isinstance(found, Status):
                 return found
-            claims.allocations[node.name] = found
         if unavailable:
             claims.unavailable |= dict.fromkeys(unavailable)
             return NOT_ON_NODE
         return None
 
-    def _allocate(self, claims: _Claims, node: Node) -> Allocations | Status:
-        try:
-            if claims.demand is None:
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        claims = state.read(_Claims)
+        demand = self._demand(claims) if claims.pending else None
+        if isinstance(demand, Demand) and not claims.selectors():
+            return self._allocator.verdicts(demand, rows)
+        statuses: dict[Status, int] = {SUCCESS: 0}
+        found = (self.filter(state, pod, table.at(row)) or SUCCESS for row in rows.tolist())
+        codes = [statuses.setdefault(status, len(statuses)) for status in found]
+        return Verdicts(np.array(codes, np.int32), list(statuses))
+
+    def _demand(self, claims: _Claims) -> Demand | Status:
+        """What is pending, or what is wrong with it."""
+        if claims.demand is None:
+            try:
                 claims.demand = self._allocator.demand(claims.pending)
-            return self._allocator.allocate(claims.demand, node)
-        except AllocationError as cause:
-            return error(str(cause))
+            except AllocationError as cause:
+                claims.demand = error(str(cause))
+        return claims.demand
+
+    def _allocate(self, claims: _Claims, node: NodeInfo) -> Allocations | Status:
+        demand = self._demand(claims)
+        return demand if isinstance(demand, Status) else self._allocator.allocate(demand, node)
 
     def post_filter(
         self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
@@ -195,7 +222,8 @@ class DynamicResources:
         claims = state.find(_Claims)
         if claims is None:
             return 0
-        allocations = claims.allocations.get(node.name, ())
+        found = self._allocate(claims, node) if claims.pending else ()
+        allocations = () if isinstance(found, Status) else found
         return sum(
             ALTERNATIVES_MAX - place
             for claim, allocation in zip(claims.pending, allocations, strict=False)
@@ -211,9 +239,10 @@ class DynamicResources:
         claims = state.find(_Claims)
         if claims is None or not claims.pending:
             return None
-        found = claims.allocations.get(node)
-        if found is None:
-            return error("claim allocation not found for node")
+        info = self._table.find(node)
+        found = error(GONE) if info is None else self._allocate(claims, info)
+        if isinstance(found, Status):
+            return found
         claims.promised = found
         for claim, allocation in zip(claims.pending, found, strict=True):
             self._ledger.promise(claim, allocation)

@@ -37,11 +37,9 @@ def devices_by_node(scene, plugin, *claims):
     scene.tell(*claims)
     pod = scene.incoming(**wanting(*(claim.metadata.name for claim in claims)))
     state = scene.started(plugin, pod)
-    found = {}
+    found = scene.verdicts(plugin, pod, state)
     for node in scene.table.nodes():
-        status = plugin.filter(state, pod, node)
-        if status is not None:
-            found[node.name] = status.message
+        if found[node.name]:
             continue
         plugin.reserve(state, pod, node.name)
         commands = plugin.pre_bind(state, pod, node.name).commands
@@ -386,11 +384,28 @@ def test_claims_that_cannot_be_used(scene, plugin, claims, words):
     assert answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
 
+def test_answers_are_kept_and_given_up_when_they_may_differ(scene, plugin):
+    """Claims alike share them; devices, labels and classes change them."""
+    scene.tell(make_slice("a"), make_slice("", ["x"], spec={"nodeSelector": ZONE_2}))
+    small = make_resource_claim("c", asking(of_class="small"))
+    memory = f'device.capacity["{DRIVER}"].memory'
+    scene.tell(make_device_class("small", f'{memory}.isLessThan(quantity("80Gi"))'))
+    assert devices_by_node(scene, plugin, small) == {"a": ["r=gpu-0"], "b": ["r=x"]}
+    scene.tell(make_resource_claim("taken", status=allocated("a", "gpu-0")))
+    assert devices_by_node(scene, plugin, small) == {"a": NOT_ENOUGH, "b": ["r=x"]}
+    scene.node("a", "z2")
+    assert devices_by_node(scene, plugin, small) == {"a": ["r=x"], "b": ["r=x"]}
+    scene.tell(make_resource_claim("taken"))
+    scene.node("b", "z1")
+    assert devices_by_node(scene, plugin, small) == {"a": ["r=gpu-0"], "b": NOT_ENOUGH}
+    scene.tell(make_device_class("small", f'{memory}.isLessThan(quantity("1Gi"))'))
+    assert devices_by_node(scene, plugin, small) == NOWHERE
+
+
 def test_an_allocated_claim_ties_the_pod_to_its_node(scene, plugin):
     """Other pods may use it as well."""
     scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=["x"])))
     pod = scene.incoming(**wanting("c"))
     state = scene.started(plugin, pod)
-    found = [plugin.filter(state, pod, node) for node in scene.table.nodes()]
-    assert found[0] is None
-    assert found[1].message == "resourceclaim not available on the node"
+    found = scene.verdicts(plugin, pod, state)
+    assert found == {"a": "", "b": "resourceclaim not available on the node"}
