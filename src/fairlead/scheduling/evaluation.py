@@ -1,23 +1,33 @@
 """Evaluation: one pod against the whole cluster, with every verdict spelled out.
 
 The same functions as the scheduling cycle, asked for everything: what `fairlead explain` shows and
-`fairlead conformance` compares. Nothing is decided here and nothing changes.
+`fairlead conformance` compares. Nothing is decided here and nothing changes. All nodes are looked
+at, whether or not the configuration wants that.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
-from fairlead.core.status import Code, Status
+from fairlead.core.command import CallExtender
+from fairlead.core.status import Code, Status, unschedulable
 from fairlead.framework.candidate import Candidate
 from fairlead.framework.diagnosis import NO_NODES, fit_error
 from fairlead.scheduling.compose import Served
-from fairlead.scheduling.extender.consultation import settle
+from fairlead.scheduling.extender.consultation import Answer, settle
+from fairlead.scheduling.extender.extender import Asker, askers
+from fairlead.scheduling.extender.filtering import REJECTOR, pass_extenders
+from fairlead.scheduling.extender.preempting import narrow_candidates
+from fairlead.scheduling.extender.scoring import ask_for_scores, with_extenders
 from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
 from fairlead.scheduling.post_filter import run_post_filters
 from fairlead.scheduling.preemption.default_preemption import PreemptionSearch
 from fairlead.scheduling.prioritization import explain_scores
 from fairlead.state.pod_info import PodInfo
+
+Ask = Callable[[CallExtender], Answer]
+LEFT_OUT = unschedulable("left out without a reason").by(REJECTOR)
 
 
 @dataclass(slots=True)
@@ -60,8 +70,16 @@ class Evaluation:
     preemption: PreemptionEvaluation | None = None
 
 
-def evaluate(served: Served, pod: PodInfo) -> Evaluation:
-    """Evaluate `pod` as if its turn had come now."""
+@dataclass(frozen=True, slots=True)
+class _Advice:
+    """The extenders to be asked about the pod, and how they are reached."""
+
+    asked: Sequence[Asker] = ()
+    ask: Ask | None = None
+
+
+def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation:
+    """Evaluate `pod` as if its turn had come now; extenders are left alone without `ask`."""
     result = Evaluation()
     table = served.framework.cluster.table
     result.gated = served.framework.run_pre_enqueue(pod)
@@ -71,12 +89,27 @@ def evaluate(served: Served, pod: PodInfo) -> Evaluation:
         result.fit_error = NO_NODES
         return result
     found = find_nodes_that_fit(served.plans, pod)
-    _fill_verdicts(result, found)
-    if found.count():
-        _fill_scores(served, pod, found, result)
+    advice = _Advice() if ask is None else _Advice(askers(served.extenders, pod), ask)
+    broken = _judge(result, found, advice)
+    if broken is not None:
+        result.score_error = broken.message
+    elif found.count():
+        _fill_scores(served, pod, found, result, advice)
     else:
-        _fill_failure(served, pod, found, result)
+        _fill_failure(served, pod, found, result, advice)
     return result
+
+
+def _judge(result: Evaluation, found: Feasibility, advice: _Advice) -> Status | None:
+    """Plugins have spoken, extenders are asked now; the ERROR of one of these."""
+    table, positions = found.plan.table, found.positions()
+    broken = settle(pass_extenders(advice.asked, found), advice.ask)
+    _fill_verdicts(result, found)
+    for at in positions.tolist():
+        name, code = table.at(int(found.plan.rows[at])).name, int(found.codes[at])
+        if code:
+            result.verdicts[name] = found.statuses[code].by(REJECTOR) if code > 0 else LEFT_OUT
+    return broken
 
 
 def _fill_verdicts(result: Evaluation, found: Feasibility) -> None:
@@ -91,7 +124,9 @@ def _fill_verdicts(result: Evaluation, found: Feasibility) -> None:
         result.verdicts[node.name] = None if fits else diagnosis.status_of(node.row)
 
 
-def _fill_scores(served: Served, pod: PodInfo, found: Feasibility, result: Evaluation) -> None:
+def _fill_scores(
+    served: Served, pod: PodInfo, found: Feasibility, result: Evaluation, advice: _Advice
+) -> None:
     table, plan = found.plan.table, found.plan
     ranked = explain_scores(served.plans, pod, found)
     feasible = [name for name, status in result.verdicts.items() if status is None]
@@ -109,15 +144,29 @@ def _fill_scores(served: Served, pod: PodInfo, found: Feasibility, result: Evalu
     result.skipped_scores = sorted(found.state.skipped_scores)
     result.weights = served.framework.weights()
     result.totals = dict(zip(names, ranked.totals.tolist(), strict=True))
-    result.best = sorted(table.at(int(plan.rows[at])).name for at in ranked.best)
+    _add_extenders(result, advice)
+    highest = max(result.totals.values())
+    result.best = sorted(name for name, total in result.totals.items() if total == highest)
     if not result.via:
         result.via, result.choices = "score", result.best
 
 
-def _fill_failure(served: Served, pod: PodInfo, found: Feasibility, result: Evaluation) -> None:
+def _add_extenders(result: Evaluation, advice: _Advice) -> None:
+    given = settle(ask_for_scores(advice.asked, list(result.totals)), advice.ask)
+    for asker, scores in given:
+        name = asker.extender.address(asker.extender.prioritize_verb)
+        result.scores[name] = {node: scores[node] for node in result.totals if node in scores}
+        result.weights[name] = asker.extender.weight
+    result.totals = with_extenders(result.totals, given)
+
+
+def _fill_failure(
+    served: Served, pod: PodInfo, found: Feasibility, result: Evaluation, advice: _Advice
+) -> None:
     diagnosis = found.diagnosis()
     result.unschedulable_plugins = diagnosis.plugins()
-    outcome = settle(run_post_filters(served.framework, found, pod, diagnosis))
+    asking = run_post_filters(served.framework, found, pod, diagnosis, advice.asked)
+    outcome = settle(asking, advice.ask)
     result.fit_error = fit_error(diagnosis, outcome.message)
     if served.preemption is None:
         return
@@ -125,6 +174,12 @@ def _fill_failure(served: Served, pod: PodInfo, found: Feasibility, result: Eval
         result.preemption = PreemptionEvaluation(post_filter_error=outcome.message)
         return
     search = served.preemption.search(found.state, pod, diagnosis)
+    if search.dry_run is not None and any(one.extender.preempt_verb for one in advice.asked):
+        candidates = list(search.dry_run.candidates())
+        left = settle(narrow_candidates(advice.asked, candidates, diagnosis.table), advice.ask)
+        if not isinstance(left, Status):
+            dry_run, pick = served.preemption.rank(left, diagnosis)
+            search = replace(search, dry_run=dry_run, pick=pick)
     result.preemption = _preemption(found, search)
 
 

@@ -5,6 +5,7 @@ A pod that has a node already is taken off it first and looked at as if it were 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,14 +17,15 @@ from fairlead.api.pod import is_terminal
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.store import Store
-from fairlead.core.command import Json
+from fairlead.core.command import CallExtender, Json, ObjectRef
 from fairlead.core.status import Status
 from fairlead.core.stimulus import ObjectsLoaded
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.nominator import Nominator
-from fairlead.scheduling.compose import Beliefs, Served, serve
+from fairlead.scheduling.compose import Beliefs, Served, Shared, serve
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate
+from fairlead.scheduling.extender.filtering import REJECTOR
 from fairlead.scheduling.remedy.change import Remedy
 from fairlead.scheduling.remedy.search import find_remedy
 from fairlead.state.cluster import Cluster
@@ -33,6 +35,8 @@ from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.refusal import as_input_error
 from fairlead.whatif.result import API_VERSION
 from fairlead.whatif.snapshot import Snapshot
+from fairlead.worlds.extender.caller import Answer, ExtenderCaller, reaching
+from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.simulation.identity import SeededIds
 
 SOURCE: Final = "explain"
@@ -63,7 +67,8 @@ def explain(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explana
     manifest = Inventory(snapshot.manifests).find(SOURCE, target)
     if manifest.kind is not POD:
         raise InputError(SOURCE, f"{manifest.title} is not a Pod")
-    objects = _loaded(snapshot)
+    store = Store(SeededIds(0))
+    objects = _loaded(snapshot, store)
     found = next(o for o in objects if isinstance(o, Pod) and o.key == manifest.ref.key)
     if is_terminal(found):
         raise manifest.refuse("has ended and is not scheduled any more", field="status.phase")
@@ -71,7 +76,8 @@ def explain(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explana
     pending = _as_pending(found)
     served = _serve(manifest.source, config, pending, others)
     info = PodInfo(pending, served.framework.cluster.shapes.shape_of(pending))
-    evaluation = evaluate(served, info)
+    with reaching(config.extenders) as extenders:
+        evaluation = evaluate(served, info, _asking(extenders, store, info))
     remedies, unasked = _remedies(served, info, evaluation)
     node = found.spec.node_name
     return Explanation(found.key, node, info.priority, evaluation, remedies, unasked)
@@ -80,7 +86,11 @@ def explain(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explana
 def _remedies(
     served: Served, pod: PodInfo, evaluation: Evaluation
 ) -> tuple[dict[str, Remedy], int]:
-    refused = [(name, why) for name, why in evaluation.verdicts.items() if why is not None]
+    refused = [
+        (name, why)
+        for name, why in evaluation.verdicts.items()
+        if why is not None and why.plugin != REJECTOR  # nobody knows what would please extenders
+    ]
     refused.sort(key=lambda verdict: verdict[0])
     table, found = served.framework.cluster.table, {}
     for name, why in refused[:REMEDIES_MAX]:
@@ -91,9 +101,23 @@ def _remedies(
     return found, max(len(refused) - REMEDIES_MAX, 0)
 
 
-def _loaded(snapshot: Snapshot) -> list[ApiObject]:
+def _asking(
+    extenders: ExtenderCaller, store: Store, pod: PodInfo
+) -> Callable[[CallExtender], Answer]:
+    """How extenders are asked about `pod`, which to them has no node yet."""
+
+    def find(ref: ObjectRef) -> Json | None:
+        found = held_by(store, ref)
+        if found is None or ref != pod.ref:
+            return found
+        spec = {key: value for key, value in found["spec"].items() if key != "nodeName"}
+        return found | {"spec": spec}
+
+    return lambda call: extenders.call(call, request_body(call, find))
+
+
+def _loaded(snapshot: Snapshot, store: Store) -> list[ApiObject]:
     """The snapshot's objects as an API server would hold them."""
-    store = Store(SeededIds(0))
     try:
         objects = store.load((each.value for each in snapshot.manifests), snapshot.taken_at)
     except ApiError as refused:
@@ -124,7 +148,8 @@ def _serve(source: str, config: SchedulerConfig, pod: Pod, others: list[ApiObjec
         )
     cluster, nominator = Cluster(), Nominator()
     cluster.apply(ObjectsLoaded(others))
-    served = serve(profile, Beliefs(cluster, nominator), TieBreak(0), config.out_of_tree)
+    beliefs, shared = Beliefs(cluster, nominator), Shared(config.extenders)
+    served = serve(profile, beliefs, TieBreak(0), config.out_of_tree, shared=shared)
     for other in cluster.pods.values():
         node = other.pod.status.nominated_node_name
         if node and not other.pod.spec.node_name:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 
 import msgspec
 import pytest
 
+from fairlead.whatif.explaining import explain, explanation_json
 from fairlead.whatif.progress import NoProgress
 from fairlead.whatif.run import run
 from fairlead.whatif.scenario import experiment_of, read_scenario
+from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.worlds.extender.client import TIMED_OUT
 
 SCENARIO = """\
@@ -60,24 +63,35 @@ class Server(ThreadingHTTPServer):
 
 
 @pytest.fixture
-def outcome(write):
-    """The node, or the reason why there is none, of a run with such an extender."""
+def extender(write):
+    """Runs such an extender, and writes a configuration with it: path and URL."""
 
-    def finish(options="", **answers):
-        verbs = ", ".join(f"{verb}Verb: {verb}" for verb in answers)
+    @contextmanager
+    def serve(options="", **answers):
+        verbs = [f"{verb}Verb: {verb}" for verb in answers]
         with Server(answers) as server:
             thread = Thread(target=server.serve_forever, args=(0.01,))
             thread.start()
-            settings = ", ".join(filter(None, (verbs, options)))
             url = f"http://127.0.0.1:{server.server_address[1]}"
-            write("scheduler.yaml", CONFIG % (url, settings))
-            path = write("s.yaml", SCENARIO)
             try:
-                finished = run(experiment_of(path, read_scenario(path)), "test", NoProgress())
+                settings = ", ".join([*verbs, *filter(None, [options])])
+                yield write("scheduler.yaml", CONFIG % (url, settings)), url
             finally:
                 server.over.set()
                 server.shutdown()
                 thread.join()
+
+    return serve
+
+
+@pytest.fixture
+def outcome(extender, write):
+    """The node, or the reason why there is none, of a run with such an extender."""
+
+    def finish(options="", **answers):
+        path = write("s.yaml", SCENARIO)
+        with extender(options, **answers) as (_, url):
+            finished = run(experiment_of(path, read_scenario(path)), "test", NoProgress())
         [pod] = finished.outcome.pods.values()
         return pod.node or pod.reason.replace(url, "URL")
 
@@ -133,3 +147,60 @@ def test_an_extender_that_rejects_every_node_says_why(outcome):
         return {"FailedNodes": {name: f"no room on {name[:4]}" for name in asked["NodeNames"]}}
 
     assert outcome(filter=refuse).startswith("0/3 nodes are available: 3 no room on node. ")
+
+
+@pytest.fixture
+def explained(extender, snapshot, make):
+    """The explanation of a pod that asks for `cpu`, on nodes a, b and c of four, with pods."""
+
+    def explain_pod(*pods, cpu="1", **answers):
+        nodes = [make.node(name) for name in "abc"]
+        target = make.pod("web", cpu=cpu, priority=100)
+        with extender(**answers) as (path, url):
+            config = read_scheduler_config(path)
+            found = explain(snapshot(*nodes, *pods, target), "pod/web", config)
+        return explanation_json(found), url
+
+    return explain_pod
+
+
+def test_explain_asks_extenders_too(explained):
+    def not_b(_server, asked):
+        names = asked["NodeNames"]
+        left = [name for name in names if name not in "bc"]
+        return {"NodeNames": left, "FailedNodes": {"b": "is b"}}
+
+    found, _ = explained(filter=not_b)
+    assert found["verdicts"] == {
+        "a": None,
+        "b": {"plugin": "Extender", "code": "Unschedulable", "reasons": ["is b"]},
+        "c": {"plugin": "Extender", "code": "Unschedulable",
+              "reasons": ["left out without a reason"]},
+    }  # fmt: skip
+    assert (found["via"], found["choices"]) == ("single", ["a"])
+
+
+def test_explain_shows_what_extenders_score(explained):
+    found, url = explained(prioritize=lambda *_: [{"Host": "b", "Score": 7}])
+    assert found["scores"][f"{url}/prioritize"] == {"b": 70}
+    assert found["weights"][f"{url}/prioritize"] == 1
+    assert found["totals"]["b"] == found["totals"]["a"] + 70
+    assert found["choices"] == ["b"]
+
+
+def test_explain_shows_which_candidates_extenders_leave(explained, make):
+    def only_c(_server, asked):
+        return {"NodeNameToMetaVictims": {"c": asked["NodeNameToMetaVictims"]["c"]}}
+
+    pods = [make.pod(f"v{name}", cpu="4", node_name=name) for name in "abc"]
+    found, _ = explained(*pods, cpu="4", preempt=only_c)
+    assert list(found["preemption"]["candidates"]) == ["c"]
+    assert found["preemption"]["nominated"] == ["c"]
+
+
+def test_explain_says_that_an_extender_fails(explained):
+    found, url = explained(filter=lambda *_: 500)
+    text = f"failed filter with extender at URL {url}/filter, code 500"
+    assert (found["message"], found["choices"]) == (text, [])
+    found, url = explained(preempt=lambda *_: 500, filter=lambda *_: {})
+    assert "0/3 nodes are available" in found["message"]

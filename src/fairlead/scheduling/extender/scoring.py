@@ -7,7 +7,7 @@ upstream: pkg/scheduler/schedule_one.go: prioritizeNodes; extender.go: Prioritiz
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -36,35 +36,50 @@ def best_with_extenders(
         return ranked.error
     table, rows = found.plan.table, found.plan.rows
     nodes = [table.at(row) for row in rows[ranked.positions].tolist()]
-    scores = yield from _scores(asked, [node.name for node in nodes])
-    totals = [
-        _wrapped(total + scores.get(node.name, 0))
-        for total, node in zip(ranked.totals.tolist(), nodes, strict=True)
-    ]
+    names = [node.name for node in nodes]
+    given = yield from ask_for_scores(asked, names)
+    totals = with_extenders(dict(zip(names, ranked.totals.tolist(), strict=True)), given)
     there = [table.find(node.name) is node for node in nodes]  # some may be gone by now
     ranked.positions = ranked.positions[there]
-    ranked.totals = np.array(totals, np.int64)[there]
+    ranked.totals = np.array([totals[name] for name in names], np.int64)[there]
     return ranked.best if len(ranked.positions) else ranked.positions
 
 
-def _scores(asked: Sequence[Asker], names: Sequence[str]) -> Consultation[dict[str, int]]:
-    """By node, what all extenders together add."""
+def ask_for_scores(
+    asked: Sequence[Asker], names: Sequence[str]
+) -> Consultation[list[tuple[Asker, dict[str, int]]]]:
+    """What each extender that scores gives the nodes `names`, on the plugins' scale of 0..100."""
     scorers = [asker for asker in asked if asker.extender.prioritize_verb]
-    scores: dict[str, int] = {}
     if not scorers:
-        return scores
+        return []
     answers = yield tuple(asker.prioritize(names) for asker in scorers)
+    given = []
     for asker, answer in zip(scorers, answers, strict=True):
         try:
-            given = read_answer(asker, answer, list[HostPriority])
+            entries = read_answer(asker, answer, list[HostPriority])
         except ExtenderError:
             continue  # the others determine the order
-        for entry in given:
-            score = entry.score * asker.extender.weight * _SCALE
-            scores[entry.host] = scores.get(entry.host, 0) + score
+        given.append((asker, _by_host(entries)))
+    return given
+
+
+def _by_host(entries: Iterable[HostPriority]) -> dict[str, int]:
+    scores: dict[str, int] = {}
+    for entry in entries:
+        scores[entry.host] = scores.get(entry.host, 0) + entry.score * _SCALE
     return scores
 
 
+def with_extenders(
+    totals: dict[str, int], given: Iterable[tuple[Asker, dict[str, int]]]
+) -> dict[str, int]:
+    """`totals` by node, and what the extenders add to them; 64 bits, whatever they may claim."""
+    totals = dict(totals)
+    for asker, scores in given:
+        for name in totals:
+            totals[name] = _wrapped(totals[name] + asker.extender.weight * scores.get(name, 0))
+    return totals
+
+
 def _wrapped(total: int) -> int:
-    """As 64 bits hold it, whatever an extender may claim."""
     return (total + INT64_MAX + 1) % _WRAP - INT64_MAX - 1

@@ -120,15 +120,21 @@ class DefaultPreemption:
 
     def choose(self, candidates: Sequence[Candidate], diagnosis: Diagnosis) -> PostFilterResult:
         """Nominate the pick of `candidates`, which extenders may have changed."""
+        dry_run, pick = self.rank(candidates, diagnosis)
+        if pick is None:
+            return PostFilterResult(unschedulable(NONE_LEFT))
+        return self._nominate(dry_run, pick)
+
+    def rank(
+        self, candidates: Sequence[Candidate], diagnosis: Diagnosis
+    ) -> tuple[DryRun, Pick | None]:
+        """`candidates` as if dry runs had found them, and which of them is picked."""
         columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
         for candidate in candidates:
             victims = tuple(sorted(candidate.victims, key=self._policy.order))
             columns.put(candidate.node.row, replace(candidate, victims=victims))
         rows = np.array(sorted(candidate.node.row for candidate in candidates), np.int64)
-        pick = pick_one_node(columns, rows)
-        if pick is None:
-            return PostFilterResult(unschedulable(NONE_LEFT))
-        return self._nominate(DryRun(columns, rows), pick)
+        return DryRun(columns, rows), pick_one_node(columns, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,20 @@ from fairlead.api.extender import (
     Victims,
     encode,
 )
+from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.store import Store
 from fairlead.core.command import CallExtender, ExtenderVerb, NodeVictims, ObjectRef
 
 Json = dict[str, Any]
 Find = Callable[[ObjectRef], Json | None]
+
+
+def held_by(store: Store, ref: ObjectRef) -> Json | None:
+    """What `ref` means in `store`, None if it has gone, or another has taken its name."""
+    kind = find_kind(ref.kind)
+    found: Json | None = None if kind is None else store.find(kind, ref.namespace, ref.name)
+    is_same = found is not None and ref.uid in ("", found["metadata"].get("uid"))
+    return found if is_same else None
 
 
 def request_body(call: CallExtender, find: Find) -> bytes:

@@ -19,7 +19,6 @@ from typing import Any
 
 from fairlead.api.codec import decode
 from fairlead.api.extender import BindingResult, encode
-from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.core.command import (
@@ -27,7 +26,6 @@ from fairlead.core.command import (
     CallExtender,
     Command,
     ExtenderVerb,
-    ObjectRef,
     PatchObject,
     PatchStatus,
     RecordEvent,
@@ -45,7 +43,7 @@ from fairlead.core.stimulus import (
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.worlds.drive import Driver
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders, has_bound
-from fairlead.worlds.extender.request import request_body
+from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.simulation.command_log import command_line
 from fairlead.worlds.simulation.event_list import EventList
 from fairlead.worlds.simulation.identity import SeededIds
@@ -175,7 +173,7 @@ class SimulatedWorld:
 
     def _ask(self, call: CallExtender, now: Instant) -> Stimulus:
         """What an extender says; where it has bound the pod, that is told first."""
-        answer = self.extenders.call(call, request_body(call, self._find))
+        answer = self.extenders.call(call, request_body(call, partial(held_by, self.store)))
         if call.verb is not ExtenderVerb.BIND or not has_bound(answer):
             return answer
         outcome = perform(self.store, Bind(call.pod, call.nodes[0]), now)
@@ -183,12 +181,6 @@ class SimulatedWorld:
         if isinstance(outcome, CommandFailed):  # as the API server would have told the extender
             return ExtenderAnswered(call, 200, encode(BindingResult(outcome.message)))
         return answer
-
-    def _find(self, ref: ObjectRef) -> dict[str, Any] | None:
-        kind = find_kind(ref.kind)
-        found = None if kind is None else self.store.find(kind, ref.namespace, ref.name)
-        is_same = found is not None and ref.uid in ("", found["metadata"].get("uid"))
-        return found if is_same else None
 
     def _tell_changes(self, now: Instant) -> None:
         """Turn what just changed into stimuli."""
