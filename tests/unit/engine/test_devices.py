@@ -1,0 +1,115 @@
+"""Pods with claims from creation to the end, in a world with everything in it."""
+
+from __future__ import annotations
+
+import json
+
+from fairlead.api.codec import as_json
+from fairlead.apiserver.kind import NODE, POD, find_kind
+from fairlead.core.instant import seconds
+from fairlead.core.reporter import SilentReporter
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.testing.builders import make_node
+from fairlead.testing.device_builders import (
+    allocated,
+    make_device_class,
+    make_resource_claim,
+    make_slice,
+    wanting,
+)
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+START = seconds(1_767_225_600)
+CLAIM = find_kind("resourceclaim")
+
+
+def manifest(view):
+    kind = type(view).__name__
+    version = "v1" if kind == "Node" else "resource.k8s.io/v1"
+    return {"apiVersion": version, "kind": kind, **as_json(view)}
+
+
+def pod(name, spec, **more):
+    metadata = {"name": name, "namespace": "default"}
+    whole = {"containers": [{"name": "c", "image": "i"}], **spec, **more}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": whole}
+
+
+class World(SimulatedWorld):
+    """Two nodes with a device each, and whatever else is given."""
+
+    def __init__(self, *views):
+        self.log = []
+        engine = build_engine(EngineConfig(start=START), SilentReporter())
+        super().__init__(engine, start=START, command_log=self.log.append)
+        nodes = [make_node("a"), make_node("b")]
+        slices = [make_slice("a"), make_slice("b")]
+        self.load(map(manifest, [*nodes, *slices, make_device_class(), *views]))
+
+    def create(self, *pods):
+        for one in pods:
+            self.at(self.now, lambda store, now, one=one: store.create(one, now))
+        return self.after(60)
+
+    def after(self, duration_s):
+        self.run(self.now + seconds(duration_s))
+        return self
+
+    def node_of(self, name):
+        return self.store.get(POD, "default", name)["spec"].get("nodeName", "")
+
+    def why(self, name):
+        conditions = self.store.get(POD, "default", name)["status"]["conditions"]
+        return next(c for c in conditions if c["type"] == "PodScheduled").get("message", "")
+
+    def devices(self, claim):
+        allocation = self.store.get(CLAIM, "default", claim).get("status", {}).get("allocation")
+        results = allocation["devices"]["results"] if allocation else ()
+        return [f"{one['pool']}/{one['device']}" for one in results]
+
+
+def test_a_pod_waits_until_a_device_is_given_back():
+    """And says what it waits for in upstream's words."""
+    claims = [make_resource_claim(name) for name in ("c", "d", "e")]
+    world = World(*claims).create(
+        *(pod(f"p{i}", wanting(c.metadata.name)) for i, c in enumerate(claims))
+    )
+    assert {world.node_of("p0"), world.node_of("p1"), world.node_of("p2")} == {"a", "b", ""}
+    assert world.why("p2") == (
+        "0/2 nodes are available: 2 cannot allocate all claims. still not schedulable,"
+        " preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    )
+    world.at(world.now, lambda store, now: store.delete(POD, "default", "p0", now))
+    world.after(60)
+    assert world.node_of("p2")
+    assert world.devices("c") == []
+    assert sorted(world.devices("d") + world.devices("e")) == ["a/gpu-0", "b/gpu-0"]
+
+
+def test_pods_that_share_a_claim_run_side_by_side():
+    """Where its device is."""
+    world = World(make_resource_claim("c"))
+    world.create(*(pod(f"p{i}", wanting("c")) for i in range(5)))
+    assert len({world.node_of(f"p{i}") for i in range(5)}) == 1
+    status = world.store.get(CLAIM, "default", "c")["status"]
+    assert [one["name"] for one in status["reservedFor"]] == [f"p{i}" for i in range(5)]
+
+
+def test_an_unused_allocation_on_a_node_that_is_closed_is_moved():
+    """Given up by the first attempt, made anew by the second."""
+    world = World(make_resource_claim("c", status=allocated("a", "gpu-0")))
+    world.at(START, lambda s, now: s.patch(NODE, "", "a", {"spec": {"unschedulable": True}}, now))
+    world.create(pod("p", wanting("c")))
+    assert world.node_of("p") == "b"
+    assert world.devices("c") == ["b/gpu-0"]
+    notes = [json.loads(line).get("note", "") for line in world.log]
+    assert any("deallocation of ResourceClaim completed" in note for note in notes)
+
+
+def test_a_placement_that_a_vanished_claim_spoils_is_tried_again():
+    """The pod waits for its claim."""
+    world = World().create(pod("p", wanting("c")))
+    assert world.node_of("p") == ""
+    world.at(world.now, lambda s, now: s.create(manifest(make_resource_claim("c")), now))
+    assert world.after(60).node_of("p")
