@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.interface import ShapeRelevance
+from fairlead.framework.interface import Locality, ShapeRelevance
 from fairlead.framework.plan import ShapePlan
 from fairlead.framework.plugin_split import PluginSplit
 from fairlead.framework.runtime import Framework
@@ -57,6 +57,12 @@ class PlanCache:
 
 
 def looks_beyond_the_node(plan: ShapePlan, state: CycleState) -> bool:
-    """Whether any Filter that has a say in this cycle depends on more than the node."""
+    """Whether any Filter that has a say in this cycle depends on more than the node.
+
+    Those that come after such a one are not kept either, but may themselves look no further.
+    """
     skipped = state.skipped_filters
-    return any(point.name not in skipped for point in plan.split.cluster_filters)
+    return any(
+        point.locality is Locality.CLUSTER and point.name not in skipped
+        for point in plan.split.cluster_filters
+    )

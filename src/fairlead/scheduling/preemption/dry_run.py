@@ -25,7 +25,8 @@ from fairlead.scheduling.preemption.victims import select_victims_on_node
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
 
-_KEPT_MAX: Final = 32
+_KEPT_MIN: Final = 32
+_NODES_TIMES_KEPT_MAX: Final = 400_000  # a node's answer takes some 300 bytes where it has victims
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class DryRuns:
         if kept is None or len(kept.columns.unknown) != table.capacity:
             kept = _Kept(table.capacity, self._policy.rules)
         self._kept[key] = kept
-        while len(self._kept) > _KEPT_MAX:
+        while len(self._kept) > max(_NODES_TIMES_KEPT_MAX // table.capacity, _KEPT_MIN):
             del self._kept[next(iter(self._kept))]
         self._mark_changed(kept, table)
         return kept.columns
