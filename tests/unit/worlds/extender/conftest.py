@@ -98,7 +98,7 @@ def reach():
     """The extender at a port, as configured."""
 
     def configured(port, scheme="http", **more):
-        return Extender(url_prefix=f"{scheme}://127.0.0.1:{port}/root/", **more)
+        return Extender(url_prefix=f"{scheme}://127.0.0.1:{port}/base/", **more)
 
     return configured
 

@@ -39,7 +39,7 @@ def test_a_question_is_posted_as_json_and_answered(extender_at, reach, question)
             assert extenders.call(call, BODY) == ExtenderAnswered(call, 200, b'{"NodeNames": []}')
             assert extenders.call(call, BODY).status == 200
         [(path, headers, body), _] = server.requests
-        assert (path, headers["Content-Type"]) == ("/root/filter", "application/json")
+        assert (path, headers["Content-Type"]) == ("/base/filter", "application/json")
         assert body == {"NodeNames": ["a"]}
         assert len(server.connections) == 1
 
