@@ -8,7 +8,7 @@ they are told (the pods and budgets as they change). It never asks back and deci
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget, PriorityClass
@@ -119,6 +119,12 @@ class Recorder:
                 self.recurrences.append(Recurrence("wasted", message, at))
             case PluginFailed(plugin=plugin, point=point, message=message):
                 self.complaints.setdefault(f"plugin {plugin} ({point})", message)
+
+    def explain_waiting(self, why: Callable[[Pod], str]) -> None:
+        """Ask `why` pods wait of which no decision has spoken: those kept out of the queue."""
+        for track in self._tracks.values():
+            if not track.reason and _state_of(track.pod) == _PENDING:
+                track.reason = why(track.pod)
 
     def _on_preempting(self, record: PodPreempting) -> None:
         """Victims that are on their way out already are not preempted a second time."""

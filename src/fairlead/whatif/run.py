@@ -17,6 +17,7 @@ from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
+from fairlead.api.objects import Pod
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.store import Store
 from fairlead.core.command import Command, CreateObject, Json
@@ -123,8 +124,9 @@ class _Run:
             scheduler=experiment.scheduler,
         )
         engine = build_engine(config, self._metrics or self._recorder)
+        self._scheduler = engine.find(Scheduler)
         if self._metrics is not None:
-            self._metrics.waiting = engine.find(Scheduler).queue
+            self._metrics.waiting = self._scheduler.queue
         self._world = SimulatedWorld(
             _Listening(engine, self._recorder),
             start=self._start,
@@ -194,8 +196,18 @@ class _Run:
         world = self._world
         return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
 
+    def _why_gated(self, pod: Pod) -> str:
+        """Why a plugin keeps `pod` out of the queue, "" if none does."""
+        queued = self._scheduler.queue.find(pod.key)
+        if queued is None or not queued.gated_by:
+            return ""
+        served = self._scheduler.served[pod.spec.scheduler_name]
+        status = served.framework.run_pre_enqueue(queued.info)
+        return "" if status is None else status.message
+
     def _outcome(self, requested_before: dict[str, int]) -> Outcome:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()
+        recorder.explain_waiting(self._why_gated)
         open_ended = self._experiment.duration is None and settled
         nodes = nodes_at_end(world.store, recorder.everyone())
         names = {node.name for node in nodes}
