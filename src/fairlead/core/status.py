@@ -17,7 +17,7 @@ class Code(StrEnum):
     SUCCESS: go on. ERROR: the plugin is broken or the world failed; retry with error backoff.
     UNSCHEDULABLE: not here now; removing pods may help. UNSCHEDULABLE_AND_UNRESOLVABLE: not here,
     and removing pods cannot help. WAIT: Permit wants the pod to wait. SKIP: the plugin has nothing
-    to say about this pod. PENDING: waiting for something outside, without a backoff penalty.
+    to say about this pod. PENDING: not now, waiting for something outside; as UNSCHEDULABLE.
     """
 
     SUCCESS = "Success"

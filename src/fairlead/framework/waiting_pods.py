@@ -1,8 +1,8 @@
 """WaitingPods: placed pods that a Permit plugin keeps from being bound for now.
 
-A pod waits until every plugin that asked it to has allowed it, any one rejects it, or the shortest
-of their timeouts is over. Plugins reach the others' pods here, as a gang plugin must; what they
-decide is acted on by the scheduler before it does anything else.
+A pod waits until every plugin that asked it to has allowed it, any one rejects it, or the time of
+one that has not allowed it yet is over. Plugins reach the others' pods here, as a gang plugin must;
+what they decide is acted on by the scheduler before it does anything else.
 upstream: pkg/scheduler/framework/runtime/waiting_pods_map.go
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fairlead.api.timestamp import format_duration
 from fairlead.core.instant import DurationNs, Instant
 from fairlead.core.status import Status, unschedulable
 from fairlead.state.pod_info import PodInfo
@@ -17,21 +18,42 @@ from fairlead.state.pod_info import PodInfo
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A Permit answer: wait at most `timeout` (ns) for this plugin's `allow`."""
+    """A Permit answer: wait up to `timeout` (ns, 15 minutes at most) for this plugin's `allow`."""
 
     timeout: DurationNs
 
 
 @dataclass(slots=True)
 class WaitingPod:
-    """`pending` are the plugins that have not allowed it yet; `rejection` ends the wait."""
+    """`pending` are the plugins that have not allowed it yet, each with how long it may take.
+
+    The pod waits since `since`; `rejection` ends the wait.
+    """
 
     pod: PodInfo
     node: str
-    pending: dict[str, None]
-    deadline: Instant
-    expiring: str
+    since: Instant
+    pending: dict[str, DurationNs]
     rejection: Status | None = field(default=None)
+
+    @property
+    def deadline(self) -> Instant:
+        """When the first of the pending plugins has taken too long."""
+        return self.since + min(self.pending.values())
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the wait is over, one way or the other."""
+        return self.rejection is not None or not self.pending
+
+    def expire(self, now: Instant) -> None:
+        """Reject the pod if its deadline has passed."""
+        if self.is_decided or self.deadline > now:
+            return
+        plugin = min(self.pending, key=lambda name: (self.pending[name], name))
+        waited = format_duration(self.pending[plugin])
+        reason = f"rejected due to timeout after waiting {waited} at plugin {plugin}"
+        self.rejection = unschedulable(reason).by(plugin)
 
 
 class WaitingPods:
@@ -75,20 +97,14 @@ class WaitingPods:
 
     def next_deadline(self) -> Instant | None:
         """When the first wait is over; 0 where one has been decided."""
-        if any(_is_decided(waiting) for waiting in self._pods.values()):
+        if any(waiting.is_decided for waiting in self._pods.values()):
             return 0
         return min((waiting.deadline for waiting in self._pods.values()), default=None)
 
     def decided(self, now: Instant) -> WaitingPod | None:
         """The first pod whose wait is over, one way or the other."""
         for waiting in self._pods.values():
-            if waiting.rejection is None and waiting.pending and waiting.deadline <= now:
-                reason = f"rejected due to timeout after waiting at plugin {waiting.expiring}"
-                waiting.rejection = unschedulable(reason).by(waiting.expiring)
-            if _is_decided(waiting):
+            waiting.expire(now)
+            if waiting.is_decided:
                 return waiting
         return None
-
-
-def _is_decided(waiting: WaitingPod) -> bool:
-    return waiting.rejection is not None or not waiting.pending

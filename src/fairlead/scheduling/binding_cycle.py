@@ -20,7 +20,7 @@ from typing import Final
 
 from fairlead.api.extender import BindingResult
 from fairlead.core.command import Bind, CallExtender, Command, PatchStatus
-from fairlead.core.instant import Instant
+from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.core.status import Status, error
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.framework.cycle_state import CycleState
@@ -35,6 +35,8 @@ from fairlead.scheduling.queued_pod import QueuedPod
 from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo
 
+# upstream: framework/runtime/framework.go: maxTimeout
+PERMIT_TIMEOUT_MAX: Final = seconds(15 * 60)
 NOT_PREPARING: Final = error("a plugin that wants to prepare must have is_prepared")
 
 
@@ -105,21 +107,17 @@ class BindingCycles:
         return None
 
     def _permit(self, binding: Binding, now: Instant) -> Status | None:
-        pending: dict[str, None] = {}
-        ends: list[tuple[Instant, str]] = []
+        pending: dict[str, DurationNs] = {}
         for plugin in binding.framework.permit:
             answer = attempt(
                 plugin, partial(plugin.permit, binding.state, binding.pod, binding.node)
             )
             if isinstance(answer, Wait):
-                pending[plugin.name] = None
-                ends.append((now + answer.timeout, plugin.name))
+                pending[plugin.name] = min(answer.timeout, PERMIT_TIMEOUT_MAX)
             elif answer is not None and not answer.is_success:
                 return answer.by(plugin.name)
-        if ends:
-            deadline, expiring = min(ends)
-            waiting = WaitingPod(binding.pod, binding.node, pending, deadline, expiring)
-            self._waiting.add(waiting)
+        if pending:
+            self._waiting.add(WaitingPod(binding.pod, binding.node, now, pending))
         return None
 
     def _pre_bind(
@@ -154,7 +152,7 @@ class BindingCycles:
         for plugin in binding.framework.bind:
             answer = attempt(plugin, partial(plugin.bind, binding.pod, binding.node))
             if isinstance(answer, Status):
-                return self._undo(binding, answer)
+                return self._undo(binding, _bind_refusal(plugin.name, answer))
             if answer is not None:
                 return [answer]
         return self._undo(binding, error("no Bind plugin took the pod"))
@@ -238,6 +236,13 @@ class BindingCycles:
         del self._by_pod[binding.pod.id]
         self._cluster.forget(binding.pod)
         return Refused(binding, status)
+
+
+def _bind_refusal(plugin: str, status: Status) -> Status:
+    """`status` attributed to a Bind plugin (framework.go: runBindPlugin)."""
+    if status.is_rejected:
+        return status.by(plugin)
+    return error(f'running Bind plugin "{plugin}": {status.message}')
 
 
 def _expect(binding: Binding) -> list[Command]:

@@ -11,7 +11,7 @@ the cycle before has ended and the status patch that a failed cycle sent has bee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairlead.api.pod import workload
 from fairlead.core.command import Bind, CallExtender, Command, ExtenderVerb, PatchStatus
@@ -84,7 +84,7 @@ class Scheduler:
             for profile in config.profiles
         }
         frameworks = {name: served.framework for name, served in self.served.items()}
-        self._preemptions = Preemptions(cluster, self.nominator)
+        self._preemptions = Preemptions(cluster, self.nominator, self._waiting_pods)
         self.queue = SchedulingQueue(frameworks, config.backoff, start, self._preemptions.gate)
         self._bindings = BindingCycles(cluster, self._waiting_pods, config.extenders)
         self._intake = Intake(
@@ -201,18 +201,29 @@ class Scheduler:
         if isinstance(decision, Placement):
             return self._place(cycle, decision, now)
         assert decision is not None
-        failure = decision
-        if cycle.pod.key not in self._cluster.pods:
-            failure = vanished(cycle.pod, failure)
+        failure = self._as_of_now(cycle.pod, decision)
+        # The preemption is registered before the pod is queued again, which keeps it from being
+        # tried meanwhile; what it sends comes after (default_preemption.go: PostFilter).
+        making_room = [] if failure.room is None else self._make_room(cycle.pod, failure.room, now)
         commands = self._fail(cycle.queued, cycle.pod, failure, cycle.started, now)
         self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
-        if failure.room is not None:
-            commands += self._make_room(cycle.pod, failure.room, now)
-        return [*failure.commands, *commands]
+        return [*failure.commands, *commands, *making_room]
+
+    def _as_of_now(self, pod: PodInfo, failure: Failure) -> Failure:
+        """`failure`, without making room for a pod that is gone or bound since its turn came."""
+        known = self._cluster.pods.get(pod.key)
+        if known is None:
+            return vanished(pod, failure)
+        is_same = known.id == pod.id and not known.pod.spec.node_name
+        return failure if is_same else replace(failure, room=None)
 
     def _place(self, cycle: _Cycle, placement: Placement, now: Instant) -> list[Command]:
         pod, node = cycle.pod, placement.node.name
         attempt = cycle.queued.attempts
+        known = self._cluster.pods.get(pod.key)
+        if known is not None and known.id == pod.id and known.pod.spec.node_name:
+            self.queue.settle(cycle.queued)  # bound by somebody else while its cycle went on
+            return []
         self.nominator.withdraw(pod.uid)
         binding = Binding(
             cycle.queued, pod, node, placement.state, cycle.served.framework, cycle.started, attempt
@@ -220,7 +231,8 @@ class Scheduler:
         answer = self._bindings.begin(binding, now)
         if isinstance(answer, Refused):
             return self._refused(answer, now)
-        self.queue.settle(cycle.queued)
+        if self._waiting_pods.find(pod.id) is None:
+            self.queue.settle(cycle.queued)
         self._reporter.report(
             PodPlaced(
                 pod=pod.ref,
@@ -239,7 +251,9 @@ class Scheduler:
     def _resume(self, now: Instant) -> list[Command] | None:
         """Act on every wait that is over; None if there is none."""
         commands: list[Command] | None = None
-        for _, answer in self._bindings.resume(now):
+        for binding, answer in self._bindings.resume(now):
+            if not isinstance(answer, Refused):
+                self.queue.settle(binding.queued)
             commands = (commands or []) + self._gone_on(answer, now)
         return commands
 
@@ -340,8 +354,6 @@ class Scheduler:
                 victim_workloads=tuple(workload(victim.pod) for victim in room.victims),
             )
         )
-        for victim in room.victims:
-            self._waiting_pods.reject(victim.id, "DefaultPreemption", "preempted")
         return self._preemptions.start(pod, room)
 
 

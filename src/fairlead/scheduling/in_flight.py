@@ -7,9 +7,12 @@ back (backend/queue/active_queue.go: inFlightPods, inFlightEvents).
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.framework.cluster_event import ClusterEvent
 from fairlead.scheduling.queued_pod import QueuedPod
 
+_TRIMMED_FROM: Final = 1024
 Entry = tuple[ClusterEvent, QueuedPod | None]
 
 
@@ -19,21 +22,28 @@ class InFlightEvents:
     def __init__(self) -> None:
         """Nobody is in flight."""
         self._events: list[Entry] = []
+        self._start = 0
         self._since: dict[QueuedPod, int] = {}
 
     def begin(self, queued: QueuedPod) -> None:
         """`queued` is being tried from now on; ended by `end`."""
-        self._since[queued] = len(self._events)
+        self._since[queued] = self._start + len(self._events)
 
     def end(self, queued: QueuedPod) -> list[ClusterEvent]:
         """`queued` is not in flight any more; what happened meanwhile that may concern it."""
         since = self._since.pop(queued, None)
         if since is None:
             return []
-        missed = [event for event, only in self._events[since:] if only in (None, queued)]
-        if not self._since:
-            self._events.clear()
-        return missed
+        later = self._events[since - self._start :]
+        self._trim()
+        return [event for event, only in later if only in (None, queued)]
+
+    def _trim(self) -> None:
+        """Forget what happened before anybody now in flight was popped, a lot at a time."""
+        needed = min(self._since.values(), default=self._start + len(self._events))
+        if not self._since or needed - self._start > _TRIMMED_FROM:
+            del self._events[: needed - self._start]
+            self._start = needed
 
     def note(self, event: ClusterEvent) -> None:
         """Something happened that may concern anybody."""

@@ -41,7 +41,10 @@ def run_post_filters(
     diagnosis: Diagnosis,
     asked: Sequence[Asker] = (),
 ) -> Consultation[PostFilterOutcome]:
-    """Ask in order; the first success or error ends it, reasons of the others are joined."""
+    """Ask in order; reasons are joined.
+
+    A success ends it, an error does, and so does a plugin that is sure that nothing will help.
+    """
     found.state.write(found)
     reasons: list[str] = []
     commands: tuple[PatchStatus, ...] = ()
@@ -64,5 +67,7 @@ def run_post_filters(
         reasons.extend(status.reasons)
         if answer.nominated_node is not None:
             last = answer
+        if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            break
     message = ", ".join(reasons)
     return PostFilterOutcome(unschedulable(message), message, last, commands)

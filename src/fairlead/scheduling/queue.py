@@ -166,9 +166,7 @@ class SchedulingQueue:
         else:
             queued.error_count += 1
         queued.window = self._clock.expiry(now, queued.backoff_count)
-        if not plugins:
-            self._push_backoff(queued)
-        elif any(self._is_woken(queued, event) for event in missed):
+        if not plugins or any(self._is_woken(queued, event) for event in missed):
             self._enqueue(queued, now)
         else:
             self._join_pool(queued)

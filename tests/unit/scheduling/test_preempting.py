@@ -88,12 +88,15 @@ def test_victims_in_order(stage):
 
 
 def test_while_its_victims_are_told_a_preemptor_is_not_tried(stage):
-    """Departures wake it in vain, until its last victim is on its way."""
+    """Departures wake it in vain, until its last victim is told and on its way."""
     scene = stage(make_node("n1"), *(victim(f"v{i}", i) for i in range(1, 5)), preemptor())
     scene.turn()
     scene.done("patch")
     scene.put(preemptor(nominated="n1"))
     scene.gone(victim("v4", 4))
+    assert (scene.place("p"), scene.is_due()) == ("unschedulable", False)
+    while scene.sent[-1].target.name != "v1":
+        scene.done()
     assert (scene.place("p"), scene.is_due()) == ("unschedulable", False)
     scene.put(victim("v1", 1, terminating=True))
     scene.gone(victim("v3", 3))

@@ -13,6 +13,7 @@ upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -36,13 +37,20 @@ PREEMPTION: Final = "preemption"
 
 @dataclass(slots=True)
 class PreemptionExecution:
-    """One preemptor's preemption in progress; feed `answer` until `is_done`."""
+    """One preemptor's preemption in progress; feed `answer` until `is_done`.
+
+    `reject` ends the wait of a victim that a Permit plugin holds, and says whether it did: such a
+    victim is sent back to the queue instead of being deleted. `failed` is set when a victim could
+    not be removed, `erred` when anything at all went wrong.
+    """
 
     preemptor: PodInfo
     node: str
     lower_nominated: tuple[PodInfo, ...]
     victims: tuple[PodInfo, ...]
+    reject: Callable[[PodInfo], bool]
     failed: bool = False
+    erred: bool = False
     _outstanding: dict[str, Command] = field(default_factory=dict)
     _phase: int = 0
 
@@ -52,6 +60,11 @@ class PreemptionExecution:
         if self._outstanding:
             return False
         return self.failed or self._phase > len(self._phases())
+
+    @property
+    def is_removing_last(self) -> bool:
+        """Whether only the last victim is left to go."""
+        return self._phase >= len(self._phases())
 
     @property
     def last_victim(self) -> PodInfo:
@@ -78,6 +91,7 @@ class PreemptionExecution:
         if isinstance(outcome, CommandSucceeded) and removing:
             return self._go_on(command, uid)
         if isinstance(outcome, CommandFailed) and outcome.reason is not FailureReason.NOT_FOUND:
+            self.erred = True
             self.failed = self.failed or removing
         del self._outstanding[uid]
         return self._advance()
@@ -96,13 +110,16 @@ class PreemptionExecution:
         return (*one_by_one, self.victims[:-1], self.victims[-1:])
 
     def _advance(self) -> list[Command]:
-        """The commands of the next phase that has any, once nothing is outstanding."""
+        """The commands of the phases that follow, up to the first that waits for answers."""
         commands: list[Command] = []
-        while not self._outstanding and not self.is_done and not commands:
+        while not self._outstanding and not self.is_done:
             pods = self._phases()[self._phase] if self._phase < len(self._phases()) else ()
             clearing = self._phase < len(self.lower_nominated)
             self._phase += 1
             for pod in pods:
+                if not clearing and self.reject(pod):
+                    commands.append(self._event(pod))
+                    continue
                 command = _clear(pod) if clearing else self._remove(pod)
                 self._outstanding[pod.uid] = command
                 commands.append(command)

@@ -7,6 +7,7 @@ from fairlead.core.status import Status, unschedulable
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.framework.interface import PostFilterResult
 from fairlead.framework.nominator import Nominator
+from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.scheduling.preemption.default_preemption import NAME
 from fairlead.scheduling.preemption.execution import PreemptionExecution
 from fairlead.state.cluster import Cluster
@@ -18,10 +19,11 @@ _IN_PROGRESS = unschedulable("waiting for the preemption for this pod to be fini
 class Preemptions:
     """Starts them, carries them on, and keeps preemptors out of the queue meanwhile."""
 
-    def __init__(self, cluster: Cluster, nominator: Nominator) -> None:
-        """Nothing is in progress."""
+    def __init__(self, cluster: Cluster, nominator: Nominator, waiting: WaitingPods) -> None:
+        """Nothing is in progress; victims that are `waiting` are sent back, not deleted."""
         self._cluster = cluster
         self._nominator = nominator
+        self._waiting = waiting
         self._by_preemptor: dict[str, PreemptionExecution] = {}
 
     def start(self, pod: PodInfo, room: PostFilterResult) -> list[Command]:
@@ -35,9 +37,18 @@ class Preemptions:
         node = room.nominated_node or ""
         rivals = self._nominator.pods_on(node)
         lower = tuple(rival for rival in rivals if rival.priority < pod.priority)
-        execution = PreemptionExecution(pod, node, lower, leaving)
+        execution = PreemptionExecution(pod, node, lower, leaving, self._reject)
         self._by_preemptor[pod.id] = execution
-        return execution.start()
+        commands = execution.start()
+        if execution.is_done:
+            del self._by_preemptor[pod.id]
+        return commands
+
+    def _reject(self, victim: PodInfo) -> bool:
+        if self._waiting.find(victim.id) is None:
+            return False
+        self._waiting.reject(victim.id, NAME, "preempted")
+        return True
 
     def answer(
         self, outcome: CommandSucceeded | CommandFailed
@@ -49,7 +60,7 @@ class Preemptions:
             commands += execution.answer(outcome)
             if execution.is_done:
                 del self._by_preemptor[key]
-                if execution.failed:
+                if execution.erred:
                     failed.append(execution.preemptor)
         return commands, failed
 
@@ -61,6 +72,8 @@ class Preemptions:
         execution = self._by_preemptor.get(pod.id)
         if execution is None:
             return None
+        if not execution.is_removing_last:
+            return _IN_PROGRESS
         last = self._cluster.pods.get(execution.last_victim.key)
         if last is None or last.id != execution.last_victim.id or last.terminating:
             return None
