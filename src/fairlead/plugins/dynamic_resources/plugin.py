@@ -10,14 +10,13 @@ until the pod is tried again or is gone.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from fairlead.api.codec import as_json
 from fairlead.api.node_selector import node_selector_matches
-from fairlead.api.objects import ClaimConsumer, NodeSelector, ResourceClaim
-from fairlead.core.command import ObjectRef, PatchObject, PatchStatus
+from fairlead.api.objects import NodeSelector, ResourceClaim
+from fairlead.core.command import PatchStatus
 from fairlead.core.instant import seconds
 from fairlead.core.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
 from fairlead.framework.cluster_event import ClusterEvent
@@ -32,6 +31,7 @@ from fairlead.framework.interface import (
 )
 from fairlead.framework.runtime import Handle
 from fairlead.plugins.dynamic_resources.allocator import Allocations, Allocator, Demand
+from fairlead.plugins.dynamic_resources.claim_binder import ClaimBinder, claim_ref
 from fairlead.plugins.dynamic_resources.claims_of_pod import (
     ClaimError,
     can_be_reserved,
@@ -48,7 +48,6 @@ from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
 
-FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 NO_CLAIMS: Final = unschedulable("no new claims to deallocate")
 DEALLOCATED: Final = unschedulable("deallocation of ResourceClaim completed")
 STILL_NOT: Final = unschedulable("still not schedulable")
@@ -97,6 +96,7 @@ class DynamicResources:
         self._ledger = handle.cluster.devices
         self._table = handle.cluster.table
         self._allocator = Allocator(handle.cluster)
+        self._binder = ClaimBinder(handle.cluster)
 
     def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
         """See `fairlead.plugins.dynamic_resources.waking`."""
@@ -203,7 +203,7 @@ class DynamicResources:
             claim = claims.all[index]
             if all(one.uid == pod.uid for one in self._ledger.consumers(claim)):
                 nothing = {"allocation": None, "reservedFor": None, "devices": None}
-                command = PatchStatus(_ref(claim), nothing, why="deallocated")
+                command = PatchStatus(claim_ref(claim), nothing, why="deallocated")
                 return PostFilterResult(DEALLOCATED, commands=(command,))
         return PostFilterResult(STILL_NOT)
 
@@ -264,55 +264,11 @@ class DynamicResources:
         claims = state.find(_Claims)
         if claims is None:
             return None
-        allocations = dict(
-            zip((claim.key for claim in claims.pending), claims.promised, strict=True)
-        )
-        commands: list[PatchObject | PatchStatus] = []
-        for claim in claims.all:
-            written = self._written(claim, pod, allocations)
-            if isinstance(written, Status):
-                return written
-            commands += written
-        if not commands:
-            return None
-        return Preparation(tuple(commands), interval=0, timeout=_WRITTEN)
+        commands = self._binder.commands(claims.all, claims.pending, claims.promised, pod)
+        if isinstance(commands, Status):
+            return commands
+        return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
 
     def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
         """Once everything is written, nothing else is waited for."""
         return None
-
-    def _written(
-        self, claim: ResourceClaim, pod: PodInfo, allocations: dict[str, Any]
-    ) -> list[PatchObject | PatchStatus] | Status:
-        """What is written into `claim` as it is by now (bindClaim)."""
-        shown = self._related.get(ResourceClaim, claim.key)
-        if shown is None or shown.metadata.deletion_timestamp:
-            return error(f"claim {claim.key} got deleted in the meantime")
-        allocation = allocations.get(claim.key)
-        if allocation is not None and shown.status.allocation is not None:
-            return error(f"claim {claim.key} got allocated elsewhere in the meantime")
-        if is_reserved_for(shown, pod.pod, self._ledger):
-            return []
-        consumer = ClaimConsumer(resource="pods", name=pod.pod.metadata.name, uid=pod.uid)
-        self._ledger.promise_consumer(shown, consumer)
-        fields: dict[str, Any] = {
-            "reservedFor": [as_json(one) for one in self._ledger.consumers(shown)]
-        }
-        if allocation is None:
-            version = shown.metadata.resource_version
-            return [PatchStatus(_ref(shown), fields, resource_version=version)]
-        fields["allocation"] = as_json(allocation)
-        return [*_protection(shown), PatchStatus(_ref(shown), fields)]
-
-
-def _protection(claim: ResourceClaim) -> list[PatchObject]:
-    """A claim with devices does not go before they are given back."""
-    finalizers = claim.metadata.finalizers
-    if FINALIZER in finalizers:
-        return []
-    return [PatchObject(_ref(claim), {"metadata": {"finalizers": [*finalizers, FINALIZER]}})]
-
-
-def _ref(claim: ResourceClaim) -> ObjectRef:
-    meta = claim.metadata
-    return ObjectRef("ResourceClaim", meta.namespace, meta.name, meta.uid)
