@@ -14,6 +14,7 @@ from fairlead.workloads.claims import Claims
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.disruption import Disruption
 from fairlead.workloads.drain import Drain
+from fairlead.workloads.volumes import Volumes
 
 
 def build_engine(config: EngineConfig, reporter: Reporter) -> Engine:
@@ -28,6 +29,7 @@ def build_engine(config: EngineConfig, reporter: Reporter) -> Engine:
         Kubelets(config.kubelet),
         Workloads(config.workloads),
         Claims(),
+        Volumes(config.volumes),
         Disruption(),
         Drain(watch),
         watch,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fairlead.core.instant import Instant
 from fairlead.kubelet.config import KubeletConfig
 from fairlead.scheduling.config import SchedulerConfig
-from fairlead.workloads.config import WorkloadsConfig
+from fairlead.workloads.config import VolumesConfig, WorkloadsConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,3 +19,4 @@ class EngineConfig:
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     workloads: WorkloadsConfig = field(default_factory=WorkloadsConfig)
+    volumes: VolumesConfig = field(default_factory=VolumesConfig)
