@@ -143,7 +143,7 @@ def print_recurrences(console: Console, rows: Sequence[Recurrence], start: Insta
     """Circles, starvation, promises that were never kept."""
     _table(
         console,
-        f"going round in circles ({len(rows):,})",
+        f"displaced again and again ({len(rows):,})",
         ("after", "what"),
         [(_after(start, one.at), one.message) for one in rows],
         numbers=("after",),

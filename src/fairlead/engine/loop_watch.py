@@ -71,7 +71,7 @@ class LoopWatch:
 
     def _starving(self, workload: str, times: int, victim: ObjectRef, at: Instant) -> None:
         self._reporter.report(WorkloadStarving(workload, times, victim, at))
-        self._warn(victim, "Starving", f"{workload} has been displaced {times} times")
+        self._warn(victim, "Starving", f"pods of {workload} have been displaced {times} times")
 
     def _wasted(self, pod: ObjectRef, times: int, at: Instant) -> None:
         if times:

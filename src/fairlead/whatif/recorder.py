@@ -112,7 +112,7 @@ class Recorder:
             case DisplacementCycle(at=at):
                 self.recurrences.append(Recurrence("cycle", cycle_text(record), at))
             case WorkloadStarving(workload=workload, times=times, at=at):
-                message = f"{workload} has been displaced {times} times"
+                message = f"pods of {workload} have been displaced {times} times"
                 self.recurrences.append(Recurrence("starving", message, at))
             case NominationsWasted(pod=ref, times=times, at=at):
                 message = f"room was made for {ref.key} {times} times in a row and never used"

@@ -154,7 +154,7 @@ def test_a_workload_that_is_displaced_again_and_again_is_told(finish):
     assert len(outcome.preempted) == 8
     [told] = outcome.recurrences
     assert told.kind == "starving"
-    assert told.message == "ReplicaSet/default/low has been displaced 6 times"
+    assert told.message == "pods of ReplicaSet/default/low have been displaced 6 times"
 
 
 def test_metrics_are_there_when_asked_for(finish):
