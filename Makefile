@@ -51,7 +51,8 @@ bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks, with upstream's thre
 	@$(BIN)/fairlead bench
 
 golden: $(RUN_STAMP) ## replay decisions recorded from kube-scheduler
-	@$(BIN)/fairlead conformance scheduling tests/golden/data/scheduling/*.jsonl.gz
+	@for kind in scheduling timelines volumes; do \
+		$(BIN)/fairlead conformance $$kind tests/golden/data/$$kind/*.jsonl.gz || exit 1; done
 
 lock: ## compile the hash-locked requirements anew (needs uv on the path)
 	@$(LOCK) --group build -o requirements.lock
