@@ -188,6 +188,32 @@ def test_a_broken_file_is_one_line_and_status_2(content: bytes | None, tmp_path:
     assert "\n" not in complaints[0]
 
 
+def test_a_missing_file_is_named_in_our_words(tmp_path: Path) -> None:
+    """No number of an error, no Python."""
+    missing = tmp_path / "none.jsonl"
+    problem = f"fairlead conformance: {missing}: cannot be read: No such file or directory"
+    assert told(missing) == (2, [], [problem])
+
+
+@pytest.mark.parametrize(
+    ("asked", "recorded_kind", "family"),
+    [
+        ("volumes", "scheduling", "mix"),
+        ("volumes", "scheduling", "sequence"),
+        ("scheduling", "volumes", "vol_mix"),
+        ("timelines", "nodelifecycle", "cordon"),
+        ("nodelifecycle", "timelines", "backoff"),
+    ],
+)
+def test_cases_of_another_kind_are_refused(asked: str, recorded_kind: str, family: str) -> None:
+    """Kinds whose lines have the same members are told apart by what is in them."""
+    path = RECORDED.parent / recorded_kind / f"{family}.jsonl.gz"
+    code, said, (complaint,) = told(path, kind=asked)
+    assert (code, said) == (2, [])
+    assert complaint.startswith(f"fairlead conformance: {path}: ")
+    assert complaint.endswith(f": is of another kind: {recorded_kind}")
+
+
 def test_no_file_and_no_such_kind_are_status_2() -> None:
     """Each with what would have been right."""
     assert told()[0] == 2

@@ -52,7 +52,8 @@ def tally(cases: int, differ: int, corrected: int) -> str:
 def compare_file(kind: str, path: Path, *, corrected: bool = False) -> FileResult:
     """Replay every case of `path`, with our corrections if `corrected`.
 
-    Raises CaseFileError and OSError as `read_cases` does.
+    Raises CaseFileError and OSError as `read_cases` does, and CaseFileError for cases of another
+    kind.
     """
     replayed, result = (CORRECTED_KINDS if corrected else KINDS)[kind], FileResult(path)
     for number, line in enumerate(read_cases(path, replayed.fields), 1):
@@ -70,9 +71,21 @@ def compare_file(kind: str, path: Path, *, corrected: bool = False) -> FileResul
 
 def _judge(kind: Kind, path: Path, name: str, line: Json) -> Finding:
     try:
-        return kind.judge(line)
+        if kind.recognizes(line):
+            return kind.judge(line)
     except (ValueError, KeyError, TypeError, AttributeError) as cause:
         raise CaseFileError(f"{path}: {name}: {type(cause).__name__}: {cause}") from cause
+    raise CaseFileError(f"{path}: {name}: is of another kind: {_kind_of(line)}")
+
+
+def _kind_of(line: Json) -> str:
+    """The kinds that recognize `line`, which another did not."""
+    known = [
+        name
+        for name, kind in KINDS.items()
+        if all(field in line for field in kind.fields) and kind.recognizes(line)
+    ]
+    return " or ".join(known) or "nothing known"
 
 
 def run(
@@ -105,8 +118,11 @@ def run(
         for path in files:
             results.append(compare_file(kind, path, corrected=corrected))
             _tell(results[-1], say)
-    except (CaseFileError, OSError) as problem:
+    except CaseFileError as problem:
         complain(f"fairlead conformance: {problem}")
+        return 2
+    except OSError as problem:
+        complain(f"fairlead conformance: {path}: cannot be read: {problem.strerror or problem}")
         return 2
     total = sum(result.cases for result in results)
     differ = sum(len(result.differences) for result in results)

@@ -15,10 +15,11 @@ from fairlead.conformance.nodelifecycle import compare_node_timeline, decide_nod
 from fairlead.conformance.scheduling import decide
 from fairlead.conformance.sequence import decide_sequence
 from fairlead.conformance.timelines import compare_timeline, decide_timeline
-from fairlead.conformance.volumes import decide_volumes
+from fairlead.conformance.volumes import decide_volumes, has_storage, has_volumes
 
 Json = dict[str, Any]
 Compare = Callable[[Json, Json], Difference | None]
+Recognize = Callable[[Json], bool]
 Finding = Difference | Remark | None
 
 
@@ -28,6 +29,10 @@ class Kind(Protocol):
     @property
     def fields(self) -> tuple[str, ...]:
         """The members without which a line is none of these."""
+        ...
+
+    def recognizes(self, line: Json) -> bool:
+        """Whether a line with these fields was recorded as this kind, not as another like it."""
         ...
 
     def name_of(self, line: Json) -> str | None:
@@ -43,17 +48,23 @@ class Kind(Protocol):
 class Expecting:
     """A line of a file is `{subject: input, "expect": …}`.
 
-    `compare(expect, found)` says where both differ, None where they agree.
+    `compare(expect, found)` says where both differ, None where they agree; `recognize(input)`
+    tells the inputs of this kind from those of others with the same subject.
     """
 
     subject: str
     decide: Callable[[Json], Json]
+    recognize: Recognize
     compare: Compare = first_difference
 
     @property
     def fields(self) -> tuple[str, ...]:
         """Input and decision."""
         return self.subject, "expect"
+
+    def recognizes(self, line: Json) -> bool:
+        """By the input."""
+        return self.recognize(line[self.subject])
 
     def name_of(self, line: Json) -> str | None:
         """The input has it."""
@@ -76,6 +87,10 @@ class Sessions:
         """Input and what was seen."""
         return "scenario", "projections"
 
+    def recognizes(self, line: Json) -> bool:
+        """No other kind has projections."""
+        return True
+
     def name_of(self, line: Json) -> str | None:
         """The line has it."""
         return line.get("id")
@@ -89,11 +104,23 @@ def _decide_scheduling(case: Json) -> Json:
     return decide_sequence(case) if "steps" in case else decide(case)
 
 
+def _has_no_storage(case: Json) -> bool:
+    return not has_storage(case)
+
+
+def _has_initial_objects(scenario: Json) -> bool:
+    return "initial" in scenario
+
+
+def _has_nodes(scenario: Json) -> bool:
+    return "nodes" in scenario
+
+
 KINDS: Final[Mapping[str, Kind]] = {
-    "scheduling": Expecting("case", _decide_scheduling),
-    "nodelifecycle": Expecting("scenario", decide_node_timeline, compare_node_timeline),
-    "timelines": Expecting("scenario", decide_timeline, compare_timeline),
-    "volumes": Expecting("case", decide_volumes),
+    "scheduling": Expecting("case", _decide_scheduling, _has_no_storage),
+    "nodelifecycle": Expecting("scenario", decide_node_timeline, _has_nodes, compare_node_timeline),
+    "timelines": Expecting("scenario", decide_timeline, _has_initial_objects, compare_timeline),
+    "volumes": Expecting("case", decide_volumes, has_volumes),
     "kubebatch": Sessions(compare_with_defects),
 }
 

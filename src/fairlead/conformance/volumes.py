@@ -40,6 +40,18 @@ _KINDS: Final[dict[str, type[ApiObject]]] = {
 }
 
 
+def has_storage(case: Json) -> bool:
+    """Whether `case` lists objects of storage, of which cases without volumes know nothing."""
+    return any(name in case for name in _KINDS)
+
+
+def has_volumes(case: Json) -> bool:
+    """Whether `case` is about volumes: objects of storage, or a pending pod that mounts some."""
+    if has_storage(case):
+        return True
+    return "pending" in case and bool(case["pending"].get("spec", {}).get("volumes"))
+
+
 def decide_volumes(case: Json) -> Json:
     """What we decide about a single case, in the form of `expect`."""
     served = build(case, _KINDS)
