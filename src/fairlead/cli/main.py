@@ -51,6 +51,7 @@ _COMMANDS: Final = (
         "fairlead.cli.conformance:conformance",
         "Replay recorded decisions of the real scheduler.",
     ),
+    ("extender", "fairlead.cli.extender:extender", "Serve plugins to a kube-scheduler."),
     ("bench", "fairlead.cli.bench:bench", "Run upstream's benchmark workloads."),
 )
 

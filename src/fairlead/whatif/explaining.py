@@ -68,7 +68,7 @@ def explain(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explana
     if manifest.kind is not POD:
         raise InputError(SOURCE, f"{manifest.title} is not a Pod")
     store = Store(SeededIds(0))
-    objects = _loaded(snapshot, store)
+    objects = loaded(snapshot, store)
     found = next(o for o in objects if isinstance(o, Pod) and o.key == manifest.ref.key)
     if is_terminal(found):
         raise manifest.refuse("has ended and is not scheduled any more", field="status.phase")
@@ -116,7 +116,7 @@ def _asking(
     return lambda call: extenders.call(call, request_body(call, find))
 
 
-def _loaded(snapshot: Snapshot, store: Store) -> list[ApiObject]:
+def loaded(snapshot: Snapshot, store: Store) -> list[ApiObject]:
     """The snapshot's objects as an API server would hold them."""
     try:
         objects = store.load((each.value for each in snapshot.manifests), snapshot.taken_at)

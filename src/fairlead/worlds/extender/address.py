@@ -1,0 +1,55 @@
+"""Address: where an extender listens. Only this machine can reach it unless told otherwise."""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final
+
+_ADDRESS: Final = re.compile(r"(?:\[(?P<v6>[^\]]+)\]|(?P<host>[^:\[\]]+)):(?P<port>\d{1,5})")
+_PORT_MAX: Final = 65535
+# As a request may name this machine.
+LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`port` 0 stands for any free one."""
+
+    host: str
+    port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it, for certain."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What requests may call the host; any name where others may reach it."""
+        return tuple(dict.fromkeys((*LOOPBACK, self.host))) if self.is_loopback else ()
+
+    def __str__(self) -> str:
+        """As a URL has it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def open(self) -> socket.socket:
+        """Whoever calls from now on waits until somebody accepts. Raises OSError."""
+        host = "127.0.0.1" if self.host == "localhost" else self.host
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, self.port), family=family)
+
+
+def parse_address(text: str) -> Address:
+    """`127.0.0.1:8888`, `[::1]:8888`, `localhost:8888`. Raises ValueError."""
+    found = _ADDRESS.fullmatch(text)
+    if found is None or int(found["port"]) > _PORT_MAX:
+        raise ValueError("must be HOST:PORT, such as 127.0.0.1:8888")
+    return Address(found["v6"] or found["host"], int(found["port"]))

@@ -1,0 +1,168 @@
+"""What an extender made of Fairlead's plugins answers: JSON in, JSON out.
+
+Nodes come whole or by name. A whole node replaces what was known of it, and the answer is given in
+the form of the question (`nodeCacheCapable` of whoever asks).
+upstream: pkg/scheduler/testing/framework/fake_extender.go; extender.go: Filter, ProcessPreemption
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.extender import (
+    PRIORITY_MAX,
+    FilterOrPrioritize,
+    FilterResult,
+    HostPriority,
+    MetaPod,
+    MetaVictims,
+    NodeList,
+    Preempt,
+    PreemptResult,
+    ProtocolError,
+    Victims,
+    encode,
+)
+from fairlead.api.extender import decode as decode_message
+from fairlead.api.objects import Node, Pod
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.loading import as_stored
+from fairlead.core.status import Code, Status
+from fairlead.engine.adviser import Adviser, AdviserError
+from fairlead.worlds.simulation.identity import SeededIds
+
+Json = dict[str, Any]
+Answer = Callable[[bytes], bytes]
+View = TypeVar("View", Pod, Node)
+
+
+class Answers:
+    """The verbs, by name, in `by_verb`.
+
+    They raise ProtocolError for questions that make no sense, and AdviserError where a plugin
+    fails and the protocol has no word for it.
+    """
+
+    def __init__(self, adviser: Adviser) -> None:
+        """Answer what `adviser` thinks."""
+        self._adviser = adviser
+        self._nodes: dict[str, Json] = {}
+        self._ids = SeededIds(0)
+        self.by_verb: Mapping[str, Answer] = {
+            "filter": self.filter,
+            "prioritize": self.prioritize,
+            "preempt": self.preempt,
+        }
+
+    def filter(self, body: bytes) -> bytes:
+        """Which nodes fit."""
+        question = decode_message(body, FilterOrPrioritize)
+        pod, names = self._pod(question.pod), self._names(question)
+        try:
+            verdicts = self._adviser.verdicts(pod, names)
+        except AdviserError as cause:
+            return encode(FilterResult(error=str(cause)))
+        failed = {name: why for name, why in verdicts.items() if why is not None}
+        left = tuple(name for name in names if name not in failed)
+        by_name = question.node_names is not None
+        return encode(
+            FilterResult(
+                nodes=None if by_name else _only(left, question.nodes),
+                node_names=left if by_name else None,
+                failed_nodes=_messages(failed, for_good=False),
+                failed_and_unresolvable_nodes=_messages(failed, for_good=True),
+            )
+        )
+
+    def prioritize(self, body: bytes) -> bytes:
+        """How good the nodes are."""
+        question = decode_message(body, FilterOrPrioritize)
+        pod, names = self._pod(question.pod), self._names(question)
+        scores = self._adviser.scores(pod, names, PRIORITY_MAX)
+        return encode([HostPriority(name, score) for name, score in scores.items()])
+
+    def preempt(self, body: bytes) -> bytes:
+        """Where preemption would help, with the victims that were proposed."""
+        question = decode_message(body, Preempt)
+        pod, candidates = self._pod(question.pod), _candidates(question)
+        uids = {
+            name: [victim.uid for victim in victims.pods] for name, victims in candidates.items()
+        }
+        left = self._adviser.with_room(pod, uids)
+        return encode(PreemptResult({name: candidates[name] for name in left}))
+
+    def _pod(self, value: Json | None) -> Pod:
+        if value is None:
+            raise ProtocolError("Pod: is required")
+        return self._object(Pod, value)
+
+    def _names(self, question: FilterOrPrioritize) -> list[str]:
+        """The names of the nodes in question, each once; what is told of them is believed."""
+        whole = () if question.nodes is None else question.nodes.items
+        names = [self._know(value) for value in whole]
+        if question.node_names is not None:
+            names = list(question.node_names)
+        elif question.nodes is None:
+            raise ProtocolError("one of Nodes and NodeNames is required")
+        return list(dict.fromkeys(names))
+
+    def _know(self, value: Json) -> str:
+        """Believe in a node, unless nothing about it is new; its name."""
+        name = _name(value)
+        if self._nodes.get(name) != value:
+            self._adviser.know(self._object(Node, value))
+            self._nodes[name] = value
+        return name
+
+    def _object(self, view: type[View], value: Json) -> View:
+        """`value` as `view`; Go leaves kind and version out. Raises ProtocolError."""
+        whole = {**value, "apiVersion": "v1", "kind": view.__name__}
+        try:
+            _, stored = as_stored(whole, 0, self._ids)
+            return decode_as(view, stored)
+        except (ApiError, DecodeError) as cause:
+            raise ProtocolError(str(cause)) from None
+
+
+def _name(value: Json) -> str:
+    metadata = value.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
+    if not isinstance(name, str):
+        raise ProtocolError("Nodes.items: metadata.name: must be a text")
+    return name
+
+
+def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:
+    whole = {} if nodes is None else {_name(value): value for value in nodes.items}
+    return NodeList(tuple(whole[name] for name in names))
+
+
+def _messages(failed: Mapping[str, Status], *, for_good: bool) -> dict[str, str]:
+    """Why nodes do not fit; `for_good` where preemption cannot help."""
+    unresolvable = Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    return {
+        name: why.message for name, why in failed.items() if (why.code is unresolvable) is for_good
+    }
+
+
+def _candidates(question: Preempt) -> Mapping[str, MetaVictims]:
+    """By node, in whichever form they are given."""
+    if question.node_name_to_meta_victims is not None:
+        return question.node_name_to_meta_victims
+    if question.node_name_to_victims is None:
+        raise ProtocolError("one of NodeNameToVictims and NodeNameToMetaVictims is required")
+    return {name: _named(victims) for name, victims in question.node_name_to_victims.items()}
+
+
+def _named(victims: Victims) -> MetaVictims:
+    return MetaVictims(tuple(map(_uid, victims.pods)), victims.num_pdb_violations)
+
+
+def _uid(pod: Json) -> MetaPod:
+    metadata = pod.get("metadata")
+    uid = metadata.get("uid") if isinstance(metadata, dict) else None
+    if not isinstance(uid, str):
+        raise ProtocolError("NodeNameToVictims: metadata.uid: must be a text")
+    return MetaPod(uid)

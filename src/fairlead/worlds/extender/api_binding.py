@@ -1,0 +1,102 @@
+"""ApiBinding: the verb bind, done where it must be done: at the API server.
+
+It is reached as `kubectl proxy` offers it: over HTTP, with somebody else's credentials.
+upstream: pkg/registry/core/pod/storage/storage.go: BindingREST
+"""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import Any, Final, Self
+
+import aiohttp
+import msgspec
+
+from fairlead.api.extender import Binding, BindingResult, ProtocolError, decode, encode
+
+SECONDS_MAX: Final = 10.0
+_BYTES_MAX: Final = 1 << 20
+_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+UNBOUND: Final = "this extender does not bind: it was started without --api-server"
+
+
+async def refuse_to_bind(body: bytes) -> bytes:
+    """The verb bind of an extender that knows no API server."""
+    decode(body, Binding)
+    return encode(BindingResult(UNBOUND))
+
+
+class ApiBinding:
+    """Use as a context, in which `bind` works."""
+
+    def __init__(self, url: str) -> None:
+        """`url` is the API server's, such as http://127.0.0.1:8001."""
+        self._url = url.rstrip("/")
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        """Ready to bind; nothing is connected yet."""
+        timeout = aiohttp.ClientTimeout(total=SECONDS_MAX)
+        self._session = aiohttp.ClientSession(timeout=timeout)
+        return self
+
+    async def __aexit__(self, *_failure: object) -> None:
+        """Close connections."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def bind(self, body: bytes) -> bytes:
+        """Bind the pod, or say why not. Raises ProtocolError for what names no pod."""
+        binding = decode(body, Binding)
+        for field, name in _names(binding):
+            if not _NAME.fullmatch(name):
+                raise ProtocolError(f"{field}: {name!r} is no name")
+        try:
+            problem = await self._post(binding)
+        except TimeoutError:
+            problem = f"the API server did not answer within {SECONDS_MAX:g} seconds"
+        except (aiohttp.ClientError, OSError) as cause:
+            problem = f"the API server cannot be reached: {cause}"
+        return encode(BindingResult(problem))
+
+    async def _post(self, binding: Binding) -> str:
+        """What the API server has against it, "" if nothing."""
+        pod, namespace = binding.pod_name, binding.pod_namespace
+        url = f"{self._url}/api/v1/namespaces/{namespace}/pods/{pod}/binding"
+        assert self._session is not None, "used outside of its context"
+        async with self._session.post(url, json=_manifest(binding)) as response:
+            content = await response.content.read(_BYTES_MAX)
+            if response.status < HTTPStatus.MULTIPLE_CHOICES:
+                return ""
+            return _message(content) or f"the API server answers {response.status}"
+
+
+def _names(binding: Binding) -> tuple[tuple[str, str], ...]:
+    return (
+        ("PodName", binding.pod_name),
+        ("PodNamespace", binding.pod_namespace),
+        ("Node", binding.node),
+    )
+
+
+def _manifest(binding: Binding) -> dict[str, Any]:
+    metadata = {"name": binding.pod_name, "namespace": binding.pod_namespace}
+    if binding.pod_uid:
+        metadata["uid"] = binding.pod_uid
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": metadata,
+        "target": {"apiVersion": "v1", "kind": "Node", "name": binding.node},
+    }
+
+
+def _message(content: bytes) -> str:
+    """The words of the API server's refusal."""
+    try:
+        status = msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        return ""
+    message = status.get("message") if isinstance(status, dict) else None
+    return message if isinstance(message, str) else ""

@@ -1,0 +1,161 @@
+"""ExtenderApp: the verbs of an extender behind HTTP, as an ASGI application.
+
+    POST /filter, /prioritize, /preempt, /bind      with a body of application/json
+
+Everything else is refused with a status of the 400s and a line that says why, before its body is
+read where that is possible. Bodies have a largest size and a longest time, so that no client can
+hold more than its share.
+
+Whoever browses the web on this machine must not be made to ask: browsers send application/json to
+strangers only after asking for permission, which is not given, and a name that was made to point
+here is not one of `hosts`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+from fairlead.api.extender import ProtocolError
+from fairlead.engine.adviser import AdviserError
+
+BODY_BYTES_MAX: Final = 128 << 20
+BODY_SECONDS_MAX: Final = 30.0
+JSON: Final = "application/json"
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Verb = Callable[[bytes], Awaitable[bytes]]
+
+
+class _Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
+    """A request that is answered with `status`."""
+
+    def __init__(self, status: HTTPStatus, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class _Gone(Exception):  # noqa: N818 - likewise
+    """Whoever asked has left."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    path: str
+    headers: Mapping[str, str]
+
+
+class ExtenderApp:
+    """Answers `verbs`; where `hosts` are given, requests must be addressed to one of them."""
+
+    def __init__(self, verbs: Mapping[str, Verb], hosts: Collection[str] = ()) -> None:
+        """A verb raises ProtocolError for a question that makes no sense."""
+        self._verbs = verbs
+        self._hosts = hosts
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """One request (ASGI)."""
+        headers = {
+            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
+        }
+        request = _Request(scope["method"], scope["path"], headers)
+        try:
+            verb = self._verb(request)
+            body = await _body(request, receive)
+            answer = await self._answer(verb, body)
+        except _Gone:
+            return
+        except _Refusal as refusal:
+            await _refuse(send, refusal)
+        else:
+            await _send(send, HTTPStatus.OK, JSON, answer)
+
+    def _verb(self, request: _Request) -> Verb:
+        verb = self._verbs.get(request.path.removeprefix("/"))
+        if verb is None:
+            known = ", ".join(f"/{name}" for name in self._verbs)
+            raise _Refusal(HTTPStatus.NOT_FOUND, f"nothing is here; there is {known}")
+        if request.method != "POST":
+            raise _Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "the method must be POST")
+        if self._hosts and _host(request) not in self._hosts:
+            raise _Refusal(HTTPStatus.MISDIRECTED_REQUEST, "the host is another than this machine")
+        media_type, _, _ = request.headers.get("content-type", "").partition(";")
+        if media_type.strip().lower() != JSON:
+            raise _Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"the content type must be {JSON}")
+        return verb
+
+    async def _answer(self, verb: Verb, body: bytes) -> bytes:
+        try:
+            return await verb(body)
+        except ProtocolError as cause:
+            raise _Refusal(HTTPStatus.BAD_REQUEST, str(cause)) from None
+        except AdviserError as cause:
+            raise _Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, str(cause)) from None
+        except Exception as cause:  # noqa: BLE001 - one bad question must not end the service
+            text = f"internal error: {type(cause).__name__}: {cause}"
+            raise _Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, text) from None
+
+
+def _host(request: _Request) -> str:
+    """The host that the request is addressed to, without its port."""
+    host = request.headers.get("host", "")
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() else host
+
+
+async def _body(request: _Request, receive: Receive) -> bytes:
+    """The whole body. Raises _Refusal for one that is too long or too slow."""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > BODY_BYTES_MAX:
+        raise _too_long()
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS_MAX):
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise _Gone
+                body += message.get("body", b"")
+                if len(body) > BODY_BYTES_MAX:
+                    raise _too_long()
+                if not message.get("more_body", False):
+                    return bytes(body)
+    except TimeoutError:
+        text = f"the body took longer than {BODY_SECONDS_MAX:g} seconds"
+        raise _Refusal(HTTPStatus.REQUEST_TIMEOUT, text) from None
+
+
+def _too_long() -> _Refusal:
+    text = f"the body is longer than {BODY_BYTES_MAX} bytes"
+    return _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
+
+
+async def _refuse(send: Send, refusal: _Refusal) -> None:
+    """Say why, and hang up: the rest of the request may never come."""
+    line = " ".join(str(refusal).split()) + "\n"
+    more = [(b"connection", b"close")]
+    if refusal.status is HTTPStatus.METHOD_NOT_ALLOWED:
+        more.append((b"allow", b"POST"))
+    await _send(send, refusal.status, "text/plain; charset=utf-8", line.encode(), more)
+
+
+async def _send(
+    send: Send,
+    status: HTTPStatus,
+    media_type: str,
+    body: bytes,
+    more: Collection[tuple[bytes, bytes]] = (),
+) -> None:
+    headers = [
+        (b"content-type", media_type.encode()),
+        (b"content-length", str(len(body)).encode()),
+        *more,
+    ]
+    await send({"type": "http.response.start", "status": status.value, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,98 @@
+"""serve_extender: an extender on a socket, until somebody ends this process.
+
+Questions are answered one after the other in the order in which they are complete: what a plugin
+is asked takes the processor, and its beliefs have one owner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from socket import socket
+from types import FrameType
+from typing import Final
+
+import uvicorn
+import uvloop
+
+from fairlead.worlds.extender.address import Address
+from fairlead.worlds.extender.answers import Answer, Answers
+from fairlead.worlds.extender.api_binding import ApiBinding, refuse_to_bind
+from fairlead.worlds.extender.app import ExtenderApp, Verb
+from fairlead.worlds.extender.punctual import PunctualProtocol
+
+CONNECTIONS_MAX: Final = 64
+IDLE_SECONDS_MAX: Final = 120  # longer than Go's clients keep theirs (90 s)
+GRACE_SECONDS: Final = 5
+
+
+class _Server(uvicorn.Server):
+    """Says when it is there; leaves in good order when asked to, at once when asked twice."""
+
+    def __init__(self, config: uvicorn.Config, on_ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_ready = on_ready
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Begin to accept."""
+        await super().startup(sockets)
+        self._on_ready()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A signal to end; unlike uvicorn's, it is not raised again afterwards."""
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def make_server(app: ExtenderApp, on_ready: Callable[[], None]) -> uvicorn.Server:
+    """`app` behind uvicorn; `on_ready` is called when it accepts connections."""
+    config = uvicorn.Config(
+        app,
+        http=PunctualProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=CONNECTIONS_MAX,
+        timeout_keep_alive=IDLE_SECONDS_MAX,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    return _Server(config, on_ready)
+
+
+def serve_extender(
+    answers: Answers,
+    address: Address,
+    listening: socket,
+    *,
+    api_server: str = "",
+    on_ready: Callable[[], None],
+) -> None:
+    """Serve until SIGINT or SIGTERM; bindings are made at `api_server`, or refused without."""
+
+    async def serve() -> None:
+        async with _binding(api_server) as bind:
+            verbs = {name: _at_once(answer) for name, answer in answers.by_verb.items()}
+            app = ExtenderApp({**verbs, "bind": bind}, address.names)
+            await make_server(app, on_ready).serve([listening])
+
+    uvloop.run(serve())
+
+
+@asynccontextmanager
+async def _binding(api_server: str) -> AsyncIterator[Verb]:
+    if not api_server:
+        yield refuse_to_bind
+        return
+    async with ApiBinding(api_server) as binding:
+        yield binding.bind
+
+
+def _at_once(answer: Answer) -> Callable[[bytes], Awaitable[bytes]]:
+    async def verb(body: bytes) -> bytes:
+        return answer(body)
+
+    return verb
