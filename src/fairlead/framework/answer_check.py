@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from fairlead.core.command import Bind
+from fairlead.core.command import Bind, PatchStatus
 from fairlead.core.status import REJECTING, Code, Status
 from fairlead.framework.candidate import CandidateRule
 from fairlead.framework.interface import (
@@ -136,6 +136,11 @@ def _post_filter(arguments: tuple[Any, ...], answer: Any) -> PostFilterResult:
     if not isinstance(answer, PostFilterResult) or not isinstance(answer.status, Status):
         _refuse(answer, "a PostFilterResult")
     _check_status(answer.status)
+    for command in answer.commands:
+        if not isinstance(command, PatchStatus):
+            _refuse(command, "a PatchStatus among the commands")
+    if answer.shortlist is not None:
+        raise ValueError("it leaves the choice to others, which is DefaultPreemption's alone")
     if not answer.status.is_success:
         return answer
     if answer.nominated_node and diagnosis.table.find(answer.nominated_node) is None:

@@ -32,7 +32,10 @@ from fairlead.state.pod_info import PodInfo
 
 
 class PluginScene:
-    """`cluster` is what the scheduler believes; `reports` are what it reported."""
+    """`cluster` is what the scheduler believes; `reports` are what it reported.
+
+    `served` is the profile with its plugins, as the scheduler asks them.
+    """
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class PluginScene:
         beliefs = Beliefs(self.cluster, self.nominator, reporter=self)
         factories = {_name(plugin): factory_of(plugin) for plugin in plugins}
         self._tie_break = TieBreak(seed)
-        self._served = serve(profile, beliefs, self._tie_break, factories)
+        self.served = serve(profile, beliefs, self._tie_break, factories)
         self.add(*nodes)
 
     def report(self, record: Record) -> None:
@@ -94,7 +97,7 @@ class PluginScene:
 
     def decide(self, pod: Pod) -> Placement | Failure:
         """One scheduling cycle, without consequences; a Failure says what would make room."""
-        return settle(schedule_one(self._served, self.info(pod), self._tie_break))
+        return settle(schedule_one(self.served, self.info(pod), self._tie_break))
 
     def make_room(self, pod: Pod) -> PostFilterResult | None:
         """What the PostFilters would do for `pod`; None where it fits, or nothing helps."""
@@ -103,7 +106,7 @@ class PluginScene:
 
     def evaluate(self, pod: Pod) -> Evaluation:
         """Every verdict and every score."""
-        return evaluate(self._served, self.info(pod))
+        return evaluate(self.served, self.info(pod))
 
     def info(self, pod: Pod) -> PodInfo:
         """`pod` as plugins see it."""

@@ -1,0 +1,91 @@
+"""`--plugin` and `--profile-plugins` through the whole command line."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from fairlead.cli.main import run
+
+ROOT = Path(__file__).parents[3]
+STORE = ROOT / "examples" / "store" / "store.yaml"
+PRIORITIES = ROOT / "examples" / "priorities" / "scenario.yaml"
+PLUGIN = """\
+class Only:
+    name = "Only"
+    def filter(self, state, pod, node):
+        from fairlead import framework
+        return None if node.name.endswith("0") else framework.unschedulable("not that one")
+    def score(self, state, pod, node):
+        return 7
+class Broken:
+    name = "Broken"
+    def post_bind(self, pod, node):
+        raise RuntimeError("no notes taken")
+"""
+
+
+@pytest.fixture
+def fairlead(tmp_path, monkeypatch, capsys):
+    """Runs `fairlead` beside a file `only.py`; code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "only.py").write_text(PLUGIN)
+
+    def run_fairlead(*arguments):
+        code = run([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run_fairlead
+
+
+def test_explain_asks_the_plugin(fairlead) -> None:
+    pod = "pod/analytics/reports-54df9554fd-24mtj"
+    asked = (pod, "--snapshot", STORE, "--plugin", "only.py:Only=3", "-o", "json")
+    _, out, _ = fairlead("explain", *asked)
+    found = json.loads(out)
+    rejected = {"plugin": "Only", "code": "Unschedulable", "reasons": ["not that one"]}
+    assert found["verdicts"]["worker-11"] == rejected
+
+
+def test_whatif_compares_with_the_run_without_the_plugin(fairlead) -> None:
+    scale = ("--scale", "deploy/analytics/reports=40")
+    _, out, _ = fairlead("whatif", STORE, *scale, "--plugin", "only.py:Only", "-o", "json")
+    found = json.loads(out)
+    assert found["changes"] == ["--scale deploy/analytics/reports=40", "--plugin only.py:Only"]
+    placed = {one["node"] for one in found["placed"]}
+    assert all(node.endswith("0") for node in placed)
+
+
+def test_simulate_tells_where_a_plugin_failed_in_silence(fairlead) -> None:
+    code, out, _ = fairlead("simulate", PRIORITIES, "--plugin", "only.py:Broken", "--no-report")
+    assert code == 0
+    assert "plugin Broken (PostBind)" in out
+    assert "RuntimeError: no notes taken (only.py:11)" in " ".join(out.split())
+
+
+def test_the_times_go_to_stderr_and_leave_stdout_as_it_is(fairlead) -> None:
+    asked = ("simulate", PRIORITIES, "--plugin", "only.py:Only", "--no-report")
+    code, out, err = fairlead(*asked, "--profile-plugins")
+    assert (code, fairlead(*asked)[1]) == (0, out)
+    assert err.lstrip().startswith("time in plugins: ")
+    rows = {tuple(line.split()[:2]) for line in err.splitlines()}
+    assert {("Only", "Filter"), ("DefaultPreemption", "PostFilter")} <= rows
+    assert re.search(r"^Only +Filter +\d+ +\d+\.\d{3} +[\d.]+ +[\d.]+%$", err, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("simulate", PRIORITIES), ("whatif", STORE), ("explain", "pod/x", "--snapshot", STORE)],
+    ids=lambda command: command[0],
+)
+def test_a_plugin_that_cannot_be_had_is_bad_input(fairlead, command) -> None:
+    code, out, err = fairlead(*command, "--plugin", "only.py:Onyl")
+    assert (code, out) == (2, "")
+    assert (
+        err
+        == "fairlead: --plugin: only.py:Onyl: has no Onyl; did you mean Only? known: Broken, Only\n"
+    )

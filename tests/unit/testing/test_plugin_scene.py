@@ -1,0 +1,76 @@
+"""PluginScene: plugins tried in a small cluster, as in a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead import framework
+from fairlead.scheduling.cycle import Placement
+from fairlead.testing import PluginScene, make_node, make_pod
+
+
+class NoSpot:
+    """Keeps pods off nodes labelled spot; likes the last letters."""
+
+    name = "NoSpot"
+
+    def __init__(self, args):
+        self.label = args.get("label", "spot")
+
+    def filter(self, state, pod, node):
+        return framework.unschedulable("spot") if self.label in node.labels else None
+
+    def score(self, state, pod, node):
+        return ord(node.name[0]) - ord("a")
+
+    def post_bind(self, pod, node):
+        raise RuntimeError("no")
+
+
+@pytest.fixture
+def scene():
+    return PluginScene(NoSpot, nodes=[make_node("a"), make_node("b", labels={"spot": ""})])
+
+
+def test_pods_go_where_the_plugin_lets_them_and_stay_there(scene) -> None:
+    assert scene.schedule(make_pod("p", requests={"cpu": "3"})) == "a"
+    assert scene.schedule(make_pod("q", requests={"cpu": "3"})) == ""
+
+
+def test_every_verdict_can_be_had(scene) -> None:
+    found = scene.evaluate(make_pod("p"))
+    assert found.verdicts["b"].message == "spot"
+    assert found.verdicts["a"] is None
+
+
+def test_a_decision_alone_has_no_consequence(scene) -> None:
+    for name in "pqr":
+        assert isinstance(scene.decide(make_pod(name, requests={"cpu": "3"})), Placement)
+
+
+def test_arguments_and_changes_of_the_cluster() -> None:
+    nodes = [make_node("a", labels={"x": ""}), make_node("b")]
+    scene = PluginScene(NoSpot, nodes=nodes, args={"NoSpot": {"label": "x"}})
+    assert scene.schedule(make_pod("p")) == "b"
+    scene.remove(nodes[1])
+    assert scene.schedule(make_pod("q")) == ""
+    scene.add(make_node("a"))
+    assert scene.schedule(make_pod("q")) == "a"
+
+
+def test_what_the_plugin_did_wrong_is_reported_or_raised(scene) -> None:
+    scene.served.framework.post_bind[0].post_bind(scene.info(make_pod("p")), "a")
+    assert [record.plugin for record in scene.reports] == ["NoSpot"]
+
+    class Broken(NoSpot):
+        def score(self, state, pod, node):
+            return None
+
+    broken = PluginScene(Broken, nodes=[make_node("a"), make_node("b")])
+    with pytest.raises(RuntimeError, match="plugin 'NoSpot' failed in score: it answered None"):
+        broken.schedule(make_pod("p"))
+
+
+def test_a_class_without_a_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="object has no name"):
+        PluginScene(object)
