@@ -8,6 +8,7 @@ from fairlead.core.command import ObjectRef, PatchObject
 from fairlead.core.instant import seconds
 from fairlead.core.reporter import PodUnschedulable
 from fairlead.core.status import Code, Status, error, unschedulable
+from fairlead.framework.cluster_event import EventKind
 from fairlead.framework.interface import Locality, Preparation
 from fairlead.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.framework.waiting_pods import Wait
@@ -29,7 +30,7 @@ class Preparer:
     """Has `objects` written, is asked again every second for ten, and then says `answer`."""
 
     locality = Locality.CLUSTER
-    events = frozenset()
+    events: frozenset[EventKind] = frozenset()
 
     def __init__(self, *objects, name="Prepares"):
         self.name = name
