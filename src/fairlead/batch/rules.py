@@ -30,8 +30,8 @@ class Rules:
     `leaves_out_overused` keeps sessions off nodes on which more is used than there is.
     `has_default_queue` lets the default queue be there without an object. `takes_whole_gangs`
     makes victims of gangs as a whole where taking members would break them.
-    `tries_every_task_within_jobs` lets preemption within a job consider also those of its tasks for
-    which preemption between jobs found nothing, and go on after one that finds nothing.
+    `tries_every_task` lets a job's turn go on after a task that fits nowhere, and preemption within
+    a job consider also those of its tasks for which preemption between jobs found nothing.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Rules:
     leaves_out_overused: bool = False
     has_default_queue: bool = False
     takes_whole_gangs: bool = False
-    tries_every_task_within_jobs: bool = False
+    tries_every_task: bool = False
 
 
 KUBE_BATCH_RULES: Final = Rules(
@@ -101,7 +101,7 @@ FAIRLEAD_RULES: Final = Rules(
     ),
     has_default_queue=True,
     takes_whole_gangs=True,
-    tries_every_task_within_jobs=True,
+    tries_every_task=True,
 )
 
 RULES: Final = {rules.name: rules for rules in (KUBE_BATCH_RULES, FAIRLEAD_RULES)}

@@ -5,6 +5,7 @@
     ready, pipelined      all must agree
     overused              any is enough
     valid                 the first that objects
+    may take, reclaim     all must agree
     victims               each plugin that has a say is a veto (`fairlead.batch.victim_vote`)
 
 upstream: pkg/scheduler/framework/session_plugins.go
@@ -24,6 +25,7 @@ from fairlead.batch.plugins.plugin import (
     JobPipelined,
     JobReady,
     JobValid,
+    MayReclaim,
     Overused,
     Preemptable,
     QueueOrder,
@@ -89,6 +91,7 @@ class Tiers:
         self._valid: list[JobValid] = self._flat(JobValid, None)
         self._overused: list[Overused] = self._flat(Overused, None)
         self._allocatable: list[Allocatable] = self._flat(Allocatable, None)
+        self._may_reclaim: list[MayReclaim] = self._flat(MayReclaim, RECLAIMABLE)
         self.preempt_voters = self._voters(Preemptable, PREEMPTABLE)
         self.reclaim_voters = self._voters(Reclaimable, RECLAIMABLE)
 
@@ -146,3 +149,7 @@ class Tiers:
     def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Whether the queue stays within its bounds with `task`."""
         return all(plugin.may_take(queue, task) for plugin in self._allocatable)
+
+    def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """Whether tasks of other queues may be evicted for `task`."""
+        return all(plugin.may_reclaim(queue, task) for plugin in self._may_reclaim)

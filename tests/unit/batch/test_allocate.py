@@ -221,6 +221,26 @@ def test_a_pod_that_asks_only_while_it_starts_is_scheduled(kept, placed, yards):
     assert found == ({"p": "n1"} if placed else {})
 
 
+def test_a_task_that_fits_nowhere_is_passed_over(yard):
+    yard.put(make_node("n1"), make_group("g", 1), make_task("big", "g", cpu=8, priority=5))
+    assert yard.put(make_task("small", "g", priority=1)).run().bound == {"small": "n1"}
+
+
+def test_in_kube_batch_it_ends_the_turn_of_its_job(kube_batch):
+    kube_batch.put(make_node("n1"), make_group("g", 1), make_task("big", "g", cpu=8, priority=5))
+    assert kube_batch.put(make_task("small", "g", priority=1)).run().bound == {}
+
+
+def test_a_member_may_wait_for_the_company_of_another(yard):
+    """The worker goes where the leader is, and comes first."""
+    near = {"labelSelector": {"matchLabels": {"role": "leader"}}, "topologyKey": "host"}
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [near]}
+    yard.put(make_node("n1", labels={"host": "n1"}), make_group("g", 2))
+    yard.put(make_task("worker", "g", priority=5, spec={"affinity": {"podAffinity": terms}}))
+    yard.put(make_task("leader", "g", priority=1, labels={"role": "leader"}))
+    assert yard.run().bound == {"leader": "n1", "worker": "n1"}
+
+
 def test_our_own_rules_count_to_the_milli(yard, kube_batch):
     """kube-batch lets 10 milli pass as nothing, and puts 4,005 on a node of 4,000."""
     for one in (yard, kube_batch):

@@ -7,7 +7,7 @@ import pytest
 
 from fairlead.api.objects import OwnerReference
 from fairlead.batch.task import TaskStatus
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.core.stimulus import ObjectDeleted, ObjectsLoaded
 from fairlead.testing.batch_builders import (
     make_gang,
     make_group,

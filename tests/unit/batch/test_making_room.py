@@ -188,6 +188,14 @@ def test_a_whole_gang_is_reclaimed_if_its_queue_keeps_its_share(yard):
     assert sorted(yard.run().evicted) == ["a2-0", "a2-1"]
 
 
+def test_a_queue_with_its_share_of_one_resource_reclaims_nothing(yard):
+    """q1 has more than its share of cpu and q2 has its share of it, though not of memory."""
+    two_queues(yard).put(make_gang("a", 2, min_member=0, queue="q1", node="n1"))
+    yard.put(make_gang("b", 1, min_member=0, queue="q2", cpu=2, node="n1"))
+    yard.put(make_node("n1", cpu="3"), make_gang("c", 1, queue="q2"))
+    assert yard.run().evicted == {}
+
+
 def test_system_pods_are_never_reclaimed(yard):
     two_queues(yard)
     for i in range(4):

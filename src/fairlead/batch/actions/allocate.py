@@ -2,7 +2,7 @@
 
     while any queue is below its share:
         the queue that is served first, and of it the job, and of that the tasks in order
-        each to the best node; the first that fits nowhere ends the job's turn
+        each to the best node; the first that fits nowhere ends the job's turn, or is passed over
         a job that has become ready is bound, and goes on with one task at a time
         a job that has not gets nothing: its statement is discarded
 
@@ -85,17 +85,37 @@ def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
     """One turn of `job`; whether it wants another."""
     final = session.defects.has(Defect.PARTIAL_HOLD)
     statement: Steps = Outright(session) if final else Statement(session)
-    goes_on = False
+    while True:
+        placed, passed_over = _go_through(session, statement, job, tasks)
+        if not placed or not passed_over or session.tiers.is_ready(job):
+            break
+        tasks.extend(passed_over)  # they may have waited for another member's company
+    goes_on = placed and bool(tasks)
+    _settle(session, statement, job)
+    return goes_on
+
+
+def _go_through(
+    session: Session, statement: Steps, job: JobInfo, tasks: Tasks
+) -> tuple[bool, list[TaskInfo]]:
+    """Place `tasks` until `job` is ready or one fits nowhere.
+
+    Whether the last one was placed, or any if tasks are passed over; and those.
+    """
+    placed, passed_over, hopeless = False, list[TaskInfo](), set[int]()
     while tasks:
         task = tasks.popleft()
         session.shortfalls.pop(job.id, None)
-        if not _place(session, statement, task):
-            break
+        if task.info.shape.id in hopeless or not _place(session, statement, task):
+            if not session.rules.tries_every_task:
+                return False, []
+            hopeless.add(task.info.shape.id)
+            passed_over.append(task)
+            continue
+        placed = True
         if session.tiers.is_ready(job):
-            goes_on = bool(tasks)
             break
-    _settle(session, statement, job)
-    return goes_on
+    return placed, passed_over
 
 
 def _place(session: Session, statement: Steps, task: TaskInfo) -> bool:

@@ -83,7 +83,7 @@ def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, maker: RoomMa
 
 def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
     """kube-batch goes on with what phase 1 has not taken from the line."""
-    if session.rules.tries_every_task_within_jobs:
+    if session.rules.tries_every_task:
         return {job.id: _waiting(session, job) for job in jobs}
     return left
 
@@ -101,7 +101,7 @@ def _within_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks
                 statement.commit()
             else:
                 statement.discard()
-            if not found and not session.rules.tries_every_task_within_jobs:
+            if not found and not session.rules.tries_every_task:
                 break
 
 

@@ -105,6 +105,8 @@ def _steps(session: Session) -> Steps:
 
 def _reclaim_for_task(session: Session, maker: RoomMaker, steps: Steps, task: TaskInfo) -> bool:
     """Make room for `task`; a maker that does not see idle room must be kept from it first."""
+    if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
+        return False
     unseen = session.defects.has(Defect.EVICT_IGNORES_IDLE)
     asks = not session.defects.has(Defect.RECLAIM_BEFORE_IDLE)
     if unseen and asks and session.fits_somewhere(task):

@@ -155,6 +155,15 @@ class Reclaimable(BatchPlugin, Protocol):
 
 
 @runtime_checkable
+class MayReclaim(BatchPlugin, Protocol):
+    """Says who may take from other queues."""
+
+    def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """Whether others may be evicted for `task` of `queue`."""
+        ...
+
+
+@runtime_checkable
 class Explains(BatchPlugin, Protocol):
     """Says at the end why a job did not make it."""
 

@@ -202,6 +202,18 @@ class Proportion:
                 left[task.job.queue] = without
         return victims
 
+    def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """Whoever has less than it deserves of all that `task` asks for.
+
+        A queue that has its share of one of them would take it from another that may then take it
+        back, and so on for ever.
+        """
+        found = self.shares[queue.name]
+        return self._defects.has(Defect.RECLAIM_ALL_DIMS) or all(
+            found.deserved.get(c, 0.0) - found.allocated_of(c) >= self._slack.least_part(c)
+            for c, _ in task.request.running
+        )
+
     def _may_give(
         self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
     ) -> bool:
