@@ -76,12 +76,21 @@ def test_policy_refuses_network_and_foreign_scripts(page, reports):
 def test_key_figures(page, reports):
     """Placed, pending, preempted, evicted and the allocation stand at the top, with before."""
     page.open(reports / "small.html")
-    assert page.text("#tile-preempted").split("\n") == ["Preempted", "7", "+7 against 0 before"]
+    shown = page.text("#tile-preempted").split("\n")
+    assert shown == ["Preempted", "7", "+7 against 0 without the change"]
     assert page.text("#tile-evicted").split("\n")[1] == "3"
     cells = page.texts(".allocation-cell")
     assert [cell.split("\n")[0] for cell in cells] == ["CPU", "Memory", "GPU"]
     assert "of 96 cores" in cells[0]
     assert page.js("document.querySelectorAll('.allocation .before').length") == 3
+
+
+def test_a_displaced_pod_is_counted_once(page, reports):
+    """7 preempted, 3 evicted and 5 moved pods are 12, where those evicted have moved too."""
+    page.open(reports / "small.html")
+    rows = [page.text(f"#tab-{name} .amount") for name in ("preemptions", "evictions", "moved")]
+    assert rows == ["7", "3", "5"]
+    assert page.text('nav a[href="#changes"] .amount') == "12"
 
 
 def test_empty_parts_say_so(page, reports):

@@ -106,15 +106,15 @@ def _counts_of_difference(found: Difference) -> str:
     if found.is_empty:
         return "No difference."
     counts = {
-        "placed": len(found.placed),
+        "newly placed": len(found.placed),
         "moved": len(found.moved),
         "preempted": len(found.preempted),
         "evicted": len(found.evicted),
-        "pending": len(found.pending),
+        "newly pending": len(found.pending),
         "removed": len(found.removed),
         "PDBs breached": len(found.pdb_breaches),
     }
-    return _in_line(counts)
+    return f"Difference: {_in_line(counts)}"
 
 
 def _counts_of_outcome(outcome: Outcome, moved: int) -> str:

@@ -94,9 +94,9 @@ def print_pending(console: Console, title: str, rows: Sequence[PodEnd]) -> None:
 
 
 def print_placed(console: Console, rows: Sequence[PodEnd]) -> None:
-    """Who has a node now."""
+    """Who has a node and would have none, or would not exist."""
     cells = [(pod.key, pod.node) for pod in rows]
-    _table(console, f"placed ({len(rows):,})", ("pod", "on node"), cells)
+    _table(console, f"newly placed ({len(rows):,})", ("pod", "on node"), cells)
 
 
 def print_removed(console: Console, rows: Sequence[PodEnd]) -> None:

@@ -3,7 +3,9 @@
 Two sources: what the controllers report (who was placed, preempted, evicted, and why), and what
 they are told (the pods and budgets as they change). It never asks back and decides nothing.
 
-    a pod's way in the counts:   pending (no node) -> running (has one) -> over or gone
+    a pod's way in the counts:   pending (no node) -> running (has one) -> over, leaving or gone
+
+A pod that is being deleted is not counted, for its successor is counted already.
 """
 
 from __future__ import annotations
@@ -306,7 +308,7 @@ class Recorder:
 
 
 def _state_of(pod: Pod) -> str:
-    if is_terminal(pod):
+    if is_terminal(pod) or is_terminating(pod):
         return _OVER
     return _RUNNING if pod.spec.node_name else _PENDING
 

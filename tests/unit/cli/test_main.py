@@ -54,7 +54,7 @@ def test_a_difference_is_1_and_comes_with_a_report(fairlead, tmp_path):
     change = STORE / "flash-sale.yaml"
     code, out, err = fairlead("whatif", STORE / "store.yaml", "--apply", change)
     assert code == 1
-    assert "placed 6   moved 0   preempted 0   evicted 0   pending 0" in out
+    assert "Difference: newly placed 6   moved 0   preempted 0   evicted 0   newly pending 0" in out
     assert err == "report: fairlead-whatif.html\n"
     assert "<html" in (tmp_path / "fairlead-whatif.html").read_text()
 

@@ -66,6 +66,18 @@ def test_samples_count_by_priority_over_time(finish):
     ]
 
 
+def test_a_pod_that_is_told_to_go_is_not_counted_beside_its_successor(finish):
+    """Two replicas are never more than two that run or wait, though the old ones end slowly."""
+    replicas = (
+        "{apiVersion: apps/v1, kind: ReplicaSet, metadata: {name: r}, spec: {replicas: 2,"
+        " selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec:"
+        " {containers: [{name: c, image: i}]}}}}"
+    )
+    outcome = finish(f"objects: [{replicas}]\nevents: [{{at: 1m, drain: node-0}}]").outcome
+    assert outcome.evicted
+    assert max(sample.running + sample.pending for sample in outcome.samples) == 2
+
+
 def test_a_stopped_node_freezes_until_it_returns(finish):
     ends = "{fairlead.dev/run-duration: 30s}"
     text = (

@@ -59,6 +59,12 @@ const TABLES = [
   },
 ];
 
+/** How many pods are in the tables; who was preempted and then moved is one pod. */
+export function displacedPods({ preemptions, evictions, moved }) {
+  const names = [preemptions.columns.victim, evictions.columns.pod, moved.columns.pod];
+  return new Set(names.flat()).size;
+}
+
 export function changesSection(report, priorities) {
   const known = new Set(report.nodes.name);
   const tables = TABLES.filter(
@@ -75,7 +81,8 @@ export function changesSection(report, priorities) {
   const strip = h("div", { class: "tabs", role: "tablist", "aria-label": "Displaced pods" }, tabs);
   strip.addEventListener("keydown", (event) => selectByKey(event, tabs, select));
   select(first);
-  return section("changes", "Displaced pods", null, h("div", { class: "card" }, strip, panels));
+  const lead = "A pod that was preempted or evicted and has moved is in both tables, a pod displaced twice has two rows.";
+  return section("changes", "Displaced pods", lead, h("div", { class: "card" }, strip, panels));
 }
 
 function tab({ key, label }, amount) {

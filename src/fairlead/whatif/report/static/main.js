@@ -8,16 +8,15 @@ import { themeToggle } from "./theme.js";
 import { summarySection, titleBlock } from "./summary.js";
 import { timelineSection } from "./timeline.js";
 import { nodesSection } from "./nodes.js";
-import { changesSection } from "./changes.js";
+import { changesSection, displacedPods } from "./changes.js";
 import { pendingSection } from "./pending.js";
 
 function navigation(report) {
-  const displaced = report.preemptions.length + report.evictions.length + report.moved.length;
   const links = [
     ["summary", "Outcome", null],
     ["timeline", "Time line", null],
     ["nodes", "Nodes", report.nodes.length],
-    ["changes", "Displaced", displaced],
+    ["changes", "Displaced", displacedPods(report)],
     ["pending", "Pending", report.pending.length],
   ];
   return h(

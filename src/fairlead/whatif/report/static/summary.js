@@ -53,10 +53,14 @@ function factList(report) {
 }
 
 export function summarySection(report) {
+  const lead =
+    report.kind === "whatif"
+      ? "All pods of the run with the change, beside those of the run without it."
+      : null;
   return section(
     "summary",
     "Outcome",
-    null,
+    lead,
     h("div", { class: "tiles" }, tiles(report)),
     allocation(report),
   );
@@ -85,7 +89,7 @@ function tile(name, summary, before) {
 
 function tileNote(name, summary, before) {
   if (before && isNumber(before[name])) {
-    return `${signed(summary[name] - before[name])} against ${count(before[name])} before`;
+    return `${signed(summary[name] - before[name])} against ${count(before[name])} without the change`;
   }
   const share = ratio(summary[name], summary.pods);
   return share === null ? " " : `${percent(share)} of ${plural(summary.pods, "pod")}`;

@@ -11,7 +11,7 @@ const HEIGHT_PX = { 1: 300, 2: 170, 3: 124, 4: 100 };
 const PAGE_STEP = 20;
 
 export function timelineSection(report, priorities) {
-  const lead = "Pods by priority over virtual time. Drag across a chart to zoom in.";
+  const lead = "Pods by priority over virtual time. A pod runs from when it has a node until it ends or its deletion begins. Drag across a chart to zoom in.";
   if (!report.timeline.t_s.length) {
     return section("timeline", "Time line", null, nothing("No time line was recorded."));
   }
