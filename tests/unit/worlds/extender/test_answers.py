@@ -1,0 +1,201 @@
+"""Questions as a stock scheduler puts them, and what Fairlead's plugins make of them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.extender import ProtocolError
+from fairlead.engine.adviser import Adviser, AdviserError
+from fairlead.framework.profile import Profile
+from fairlead.scheduling.config import SchedulerConfig
+from fairlead.testing.builders import make_node, make_pod
+from fairlead.worlds.extender.answers import Answers
+
+# As Go writes objects of informers: without kind and version, with zero values spelled out.
+POD = {
+    "metadata": {"name": "p", "namespace": "default", "uid": "u1", "creationTimestamp": None},
+    "spec": {
+        "containers": [
+            {"name": "c", "image": "i", "resources": {"requests": {"cpu": "2"}}}
+        ]
+    },
+    "status": {},
+}  # fmt: skip
+
+
+def node(name, cpu="4", **labels):
+    return {
+        "metadata": {"name": name, "labels": labels, "creationTimestamp": None},
+        "spec": {},
+        "status": {"allocatable": {"cpu": cpu, "memory": "1Gi", "pods": "10"}},
+    }
+
+
+class Broken:
+    """Fails whenever it is asked."""
+
+    name = "Broken"
+
+    def filter(self, state, pod, node):
+        raise ValueError("out of order")
+
+
+def make_answers(*objects, plugins=(("NodeResourcesFit", 1), ("NodeUnschedulable", 0))):
+    profile = Profile(plugins=(("PrioritySort", 0), *plugins, ("DefaultBinder", 0)))
+    factories = {"Broken": lambda _handle, _args: Broken()}
+    return Answers(Adviser(SchedulerConfig((profile,), out_of_tree=factories), objects))
+
+
+@pytest.fixture
+def ask():
+    """Answers of one extender, as JSON values."""
+
+    def make(*objects, **options):
+        answers = make_answers(*objects, **options)
+
+        def question(verb, **fields):
+            return json.loads(answers.by_verb[verb](json.dumps(fields).encode()))
+
+        return question
+
+    return make
+
+
+def test_nodes_sent_whole_come_back_whole(ask):
+    big, small = node("a"), node("b", cpu="1")
+    assert ask()("filter", Pod=POD, Nodes={"metadata": {}, "items": [big, small]}) == {
+        "Nodes": {"items": [big]},
+        "NodeNames": None,
+        "FailedNodes": {},
+        "FailedAndUnresolvableNodes": {"b": "Insufficient cpu"},
+        "Error": "",
+    }
+
+
+def test_nodes_sent_by_name_come_back_by_name(ask):
+    full = make_pod("other", node="b", requests={"cpu": "3"})
+    question = ask(make_node("a"), make_node("b"), full)
+    assert question("filter", Pod=POD, Nodes=None, NodeNames=["b", "a", "c"]) == {
+        "Nodes": None,
+        "NodeNames": ["a"],
+        "FailedNodes": {"b": "Insufficient cpu"},
+        "FailedAndUnresolvableNodes": {"c": "node is not known to the extender"},
+        "Error": "",
+    }
+
+
+def test_what_was_sent_whole_is_known_by_name_afterwards(ask):
+    question = ask()
+    question("filter", Pod=POD, Nodes={"items": [node("a"), node("b")]})
+    question("filter", Pod=POD, Nodes={"items": [node("a", cpu="1")]})
+    assert question("filter", Pod=POD, NodeNames=["a", "b"])["NodeNames"] == ["b"]
+
+
+def test_scores_have_the_protocols_scale(ask):
+    nodes = {"items": [node("a", cpu="4"), node("b", cpu="8"), node("c", cpu="1")]}
+    scores = ask()("prioritize", Pod=POD, Nodes=nodes)
+    assert scores == [
+        {"Host": "a", "Score": 7},
+        {"Host": "b", "Score": 8},
+        {"Host": "c", "Score": 0},
+    ]
+
+
+@pytest.mark.parametrize("is_meta", [True, False])
+def test_candidates_stay_where_preemption_helps(ask, is_meta):
+    """Victims come whole or by uid; the answer names uids."""
+    pods = [
+        make_pod("x", node="a", requests={"cpu": "3"}, uid="ux"),
+        make_pod("y", node="b", requests={"cpu": "2"}, uid="uy"),
+        make_pod("z", node="b", requests={"cpu": "2"}, uid="uz"),
+        make_pod("w", node="b", requests={"cpu": "1"}, uid="uw"),
+    ]
+    question = ask(make_node("a"), make_node("b", cpu="5"), *pods)
+    if is_meta:
+        victims = {
+            "NodeNameToMetaVictims": {
+                "a": {"Pods": [{"UID": "ux"}], "NumPDBViolations": 2},
+                "b": {"Pods": [{"UID": "uw"}], "NumPDBViolations": 0},
+            }
+        }
+    else:
+        whole = {uid: {"metadata": {"name": uid[1], "uid": uid}} for uid in ("ux", "uw")}
+        victims = {
+            "NodeNameToVictims": {
+                "a": {"Pods": [whole["ux"]], "NumPDBViolations": 2},
+                "b": {"Pods": [whole["uw"]], "NumPDBViolations": 0},
+            }
+        }
+    assert question("preempt", Pod=POD, **victims) == {
+        "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "ux"}], "NumPDBViolations": 2}}
+    }
+
+
+def test_a_broken_plugin_is_an_error_where_there_is_a_word_for_it(ask):
+    question = ask(make_node("a"), plugins=(("Broken", 1),))
+    assert "out of order" in question("filter", Pod=POD, NodeNames=["a"])["Error"]
+    with pytest.raises(AdviserError, match="out of order"):
+        question("prioritize", Pod=POD, NodeNames=["a"])
+    with pytest.raises(AdviserError, match="out of order"):
+        question("preempt", Pod=POD, NodeNameToMetaVictims={"a": {"Pods": []}})
+
+
+@pytest.mark.parametrize(
+    ("verb", "question", "problem"),
+    [
+        ("filter", b"", "EOF"),
+        ("filter", b"[]", "Expected object"),
+        ("filter", b"{}", "Pod: is required"),
+        ("filter", b"[" * 100_000, "nested too deeply"),
+        ("filter", {"Pod": POD}, "one of Nodes and NodeNames is required"),
+        ("filter", {"Pod": POD, "NodeNames": [1]}, "Expected str"),
+        ("filter", {"Pod": POD | {"spec": {"containers": 1}}, "NodeNames": []}, "containers"),
+        ("filter", {"Pod": {"metadata": 1}, "NodeNames": []}, "metadata"),
+        ("filter", {"Pod": POD, "Nodes": {"items": [{}]}}, "metadata.name: must be a text"),
+        ("filter", {"Pod": POD, "Nodes": {"items": [node("a", cpu="x")]}}, "allocatable"),
+        ("filter", {"Pod": POD, "Nodes": {"items": [node("A B")]}}, "metadata.name"),
+        ("prioritize", {"Pod": POD}, "one of Nodes and NodeNames is required"),
+        ("preempt", {"Pod": POD}, "one of NodeNameToVictims and NodeNameToMetaVictims"),
+        ("preempt", {"Pod": POD, "NodeNameToVictims": {"a": {"Pods": [{}]}}}, "metadata.uid"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(verb, question, problem):
+    body = question if isinstance(question, bytes) else json.dumps(question).encode()
+    with pytest.raises(ProtocolError, match=problem):
+        make_answers().by_verb[verb](body)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=5,
+)
+PLACES = st.sampled_from(
+    [
+        ("metadata",), ("metadata", "name"), ("metadata", "labels"), ("metadata", "uid"), ("spec",),
+        ("spec", "containers"), ("spec", "affinity"), ("spec", "tolerations"), ("spec", "priority"),
+        ("spec", "taints"), ("status",), ("status", "allocatable"), ("spec", "nodeSelector"),
+        ("spec", "topologySpreadConstraints"), ("status", "nominatedNodeName"),
+    ]
+)  # fmt: skip
+
+
+@given(PLACES, VALUES, st.booleans())
+def test_objects_that_make_no_sense_are_refused_or_answered(place, value, in_pod):
+    """And nothing else happens; the plugins are all there are by default."""
+    pod, one = json.loads(json.dumps((POD, node("a"))))
+    spoiled = pod if in_pod else one
+    *outer, last = place
+    for key in outer:
+        spoiled = spoiled.setdefault(key, {})
+    spoiled[last] = value
+    answers = Answers(Adviser(SchedulerConfig()))
+    body = json.dumps({"Pod": pod, "Nodes": {"items": [one]}}).encode()
+    for verb in ("filter", "prioritize"):
+        with suppress(ProtocolError):
+            assert answers.by_verb[verb](body)
