@@ -104,8 +104,8 @@ CASES = [
     # --- files ---------------------------------------------------------------------------------
     Case("missing file", "whatif none.yaml", ("none.yaml: cannot be read: No such file",)),
     Case("directory without files", "whatif .", (".: is a directory without any .yaml",)),
-    Case("nothing on stdin", "whatif -", ("stdin: is empty (0 bytes)",)),
-    Case("blank stdin", "whatif -", ("stdin: is empty (2 bytes)",), stdin=b" \n"),
+    Case("nothing on stdin", "whatif -", ("stdin: is empty\n",)),
+    Case("blank stdin", "whatif -", ("stdin: is empty\n",), stdin=b" \n"),
     Case("comment on stdin", "whatif -", ("stdin: holds nothing but",), stdin=b"# no\n"),
     Case("binary stdin", "whatif -", ("stdin: is not text",), stdin=b"\x7fELF\x02\x01\x00\x00"),
     Case("broken json", "whatif -", ("stdin: is not JSON",), stdin=b'{"kind": "List", '),
@@ -200,6 +200,9 @@ CASES = [
     change("fail a fraction", "--fail-fraction 0.3", "--fail-fraction: ", "not simulated yet"),
     change("flap", "--flap n1", "--flap: ", "not simulated yet"),
     change("bad condition", "--fail-on importance>1", "--fail-on: unknown field 'importance'"),
+    change("a gate without a change", "--fail-on priority>=1000",
+           "--fail-on: No change was asked for, so this gate would always pass"),
+    change("a gate with a namespace only", "-n shop --fail-on name=web", "--fail-on: No change"),
     change("bad horizon", "--horizon soon", "--horizon: 'soon' is no duration"),
     change("bad seed", "--seed x", "seed"),
     change("half a seed", "--seed 1.5", "seed"),
@@ -244,9 +247,11 @@ CASES = [
     # --- explain and the command line itself -----------------------------------------------------
     Case("explain nobody", "explain pod/none --snapshot dump.yaml", ("there is no Pod none",),
          (("dump.yaml", NODE),)),
-    Case("explain without a snapshot", "explain pod/none", ("snapshot",)),
+    Case("explain without a snapshot", "explain pod/none", ("explain: --snapshot is missing",)),
+    change("an option without its value", "--drain", "whatif: --drain is without its value"),
+    Case("conformance of nothing", "conformance", ("conformance: KIND is missing",)),
     Case("unknown command", "whatfi x", ("whatfi",)),
-    Case("nothing to ask about", "whatif", ("SNAPSHOT",)),
+    Case("nothing to ask about", "whatif", ("whatif: SNAPSHOT is missing",)),
 ]  # fmt: skip
 
 

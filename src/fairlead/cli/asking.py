@@ -13,8 +13,9 @@ from fairlead.cli.summary import print_answer
 from fairlead.cli.whatif import DEFAULT_REPORT, ChangeOptions, RunOptions
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.asking import what_if
-from fairlead.whatif.change import Change
+from fairlead.whatif.change import NO_CHANGE, Change
 from fairlead.whatif.fail_on import FailOn, parse_fail_on
+from fairlead.whatif.input_error import InputError
 from fairlead.whatif.outcome import PodEnd
 from fairlead.whatif.report_data import Heading, whatif_report
 from fairlead.whatif.result import encode_result, whatif_result
@@ -33,6 +34,8 @@ def answer_what_if(
     require_writable("--report", report)
     require_writable("--commands", outputs.commands)
     change = Change(**vars(change_options))
+    if conditions and not change.words:
+        raise InputError("--fail-on", f"{NO_CHANGE}, so this gate would always pass")
     snapshot = read_snapshot(source)
     with ProgressBar() as progress, command_log(outputs.commands) as log:
         answer = what_if(
@@ -53,8 +56,7 @@ def answer_what_if(
 
 
 def _heading(answer: Answer, wall_seconds: float) -> Heading:
-    what = " ".join(answer.change.words) or "nothing changes"
-    return Heading(f"What if: {what}", answer.source, answer.seed, wall_seconds)
+    return Heading(answer.change.title, answer.source, answer.seed, wall_seconds)
 
 
 def _forbidden(answer: Answer, conditions: list[FailOn]) -> list[PodEnd]:

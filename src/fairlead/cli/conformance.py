@@ -8,7 +8,7 @@ from typing import Literal
 Recorded = Literal["scheduling", "timelines", "volumes", "nodelifecycle", "kubebatch"]
 
 
-def conformance(kind: Recorded, *files: Path) -> int:
+def conformance(kind: Recorded, /, *files: Path) -> int:
     """Replay golden case files and compare every decision with the recorded one.
 
     Prints per file how many cases agree and differ, and the first differing path with both

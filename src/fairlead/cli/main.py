@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 from typing import Final
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, Argument, CycloptsError, MissingArgumentError
 
 from fairlead import __version__
 from fairlead.cli import exit_code
@@ -111,6 +111,9 @@ def _line_and_code(cause: Exception) -> tuple[str, int]:
     match cause:
         case InputError():
             return str(cause), exit_code.BAD_INPUT
+        case MissingArgumentError(argument=Argument() as argument):
+            line = f"{_missing(cause, argument)} (see fairlead --help)"
+            return line, exit_code.BAD_INPUT
         case CycloptsError():
             return f"{one_line(str(cause))} (see fairlead --help)", exit_code.BAD_INPUT
         case OSError(filename=str(name), strerror=str(reason)):
@@ -118,3 +121,11 @@ def _line_and_code(cause: Exception) -> tuple[str, int]:
         case _:
             what = one_line(f"{type(cause).__name__}: {cause}")
             return f"internal error: {what} (--debug shows where)", exit_code.DEFECT
+
+
+def _missing(cause: MissingArgumentError, argument: Argument) -> str:
+    """`whatif: SNAPSHOT is missing`, or the option whose value is."""
+    command = "".join(f"{name}: " for name in cause.command_chain or ())
+    if cause.keyword is not None:
+        return f"{command}{cause.keyword} is without its value"
+    return f"{command}{argument.name} is missing"

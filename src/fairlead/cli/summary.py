@@ -40,8 +40,7 @@ def print_answer(
     """What the change does; `forbidden` are the displaced pods that --fail-on names."""
     console = console or stdout_console()
     changed, found = answer.changed, answer.difference
-    what = " ".join(answer.change.words) or "nothing changes"
-    print_line(console, f"What if: {what}", "bold")
+    print_line(console, answer.change.title, "bold")
     print_line(console, _setting(answer.source, answer.seed, changed))
     print_line(console, _counts_of_difference(found), "bold")
     print_preempted(console, found.preempted, changed.started_at)

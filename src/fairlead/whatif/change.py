@@ -24,6 +24,8 @@ from fairlead.whatif.priority_classes import refuse_absent_classes
 from fairlead.whatif.scaling import parse_scale
 from fairlead.whatif.snapshot import Snapshot
 
+NO_CHANGE: Final = "No change was asked for"
+
 _FIRST: Final = (NAMESPACE, PRIORITY_CLASS, NODE)
 
 
@@ -53,6 +55,11 @@ class Change:
             "--plugin": self.plugin,
         }
         return [f"{option} {value}" for option, values in parts.items() for value in values]
+
+    @property
+    def title(self) -> str:
+        """What stands above an answer; where nothing was asked for, that."""
+        return f"What if: {' '.join(self.words)}" if self.words else NO_CHANGE
 
 
 @dataclass(slots=True)

@@ -93,7 +93,7 @@ def _parse(source: str, data: bytes, *, json_by_name: bool) -> Iterator[Document
 def decode_text(source: str, data: bytes) -> str:
     """`data` as text. Raises InputError where it is empty or not text."""
     if not data.strip():
-        raise InputError(source, f"is empty ({len(data)} bytes)")
+        raise InputError(source, "is empty")
     encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8-sig"
     try:
         text = data.decode(encoding)

@@ -47,6 +47,7 @@ def test_every_command_has_help_with_examples(fairlead, command):
 def test_no_difference_is_0(fairlead):
     code, out, err = fairlead("whatif", STORE / "store.yaml", "--no-report")
     assert (code, err) == (0, "")
+    assert out.startswith("No change was asked for\n")
     assert "No difference." in out
 
 
