@@ -1,0 +1,363 @@
+"""What must hold of whole jobs, whatever happens: no part of a gang is bound, nobody is given more
+than there is, no queue is left below its share, what is critical stays, and evictions come to an
+end.
+
+Random clusters with queues and gangs live through random sessions; whoever is evicted comes back,
+as its controller would have it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.batch.compose import compose
+from fairlead.batch.configuration import read_configuration, shipped_configuration
+from fairlead.batch.plugins.drf import Drf
+from fairlead.batch.plugins.proportion import Proportion
+from fairlead.batch.run_session import run_session
+from fairlead.batch.session import Session
+from fairlead.batch.statement import Statement
+from fairlead.batch.task import TaskStatus
+from fairlead.core.command import Bind, DeleteObject
+from fairlead.core.instant import seconds
+from fairlead.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.core.tie_break import TieBreak
+from fairlead.state.cluster import Cluster
+from fairlead.testing.batch_builders import make_group, make_priority_class, make_queue, make_task
+from fairlead.testing.builders import make_node
+from fairlead.testing.random_cluster import Chance
+
+CRITICAL = "system-cluster-critical"
+CLASSES = {"low": 1, "high": 10, CRITICAL: 2_000_000_000}
+NODES = ("n1", "n2", "n3", "n4")
+GIBIBYTE = 1 << 30
+SESSIONS = 6
+ENOUGH = 20  # sessions, for six jobs
+EPSILON = 1e-6
+SEEDS = st.integers(0, 2**32)
+
+ALL_ACTIONS = """\
+actions: "reclaim, allocate, backfill, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+CONFIGURATIONS = {
+    "fairlead": shipped_configuration("fairlead"),
+    "kube-batch": shipped_configuration("kube-batch"),
+    "all of kube-batch": read_configuration(ALL_ACTIONS),
+}
+
+every_configuration = pytest.mark.parametrize("name", CONFIGURATIONS)
+often = settings(max_examples=30)
+
+
+class Days:
+    """A cluster drawn from `seed`, and sessions over it."""
+
+    def __init__(self, config, seed):
+        self.chance = Chance(seed)
+        self.cluster = Cluster()
+        self.composition = compose(config, self.cluster)
+        self.jobs = self.composition.jobs
+        self.tie_break = TieBreak(seed)
+        self.now_s = 0.0
+        self.evictions = []
+        self.left = []
+        for name, value in CLASSES.items():
+            self.tell(ObjectChanged(make_priority_class(name, value)))
+        for name in NODES[: 1 + self.chance.below(4)]:
+            self.tell(ObjectChanged(self.any_node(name)))
+        self.queues = ["default", "a", "b"][: 1 + self.chance.below(3)]
+        for name in self.queues:
+            self.tell(ObjectChanged(make_queue(name, 1 + self.chance.below(3))))
+        for i in range(6):
+            self.any_gang(f"g{i}")
+
+    # --- what there is -----------------------------------------------------------------------
+
+    def any_node(self, name):
+        chance = self.chance
+        return make_node(name, cpu=chance.of((1, 2, 4, 4)), memory=f"{chance.of((2, 4, 8))}Gi")
+
+    def any_gang(self, name):
+        chance = self.chance
+        size, minimum = 1 + chance.below(5), chance.below(6)
+        queue, priority = chance.of(self.queues), chance.of(("", "low", "low", "high", CRITICAL))
+        group = make_group(name, min(minimum, size), queue, priorityClassName=priority)
+        self.tell(ObjectChanged(group))
+        for i in range(size):
+            self.tell(ObjectChanged(self.any_task(f"{name}-{i}", name, priority)))
+
+    def any_task(self, name, group, priority):
+        """Waiting, or on a node that has the room."""
+        chance = self.chance
+        cpu, memory = chance.of((0, 1, 1, 2)), chance.of((1, 1, 2))
+        nodes = [n for n in self.cluster.table.nodes() if cpu and has_room(n, cpu, memory)]
+        node = chance.of(nodes).name if nodes and chance.one_in(2) else ""
+        return make_task(
+            name,
+            group,
+            cpu=cpu,
+            memory=f"{memory}Gi",
+            node=node,
+            priority=chance.below(3),
+            terminating=bool(node) and chance.one_in(8),
+            spec={"priorityClassName": priority},
+        )
+
+    def tell(self, stimulus):
+        self.cluster.apply(stimulus)
+        self.jobs.apply(stimulus)
+
+    # --- what happens ------------------------------------------------------------------------
+
+    def live(self):
+        """One session and something else, after which all is as it should be; yields what it is."""
+        for _ in range(SESSIONS):
+            commands = self.decide()
+            yield commands
+            self.perform(commands)
+            self.shake()
+
+    def decide(self):
+        done = run_session(
+            self.composition, self.cluster, self.tie_break, seconds(self.now_s), observer=self
+        )
+        self.jobs.validate()
+        self.cluster.table.validate()
+        self.now_s += 1
+        return done.commands
+
+    def perform(self, commands):
+        for command in commands:
+            match command:
+                case Bind(pod=target, node=node):
+                    self.tell(ObjectChanged(running(self.pod(target), node)))
+                case DeleteObject(target=target):
+                    pod = self.pod(target)
+                    self.tell(ObjectDeleted(pod))
+                    self.tell(ObjectChanged(waiting(pod)))
+
+    def pod(self, target):
+        return self.cluster.pods[f"default/{target.name}"].pod
+
+    def shake(self):
+        chance, pods = self.chance, [info.pod for info in self.cluster.pods.values()]
+        match chance.below(5):
+            case 0 if pods:
+                self.tell(ObjectDeleted(chance.of(pods)))
+            case 1 if pods:
+                pod = chance.of(pods)
+                done = msgspec.structs.replace(pod.status, phase="Succeeded")
+                self.tell(ObjectChanged(msgspec.structs.replace(pod, status=done)))
+            case 2:
+                self.tell(ObjectChanged(self.any_node(chance.of(NODES))))
+            case 3:
+                self.tell(ObjectChanged(make_queue(chance.of(self.queues), 1 + chance.below(3))))
+            case _:
+                self.any_gang(f"g{chance.below(8)}")
+
+    # --- what can be seen --------------------------------------------------------------------
+
+    def session(self):
+        """One that is open and has decided nothing."""
+        session = Session(self.cluster, self.jobs, self.composition.policy, self.tie_break, 0)
+        session.open()
+        return session
+
+    def excess(self):
+        """What pods ask for beyond what their nodes offer, by (node, resource)."""
+        return {
+            (node.name, column): asked - offered
+            for node in self.cluster.table.nodes()
+            for column, (asked, offered) in enumerate(
+                zip(node.requested, node.allocatable, strict=False)
+            )
+            if asked > offered
+        }
+
+    def picture(self):
+        """All that a statement that is discarded must leave as it was."""
+        room = self.composition.policy.room
+        return {
+            "tasks": {key: (task.status, task.node) for key, task in self.jobs.tasks.items()},
+            "held": {job.id: trimmed(job.held) for job in self.jobs.jobs.values()},
+            "nodes": {node.name: sorted(node.pods) for node in self.cluster.table.nodes()},
+            "sums": self.cluster.table.requested.tolist(),
+            "room": (room.idle.tolist(), room.releasing.tolist()),
+        }
+
+    # --- the observer of a session -----------------------------------------------------------
+
+    def opened(self, session):
+        self.shares = next(p for p in session.tiers.plugins if isinstance(p, Proportion)).shares
+
+    def note(self, step):
+        """Remember who was evicted, and what reclaim left to its queue."""
+        if step.verb == "evict":
+            self.evictions.append(step.task)
+            if step.detail == "reclaim":
+                self.left.append(self.shares[step.task.job.queue].share)
+
+    def closing(self, session):
+        """Nothing is to be remembered."""
+
+
+def has_room(node, cpu, memory):
+    free = [a - b for a, b in zip(node.allocatable, node.requested, strict=False)]
+    return free[0] >= cpu * 1000 and free[1] >= memory * GIBIBYTE
+
+
+def running(pod, node):
+    return msgspec.structs.replace(
+        pod,
+        spec=msgspec.structs.replace(pod.spec, node_name=node),
+        status=msgspec.structs.replace(pod.status, phase="Running"),
+    )
+
+
+def waiting(pod):
+    """As its controller makes it anew."""
+    return msgspec.structs.replace(
+        pod,
+        metadata=msgspec.structs.replace(pod.metadata, uid=f"{pod.metadata.uid}+"),
+        spec=msgspec.structs.replace(pod.spec, node_name=""),
+        status=msgspec.structs.replace(pod.status, phase="Pending"),
+    )
+
+
+def trimmed(amounts):
+    found = list(amounts)
+    while found and not found[-1]:
+        found.pop()
+    return found
+
+
+# --- sessions --------------------------------------------------------------------------------
+
+
+@every_configuration
+@often
+@given(seed=SEEDS)
+def test_no_part_of_a_gang_is_bound(name, seed):
+    days = Days(CONFIGURATIONS[name], seed)
+    for commands in days.live():
+        for command in commands:
+            if isinstance(command, Bind):
+                job = days.jobs.tasks[command.pod.uid].job
+                assert job.ready_count >= job.min_available
+
+
+@often
+@given(seed=SEEDS)
+def test_nobody_is_given_more_than_there_is(seed):
+    """To the last milli; a node that has shrunk is given nothing more."""
+    days = Days(CONFIGURATIONS["fairlead"], seed)
+    for _ in range(SESSIONS):
+        before = days.excess()
+        days.perform(days.decide())
+        assert all(amount <= before.get(at, 0) for at, amount in days.excess().items())
+        days.shake()
+
+
+@every_configuration
+@often
+@given(seed=SEEDS)
+def test_no_queue_is_reclaimed_below_its_share(name, seed):
+    days = Days(CONFIGURATIONS[name], seed)
+    for _ in days.live():
+        assert all(share >= 1 - EPSILON for share in days.left)
+
+
+@every_configuration
+@often
+@given(seed=SEEDS)
+def test_what_is_critical_is_never_evicted(name, seed):
+    config = replace(CONFIGURATIONS[name], broken_gang_grace_s=None)
+    days = Days(config, seed)
+    for _ in days.live():
+        pass
+    classes = {task.info.pod.spec.priority_class_name for task in days.evictions}
+    assert CRITICAL not in classes
+
+
+@often
+@given(seed=SEEDS)
+def test_evictions_come_to_an_end(seed):
+    """Nobody is evicted for the sake of another who is then evicted for its own, and so on."""
+    days = Days(CONFIGURATIONS["fairlead"], seed)
+    for i in range(ENOUGH + 10):
+        if i == ENOUGH:
+            days.evictions.clear()
+        days.perform(days.decide())
+    assert days.evictions == []
+
+
+@every_configuration
+@settings(max_examples=10)
+@given(seed=SEEDS)
+def test_equal_seeds_decide_equally(name, seed):
+    found = [list(Days(CONFIGURATIONS[name], seed).live()) for _ in range(2)]
+    assert found[0] == found[1]
+
+
+# --- statements ------------------------------------------------------------------------------
+
+
+@every_configuration
+@often
+@given(seed=SEEDS)
+def test_discarding_leaves_no_trace(name, seed):
+    days = Days(CONFIGURATIONS[name], seed)
+    session = days.session()
+    chance, before, statement = days.chance, days.picture(), Statement(session)
+    nodes = list(days.cluster.table.nodes())
+    for _ in range(12):
+        any_step(chance, statement, chance.of(list(days.jobs.tasks.values())), chance.of(nodes))
+        if chance.one_in(4):
+            statement.discard_after(chance.below(len(statement) + 1))
+    days.jobs.validate()
+    days.cluster.table.validate()
+    statement.discard()
+    assert days.picture() == before
+    assert session.commands == []
+
+
+def any_step(chance, statement, task, node):
+    """One that is possible as `task` is; room is none of a statement's business."""
+    match task.status:
+        case TaskStatus.PENDING if chance.one_in(2):
+            statement.allocate(task, node)
+        case TaskStatus.PENDING:
+            statement.pipeline(task, node)
+        case TaskStatus.RUNNING:
+            statement.evict(task, "preempt")
+        case _:
+            pass
+
+
+# --- shares ----------------------------------------------------------------------------------
+
+
+@often
+@given(seed=SEEDS)
+def test_a_job_that_is_given_something_has_no_smaller_share(seed):
+    """So who has less is served first until it has as much."""
+    days = Days(CONFIGURATIONS["kube-batch"], seed)
+    session = days.session()
+    drf = next(p for p in session.tiers.plugins if isinstance(p, Drf))
+    statement, nodes = Statement(session), list(days.cluster.table.nodes())
+    for task in days.jobs.tasks.values():
+        if task.status is TaskStatus.PENDING:
+            before = drf.share_of(task.job)
+            statement.allocate(task, nodes[0])
+            assert drf.share_of(task.job) >= before
+            statement.discard_after(len(statement) - 1)
+            assert drf.share_of(task.job) == before
+            statement.allocate(task, nodes[0])
