@@ -12,7 +12,9 @@ from fairlead.cli.options import Format, Names
 from fairlead.cli.outputs import print_bytes
 from fairlead.cli.terminal import print_line, print_table, stdout_console
 from fairlead.core.status import Status
+from fairlead.framework.interface import PostFilterResult
 from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation
+from fairlead.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
 from fairlead.whatif.explaining import Explanation, explain, explanation_json
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.snapshot import read_snapshot
@@ -49,6 +51,8 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
     _print_infeasible(console, explanation)
     if found.preemption is not None:
         _print_preemption(console, found.preemption)
+    if found.room is not None and found.room_by != DEFAULT_PREEMPTION:
+        _print_room(console, found.room, found.room_by)
 
 
 def _decision(found: Evaluation) -> str:
@@ -123,6 +127,13 @@ def _would_fit(explanation: Explanation, node: str) -> str:
 def _verdict(status: Status) -> tuple[str, str, str]:
     helps = "yes" if status.code.value == "Unschedulable" else "no"
     return status.plugin, status.message, helps
+
+
+def _print_room(console: Console, room: PostFilterResult, plugin: str) -> None:
+    """What a plugin other than preemption itself would do."""
+    victims = ", ".join(f"{victim.key} ({victim.priority})" for victim in room.victims)
+    line = f"{plugin} makes room on {room.nominated_node}; {victims or 'nobody'} must go"
+    print_line(console, line, style="bold")
 
 
 def _print_preemption(console: Console, found: PreemptionEvaluation) -> None:

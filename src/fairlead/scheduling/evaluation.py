@@ -14,6 +14,7 @@ from fairlead.core.command import CallExtender
 from fairlead.core.status import Code, Status, unschedulable
 from fairlead.framework.candidate import Candidate
 from fairlead.framework.diagnosis import NO_NODES, fit_error
+from fairlead.framework.interface import PostFilterResult
 from fairlead.scheduling.compose import Served
 from fairlead.scheduling.extender.consultation import Answer, settle
 from fairlead.scheduling.extender.extender import Asker, askers
@@ -49,7 +50,8 @@ class Evaluation:
 
     `verdicts` has an entry per node, None where the pod fits. `scores` are normalised (0..100,
     before the weight) and cover the feasible nodes, as `totals` and `best` do. `via` says how the
-    node would be chosen among `choices`: "nominated", "single" or "score".
+    node would be chosen among `choices`: "nominated", "single" or "score". `room` is what the
+    PostFilter plugin `room_by` would do.
     """
 
     gated: Status | None = None
@@ -68,6 +70,8 @@ class Evaluation:
     fit_error: str = ""
     unschedulable_plugins: tuple[str, ...] = ()
     preemption: PreemptionEvaluation | None = None
+    room: PostFilterResult | None = None
+    room_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,8 @@ def _fill_failure(
     asking = run_post_filters(served.framework, found, pod, diagnosis, advice.asked)
     outcome = settle(asking, advice.ask)
     result.fit_error = fit_error(diagnosis, outcome.message)
+    if outcome.status.is_success:
+        result.room, result.room_by = outcome.result, outcome.status.plugin
     if served.preemption is None:
         return
     if outcome.status.code is Code.ERROR:

@@ -21,6 +21,7 @@ from fairlead.core.command import CallExtender, Json, ObjectRef
 from fairlead.core.status import Status
 from fairlead.core.stimulus import ObjectsLoaded
 from fairlead.core.tie_break import TieBreak
+from fairlead.framework.interface import PostFilterResult
 from fairlead.framework.nominator import Nominator
 from fairlead.scheduling.compose import Beliefs, Served, Shared, serve
 from fairlead.scheduling.config import SchedulerConfig
@@ -180,6 +181,7 @@ def explanation_json(explanation: Explanation) -> Json:
             for name, remedy in explanation.remedies.items()
         },
         "preemption": None if found.preemption is None else _preemption(found.preemption),
+        "room": None if found.room is None else _room(found.room, found.room_by),
     }
 
 
@@ -187,6 +189,14 @@ def _status(status: Status | None) -> Json | None:
     if status is None:
         return None
     return {"plugin": status.plugin, "code": status.code.value, "reasons": list(status.reasons)}
+
+
+def _room(room: PostFilterResult, plugin: str) -> Json:
+    return {
+        "by": plugin,
+        "node": room.nominated_node,
+        "victims": [{"pod": victim.key, "priority": victim.priority} for victim in room.victims],
+    }
 
 
 def _preemption(found: PreemptionEvaluation) -> Json:

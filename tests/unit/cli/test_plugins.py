@@ -89,3 +89,38 @@ def test_a_plugin_that_cannot_be_had_is_bad_input(fairlead, command) -> None:
         err
         == "fairlead: --plugin: only.py:Onyl: has no Onyl; did you mean Only? known: Broken, Only\n"
     )
+
+
+CROWDED = """\
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Node, metadata: {name: n1}, status: {allocatable: {cpu: "4", pods: "9"}}}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: there, namespace: default, uid: u1}
+  spec: {nodeName: n1, priority: 5, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: waiting, namespace: default, uid: u2}
+  spec: {priority: 9, preemptionPolicy: Never, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}
+"""  # noqa: E501
+BUMP = """\
+from fairlead import framework
+class Bump:
+    name = "Bump"
+    def post_filter(self, state, pod, diagnosis):
+        [node] = diagnosis.table.nodes()
+        return framework.PostFilterResult(framework.SUCCESS, node.name, tuple(node.pods.values()))
+"""
+
+
+def test_explain_tells_what_another_plugin_would_do(fairlead) -> None:
+    Path("crowded.yaml").write_text(CROWDED)
+    Path("bump.py").write_text(BUMP)
+    asked = ("explain", "pod/waiting", "--snapshot", "crowded.yaml", "--plugin", "bump.py:Bump")
+    _, out, _ = fairlead(*asked)
+    assert "Bump makes room on n1; default/there (5) must go" in out
+    _, out, _ = fairlead(*asked, "-o", "json")
+    victims = [{"pod": "default/there", "priority": 5}]
+    assert json.loads(out)["room"] == {"by": "Bump", "node": "n1", "victims": victims}
