@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import sys
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from fairlead.bench.workloads import WORKLOADS
 Json = dict[str, Any]
 TITLE = "Engine only: no API server, no store; upstream's thresholds include both"
 WIDTH = 120
+NEAREST_CUTOFF = 0.4  # half of a name, such as the part before the slash, is near enough
 
 
 def run_benchmarks(workloads: Sequence[str], output: Literal["text", "json"]) -> int:
@@ -26,8 +28,7 @@ def run_benchmarks(workloads: Sequence[str], output: Literal["text", "json"]) ->
     chosen = list(workloads) or list(WORKLOADS)
     unknown = [name for name in chosen if name not in WORKLOADS]
     if unknown:
-        known = ", ".join(WORKLOADS)
-        print(f"fairlead: no workload {unknown[0]!r}; known: {known}", file=sys.stderr)
+        print(f"fairlead: no workload {unknown[0]!r}; {_known(unknown[0])}", file=sys.stderr)
         return 2
     console, results, failed = Console(stderr=True), [], False
     for number, name in enumerate(chosen, 1):
@@ -42,6 +43,13 @@ def run_benchmarks(workloads: Sequence[str], output: Literal["text", "json"]) ->
     else:
         Console(width=None if sys.stdout.isatty() else WIDTH).print(_table(results))
     return 1 if failed else 0
+
+
+def _known(given: str) -> str:
+    """All names, the nearest first."""
+    nearest = difflib.get_close_matches(given, WORKLOADS, n=1, cutoff=NEAREST_CUTOFF)
+    hint = f"did you mean {nearest[0]}? " if nearest else ""
+    return f"{hint}known: {', '.join(WORKLOADS)}"
 
 
 def _table(results: Sequence[Json]) -> Table:

@@ -65,7 +65,7 @@ def explain(snapshot: Snapshot, target: str, config: SchedulerConfig) -> Explana
 
     Raises InputError when there is no such pod, or none of the profiles serves it.
     """
-    manifest = Inventory(snapshot.manifests).find(SOURCE, target)
+    manifest = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))
     if manifest.kind is not POD:
         raise InputError(SOURCE, f"{manifest.title} is not a Pod")
     store = Store(SeededIds(0))

@@ -6,7 +6,8 @@ says which one. Nodes are named by name or by a label selector (`pool=small`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
@@ -14,6 +15,9 @@ from fairlead.apiserver.kind import KINDS, NAMESPACE, NODE, Kind, find_kind
 from fairlead.whatif.input_error import InputError, known_names
 from fairlead.whatif.manifest import Manifest
 
+_NEAREST_MAX: Final = 3
+_NAMED_MAX: Final = 10
+_COMMA_HINT: Final = "; a comma joins labels: to name several nodes, repeat it for each of them"
 _SELECTOR_SIGNS: Final = frozenset("=!<>(), ")
 
 
@@ -46,13 +50,16 @@ class Inventory:
         """All objects of `kind`, in the order they were added."""
         return list(self._by_resource.get(kind.resource, {}).values())
 
-    def find(self, source: str, text: str, namespace: str = "") -> Manifest:
+    def find(
+        self, source: str, text: str, namespace: str = "", expected: Sequence[Kind] = ()
+    ) -> Manifest:
         """The object that `text` (`kind/name` or `kind/namespace/name`) means.
 
-        `namespace` limits the first form to one namespace. Raises InputError in the name of
-        `source` for an unknown kind, no such object, or more than one.
+        `namespace` limits the first form to one namespace; `expected` are the kinds that make
+        sense, for what is said about an unknown one. Raises InputError in the name of `source`
+        for an unknown kind, no such object, or more than one.
         """
-        kind, namespace, name = self._split(source, text, namespace)
+        kind, namespace, name = self._split(source, text, namespace, expected)
         found = [
             manifest
             for (object_namespace, object_name), manifest in self._by_resource.get(
@@ -97,32 +104,55 @@ class Inventory:
             if selector_matches(selector, _labels(manifest))
         ]
         if not chosen:
-            raise InputError(source, f"no node matches {text}")
+            hint = _COMMA_HINT if "," in text else ""
+            raise InputError(source, f"no node matches {text}{hint}")
         return chosen
 
-    def _split(self, source: str, text: str, namespace: str) -> tuple[Kind, str, str]:
+    def _split(
+        self, source: str, text: str, namespace: str, expected: Sequence[Kind]
+    ) -> tuple[Kind, str, str]:
         parts = text.split("/")
         if len(parts) not in (2, 3) or not all(parts):
             raise InputError(source, f"{text!r} is not KIND/NAME or KIND/NAMESPACE/NAME")
         if len(parts) == 3:
             namespace = parts[1]
-        kind = self._kind(source, parts[0])
+        kind = self._kind(parts[0])
+        if kind is None:
+            raise InputError(source, f"unknown kind {parts[0]!r}; {self._meant(text, expected)}")
         return kind, namespace if kind.namespaced else "", parts[-1]
 
-    def _kind(self, source: str, name: str) -> Kind:
+    def _kind(self, name: str) -> Kind | None:
         if known := find_kind(name):
             return known
         for kind in self._kinds.values():
             if name.lower() in (kind.kind.lower(), kind.plural, kind.resource):
                 return kind
-        nearest = known_names(name, (kind.kind.lower() for kind in KINDS))
-        raise InputError(source, f"unknown kind {name!r}; {nearest}")
+        return None
+
+    def _meant(self, text: str, expected: Sequence[Kind]) -> str:
+        """What `text`, which begins with no kind, may mean: NAMESPACE/NAME of an object?"""
+        first, _, rest = text.partition("/")
+        for kind in expected or self._kinds.values():
+            if self.get(kind, first, rest) is not None:
+                return f"did you mean {kind.kind.lower()}/{text}?"
+        known = known_names(first, (kind.kind.lower() for kind in expected or KINDS))
+        if expected and "/" not in rest and not known.startswith("did you mean"):
+            return f"{known}; such as {expected[0].kind.lower()}/{text}"
+        return known
 
     def _similar(self, kind: Kind, name: str) -> str:
-        names = [other for _, other in self._by_resource.get(kind.resource, {})]
-        if not names:
+        """The objects with the nearest names, or all when they are few."""
+        objects = self.of_kind(kind)
+        if not objects:
             return f" (the cluster has no {kind.kind} at all)"
-        return f"; {known_names(name, names)}"
+        known = sorted(manifest.ref.key for manifest in objects)
+        names = sorted({manifest.ref.name for manifest in objects})
+        nearest = difflib.get_close_matches(name, names, n=_NEAREST_MAX)
+        keys = [key for near in nearest for key in known if key.rpartition("/")[2] == near]
+        hint = f"did you mean {', '.join(keys[:_NEAREST_MAX])}? " if keys else ""
+        if len(objects) > _NAMED_MAX:
+            return f"; {hint}there are {len(objects):,} {kind.plural}"
+        return f"; {hint}known: {', '.join(known)}"
 
 
 def _labels(manifest: Manifest) -> dict[str, str]:

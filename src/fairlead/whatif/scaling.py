@@ -28,7 +28,7 @@ def parse_scale(source: str, text: str, inventory: Inventory, namespace: str = "
     target, sign, count = text.rpartition("=")
     if not sign:
         raise InputError(source, f"{text!r} is not WORKLOAD/NAME=REPLICAS, such as deploy/web=20")
-    workload = inventory.find(source, target, namespace)
+    workload = inventory.find(source, target, namespace, _SCALABLE)
     if workload.kind not in _SCALABLE:
         known = ", ".join(kind.kind for kind in _SCALABLE)
         raise InputError(source, f"a {workload.kind.kind} cannot be scaled; only {known}")

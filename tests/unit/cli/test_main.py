@@ -137,6 +137,13 @@ def test_explanations_are_text_or_data(fairlead):
     assert found["choices"] == ["worker-01"]
 
 
+def test_an_unknown_workload_is_met_with_the_nearest(fairlead):
+    code, out, err = fairlead("bench", "PreemptionBasik")
+    assert (code, out) == (2, "")
+    assert err.startswith("fairlead: no workload 'PreemptionBasik'; did you mean PreemptionBasic/")
+    assert "known: SchedulingBasic/" in err
+
+
 def test_an_unexpected_failure_is_one_line_with_a_hint(fairlead, monkeypatch):
     def broken(asked):
         raise RuntimeError("two\nlines")

@@ -77,7 +77,9 @@ def test_a_gated_pod_says_what_holds_it(explained, make):
 @pytest.mark.parametrize(
     ("target", "line"),
     [
-        ("pod/none", "explain: there is no Pod none; did you mean done? known: done, other"),
+        ("pod/none", "explain: there is no Pod none; did you mean default/done? known: default/do"),
+        ("default/done", "explain: unknown kind 'default'; did you mean pod/default/done?"),
+        ("shop/web", "explain: unknown kind 'shop'; known: pod; such as pod/shop/web"),
         ("node/n", "explain: Node n is not a Pod"),
         ("web", "explain: 'web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
         ("pod/other", "Pod default/other: spec.schedulerName: no profile serves 'mine'"),

@@ -51,9 +51,10 @@ def test_a_namespace_limits_short_names(inventory):
     ("text", "problem"),
     [
         ("deploy/web", "deploy/web is in several namespaces (default, shop); say which"),
-        ("deploy/apo", "there is no Deployment apo; did you mean api?"),
+        ("deploy/apo", "there is no Deployment apo; did you mean shop/api? known: def"),
         ("deploy/default/api", "there is no Deployment default/api"),
         ("sts/db", "there is no StatefulSet db (the cluster has no StatefulSet at all)"),
+        ("shop/api", "unknown kind 'shop'; did you mean deployment/shop/api?"),
         ("deplyo/web", "unknown kind 'deplyo'; did you mean deployment?"),
         ("web", "'web' is not KIND/NAME or KIND/NAMESPACE/NAME"),
         ("deploy/", "'deploy/' is not KIND/NAME"),
@@ -64,6 +65,16 @@ def test_what_is_not_there_is_refused_with_the_nearest(inventory, text, problem)
     with pytest.raises(InputError) as refused:
         inventory.find("--delete", text)
     assert str(refused.value).startswith(f"--delete: {problem}")
+
+
+def test_of_many_objects_only_the_nearest_are_named(make, found):
+    inventory = Inventory(found(*(make.pod(f"web-{n:02}", "shop") for n in range(30))))
+    with pytest.raises(InputError) as refused:
+        inventory.find("explain", "pod/web-7")
+    said = "did you mean shop/web-27, shop/web-17, shop/web-07? there are 30 pods"
+    assert str(refused.value) == f"explain: there is no Pod web-7; {said}"
+    with pytest.raises(InputError, match="there is no Pod nope; there are 30 pods"):
+        inventory.find("explain", "pod/nope")
 
 
 @pytest.mark.parametrize(
@@ -84,6 +95,7 @@ def test_nodes_are_named_or_selected(inventory, text, names):
     [
         ("n9", "there is no Node n9"),
         ("pool=tiny", "no node matches pool=tiny"),
+        ("n1,n2", "no node matches n1,n2; a comma joins labels: to name several nodes, repeat it"),
         ("pool in (", "is no node name or selector"),
         ("=", "is no node name or selector"),
     ],
