@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from fairlead.core.instant import seconds
@@ -272,3 +275,12 @@ def test_all_profiles_must_order_the_queue_alike(write, tmp_path, monkeypatch, f
         read_scheduler_config(path, UserPlugins(["sorts_here:Sorts"]))
     assert line in str(refused.value)
     assert "must be the same for all profiles" in str(refused.value)
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
+EXAMPLES = re.findall(r"^```yaml\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_what_the_documentation_shows_can_be_read(write, text):
+    assert read_scheduler_config(write("s.yaml", text)).profiles
