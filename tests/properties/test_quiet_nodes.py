@@ -7,7 +7,6 @@ script of kubelets that stop, come back, report this and that, and of people who
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,6 +19,7 @@ from fairlead.conformance.node_world import EPOCH, NS_PER_MS, START_MS, instant
 from fairlead.conformance.nodelifecycle import lifecycle_config, replay
 from fairlead.core.instant import seconds
 from fairlead.core.reporter import NodeTainted, PodEvicted, SilentReporter, ZoneAssessed
+from fairlead.core.tie_break import TieBreak
 from fairlead.nodelifecycle.agenda import Agenda
 from fairlead.nodelifecycle.config import Defects
 from fairlead.nodelifecycle.controller import NodeLifecycle
@@ -29,52 +29,60 @@ NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 DURATION_MS = 420_005
 
-# --- scenarios ---------------------------------------------------------------------------------
+# What happens to nodes, the commonest more often. People who taint and label may do what the
+# controller may not.
+UNTOUCHED = [*["stop"] * 4, *["start", "set"] * 3, "delete"]
+ANYTHING = [*UNTOUCHED, *["taint"] * 3, "label"]
+
+# --- scenarios ------------------------------------------------------------------------------------
 
 
-def conditions(ready="True", **others):
+class Dice(TieBreak):
+    """Choices that follow from one number, so that every scenario is as large as the others."""
+
+    def between(self, low, high):
+        return low + self.pick(high - low + 1)
+
+    def one_of(self, *choices):
+        return choices[self.pick(len(choices))]
+
+    def is_one_in(self, count):
+        return self.pick(count) == 0
+
+
+def conditions(ready="True"):
     return [
         {"type": kind, "status": status, "reason": f"R{status}", "message": "m"}
-        for kind, status in ({"Ready": ready, "MemoryPressure": "False"} | others).items()
+        for kind, status in {"Ready": ready, "MemoryPressure": "False"}.items()
     ]
 
 
-@st.composite
-def kubelets(draw):
-    phase = draw(st.integers(1, 999)) * 10 + 3
-    return {
-        "running": draw(st.sampled_from([True, True, True, False])),
-        "lease_period_ms": 10_000,
-        "lease_phase_ms": phase,
-        "status_period_ms": draw(st.sampled_from([10_000, 300_000, 300_000])),
-        "status_phase_ms": draw(st.integers(1, 999)) * 10 + 7,
-    }
-
-
-@st.composite
-def nodes(draw, number, zones):
-    zone = draw(st.integers(0, zones - 1))
-    labels = {"topology.kubernetes.io/zone": f"z{zone}"}
-    if draw(st.integers(0, 7)) == 0:
+def random_node(dice, number, zones):
+    labels = {"topology.kubernetes.io/zone": f"z{dice.pick(zones)}"}
+    if dice.is_one_in(8):
         labels["node.kubernetes.io/exclude-disruption"] = ""
-    kubelet = draw(kubelets())
-    posted = draw(st.integers(0, 9)) > 0
+    phase, runs = dice.between(1, 999) * 10 + 3, not dice.is_one_in(6)
     stamps = {"heartbeat_ms": -11_000, "transition_ms": -90_000}
-    has_lease = draw(st.booleans()) or kubelet["running"]
     return {
         "name": f"n{number}",
         "uid": f"uid-n{number}",
-        "created_ms": draw(st.sampled_from([-3_600_000, -30_000])),
+        "created_ms": dice.one_of(-3_600_000, -30_000),
         "labels": labels,
         "taints": [],
         "unschedulable": False,
-        "conditions": [one | stamps for one in conditions()] if posted else [],
-        "lease_renewed_ms": kubelet["lease_phase_ms"] - 10_000 if has_lease else None,
-        "kubelet": kubelet,
+        "conditions": [] if dice.is_one_in(8) else [one | stamps for one in conditions()],
+        "lease_renewed_ms": phase - 10_000 if runs or dice.is_one_in(2) else None,
+        "kubelet": {
+            "running": runs,
+            "lease_period_ms": 10_000,
+            "lease_phase_ms": phase,
+            "status_period_ms": dice.one_of(10_000, 300_000, 300_000, 300_000),
+            "status_phase_ms": dice.between(1, 999) * 10 + 7,
+        },
     }
 
 
-TOLERATIONS = [
+TOLERATIONS = (
     [],
     [{"operator": "Exists"}],
     [{"key": k, "operator": "Exists", "tolerationSeconds": 60} for k in (NOT_READY, UNREACHABLE)],
@@ -83,80 +91,72 @@ TOLERATIONS = [
         {"key": NOT_READY, "operator": "Exists"},
         {"key": UNREACHABLE, "operator": "Exists", "tolerationSeconds": 100},
     ],
-]
+)
 
 
-def pod(number, node, tolerations):
+def random_pod(dice, number, node):
     return {
         "namespace": "default",
         "name": f"p{number}",
         "uid": f"uid-p{number}",
         "node": node,
         "created_ms": -60_000,
-        "tolerations": tolerations,
+        "tolerations": dice.one_of(*TOLERATIONS),
         "ready": "True",
         "phase": "Running",
         "owner": "ReplicaSet",
     }
 
 
-@st.composite
-def lines(draw, count):
+def random_line(dice, count, kinds):
     """One line of the script, at an instant at which nothing else happens."""
-    t_ms = draw(st.integers(0, 30_000)) * 10 + 1
-    node = f"n{draw(st.integers(0, count - 1))}"
-    line: dict[str, Any] = {"t_ms": t_ms, "node": node}
-    # What stops and starts nodes comes first and often: it is what the laws are about.
-    match draw(st.sampled_from(["stop"] * 5 + ["start"] * 4 + ["set", "taint", "label", "delete"])):
+    line = {"t_ms": dice.pick(32_000) * 10 + 1, "node": f"n{dice.pick(count)}"}
+    match dice.one_of(*kinds):
         case "stop":
             return line | {"op": "kubelet_stop"}
         case "start":
             return line | {"op": "kubelet_start", "conditions": conditions()}
         case "set":
-            posted = conditions(draw(st.sampled_from(["True", "False", "Unknown"])))
+            posted = conditions(dice.one_of("True", "False", "False", "Unknown"))
             return line | {"op": "kubelet_set", "conditions": posted}
         case "taint":
-            key = draw(st.sampled_from([NOT_READY, UNREACHABLE, "admin"]))
-            effect = draw(st.sampled_from(["NoExecute", "NoSchedule"]))
-            op = draw(st.sampled_from(["taint_add", "taint_remove"]))
-            return line | {"op": op, "taint": {"key": key, "value": "", "effect": effect}}
+            key = dice.one_of(NOT_READY, UNREACHABLE, UNREACHABLE, "admin")
+            taint = {"key": key, "value": "", "effect": dice.one_of("NoExecute", "NoSchedule")}
+            return line | {"op": dice.one_of("taint_add", "taint_remove"), "taint": taint}
         case "label":
-            zone = draw(st.sampled_from(["z0", "z1"]))
-            return line | {"op": "labels_set", "labels": {"topology.kubernetes.io/zone": zone}}
+            labels = {"topology.kubernetes.io/zone": dice.one_of("z0", "z1")}
+            return line | {"op": "labels_set", "labels": labels}
         case _:
             return line | {"op": "node_delete"}
 
 
-@st.composite
-def scenarios(draw, kinds=None):
-    count, zones = draw(st.integers(1, 9)), draw(st.integers(1, 3))
-    everybody = [draw(nodes(number, zones)) for number in range(count)]
-    pods = [
-        pod(number, f"n{number % count}", draw(st.sampled_from(TOLERATIONS)))
-        for number in range(draw(st.integers(0, 2 * count)))
-    ]
-    script = sorted(draw(st.lists(lines(count), max_size=14)), key=lambda line: line["t_ms"])
-    if kinds is not None:
-        script = [line for line in script if line["op"] in kinds]
+def random_scenario(seed, kinds):
+    dice = Dice(seed)
+    count, zones = dice.between(1, 10), dice.between(1, 3)
+    script = [random_line(dice, count, kinds) for _ in range(dice.between(2, 25))]
     return {
-        "nodes": everybody,
-        "pods": pods,
-        "script": script,
+        "nodes": [random_node(dice, number, zones) for number in range(count)],
+        "pods": [random_pod(dice, n, f"n{n % count}") for n in range(dice.pick(2 * count + 1))],
+        "script": sorted(script, key=lambda line: line["t_ms"]),
         "duration_ms": DURATION_MS,
         "config": {
             "node_monitor_period_ms": 5_000,
             "node_startup_grace_ms": 60_000,
-            "node_monitor_grace_ms": draw(st.sampled_from([40_000, 47_000, 12_000, 4_000])),
-            "node_eviction_rate": draw(st.sampled_from([0.1, 0.1, 0.05, 1.0, 0.0])),
+            "node_monitor_grace_ms": dice.one_of(40_000, 40_000, 47_000, 12_000, 4_000),
+            "node_eviction_rate": dice.one_of(0.1, 0.1, 0.05, 1.0, 0.0),
             "secondary_node_eviction_rate": 0.01,
-            "large_cluster_size_threshold": draw(st.sampled_from([3, 50])),
+            "large_cluster_size_threshold": dice.one_of(3, 50),
             "unhealthy_zone_threshold": 0.55,
-            "pod_delete": draw(st.sampled_from(["immediate", "graceful"])),
-            "podgc": draw(st.booleans()),
+            "pod_delete": dice.one_of("immediate", "graceful"),
+            "podgc": dice.one_of(True, False),
             "podgc_terminated_threshold": 12_500,
-            "pass_latency_ns": draw(st.sampled_from([0, 1_000])),
+            "pass_latency_ns": dice.one_of(0, 1_000),
         },
     }
+
+
+def scenarios(kinds=ANYTHING):
+    return st.integers(0, 2**63).map(lambda seed: random_scenario(seed, kinds))
 
 
 def outcome(scenario, *, build=NodeLifecycle, defects=Defects.FIXED, **given_):
@@ -173,9 +173,6 @@ def ordered(found):
 def law(examples):
     return settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
 
-
-# Nothing that is labelled or tainted by hand: such things may do what the controller may not.
-UNTOUCHED = ("kubelet_stop", "kubelet_start", "kubelet_set", "node_delete")
 
 # --- what is left out must not show ---------------------------------------------------------------
 

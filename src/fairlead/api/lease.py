@@ -31,12 +31,6 @@ class Renewals:
             return self.first
         return now - (now - self.first) % self.every
 
-    def next(self, now: int) -> int | None:
-        """The first renewal after `now`, None when there will be none."""
-        if not self.every:
-            return None
-        return self.first if now < self.first else self.last(now) + self.every
-
 
 def renewals_of(lease: Lease) -> Renewals | None:
     """How `lease` is renewed, None for one that never was.

@@ -252,12 +252,11 @@ class Monitor:
         return commands
 
     def _resume(self, now: Instant) -> None:
-        """Count the grace period of every node from now."""
+        """Count the grace period of every node from now; passes planned for earlier do no harm."""
         for name, _, _ in self._parts.nodes.existing():
             watched = self._parts.nodes.catch_up(name, now)
             if watched.health is not None:
                 watched.health = replace(watched.health, probe=now, ready_since=now)
-            self._parts.agenda.note(name, now)
 
     def _note_forgotten(self, now: Instant) -> None:
         """Zones without nodes that count begin anew with each pass, so that nodes wait anew."""

@@ -163,16 +163,13 @@ def next_examination(
     """The first pass that could find something about `node` if nobody writes anything.
 
     `health` is as of the last pass. A node that is Unknown stays so; one whose lease is renewed
-    often enough is never quiet.
+    often enough is never quiet, and one whose lease is not may turn out to have been heard of.
     """
     ready = ready_condition(node)
     if ready is not None and ready.status == UNKNOWN:
         return None
     grace = _grace(ready, config)
-    overdue = passes.after(health.probe + grace)
-    if renewals is None or not renewals.every:
-        return overdue
-    if renewals.every + passes.period <= grace:
+    is_regular = renewals is not None and renewals.every and renewals.first <= health.probe
+    if renewals is not None and is_regular and renewals.every + passes.period <= grace:
         return None
-    upcoming = renewals.next(health.lease if health.lease is not None else health.probe)
-    return overdue if upcoming is None else min(overdue, passes.at_or_after(upcoming))
+    return passes.after(health.probe + grace)

@@ -12,6 +12,10 @@ the normal rate. Zones without nodes that count are forgotten at the end of each
 walks through a map and stops at the first zone that is not dark, so which of those are forgotten
 is left to chance there.)
 
+One of upstream's defects lives here (`Defects`): a zone that is forgotten has no say in what was
+before, so where the only zone with a ready node goes with its nodes, the others, dark for long,
+are emptied on, as if there still were one.
+
 upstream: pkg/controller/nodelifecycle/node_lifecycle_controller.go:handleDisruption
 """
 
@@ -19,7 +23,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.nodelifecycle.config import Defects, NodeLifecycleConfig
 from fairlead.nodelifecycle.zone import ZoneCount, ZoneState, eviction_rate, zone_state
 
 Rates = dict[str, float]
@@ -116,14 +120,29 @@ class ZoneBook:
         """The nodes in `zone`, in order of their names."""
         return sorted(self._members.get(zone, ()))
 
+    def _forgotten(self) -> list[ZoneState]:
+        """The states of zones whose last node that counted is gone, unless upstream's defect is on.
+
+        A zone in which none ever counted is no more than begun.
+        """
+        if self._config.defects is Defects.UPSTREAM:
+            return []
+        return [
+            state
+            for zone, state in self.states.items()
+            if zone not in self._counts and state is not ZoneState.INITIAL
+        ]
+
     def assess(self) -> Verdict | None:
         """Exchange the states for those of the present counts; what that asks for."""
         config, counts = self._config, self._counts
         states = {zone: zone_state(counts[zone], config) for zone in sorted(counts)}
         before = {zone: self.states.get(zone, ZoneState.INITIAL) for zone in states}
+        was_dark = all(
+            state is ZoneState.FULL_DISRUPTION for state in (*before.values(), *self._forgotten())
+        )
         self.states = states
         is_dark = all(state is ZoneState.FULL_DISRUPTION for state in states.values())
-        was_dark = all(state is ZoneState.FULL_DISRUPTION for state in before.values())
         if is_dark and was_dark:
             return None
         if is_dark:
