@@ -24,12 +24,16 @@ def explain(
     config: Annotated[str | None, named("FILE", "A KubeSchedulerConfiguration.")] = None,
     plugin: Plugins = (),
     output: Output = "text",
+    all_nodes: Annotated[
+        bool, Parameter(help="A row for every node, however many there are.", negative=())
+    ] = False,
 ) -> int:
     """Show each node's verdict on a pod, and how the choice among the nodes is made.
 
     Nodes that fit come with their scores by plugin and the set of equals among which chance
     decides; if none fits, the table of preemption candidates with victims, violated disruption
-    budgets and the rule that decides. A pod that has a node is looked at as if it were pending.
+    budgets and the rule that decides. In large clusters, nodes that are refused for the same
+    reason share a row. A pod that has a node is looked at as if it were pending.
 
     Try:
 
@@ -42,4 +46,4 @@ def explain(
     """
     from fairlead.cli.explaining import explain_pod
 
-    return explain_pod(pod, snapshot, config, plugin, output)
+    return explain_pod(pod, snapshot, config, plugin, output=output, all_nodes=all_nodes)

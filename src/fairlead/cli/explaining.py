@@ -10,6 +10,7 @@ from rich.console import Console
 from fairlead.cli import exit_code
 from fairlead.cli.options import Format, Names
 from fairlead.cli.outputs import print_bytes
+from fairlead.cli.refused_table import Refused, print_refused
 from fairlead.cli.terminal import print_line, print_table, stdout_console
 from fairlead.core.status import Status
 from fairlead.framework.interface import PostFilterResult
@@ -21,10 +22,17 @@ from fairlead.whatif.snapshot import read_snapshot
 from fairlead.whatif.user_plugin import UserPlugins
 
 NAMES_MAX = 10
+NODES_MAX = 20  # more are shown by reason
 
 
 def explain_pod(
-    target: str, snapshot: str, config: str | None, plugins: Names, output: Format
+    target: str,
+    snapshot: str,
+    config: str | None,
+    plugins: Names,
+    *,
+    output: Format,
+    all_nodes: bool,
 ) -> int:
     """Explain and print; the exit code. Raises InputError."""
     scheduler = read_scheduler_config(config, UserPlugins(plugins))
@@ -33,12 +41,16 @@ def explain_pod(
         content = msgspec.json.encode(explanation_json(explanation))
         print_bytes(msgspec.json.format(content, indent=2) + b"\n")
     else:
-        print_explanation(explanation, stdout_console())
+        print_explanation(explanation, stdout_console(), all_nodes=all_nodes)
     return exit_code.SUCCESS
 
 
-def print_explanation(explanation: Explanation, console: Console) -> None:
-    """The whole evaluation as text."""
+def print_explanation(explanation: Explanation, console: Console, *, all_nodes: bool) -> None:
+    """The whole evaluation as text; with `all_nodes` every node has a row, however many there are.
+
+    Else only the first of those that fit are shown, and nodes refused alike share a row.
+    """
+    rows_max = None if all_nodes else NODES_MAX
     found = explanation.evaluation
     where = (
         f"on node {explanation.node}, looked at as if it were pending"
@@ -47,10 +59,12 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
     )
     print_line(console, f"{explanation.pod}: priority {explanation.priority}, {where}", "bold")
     print_line(console, _decision(found))
-    _print_feasible(console, found)
-    _print_infeasible(console, explanation)
+    _print_feasible(console, found, rows_max)
+    _print_infeasible(console, explanation, rows_max)
     if found.preemption is not None:
-        _print_preemption(console, found.preemption)
+        _print_preemption(console, found.preemption, rows_max)
+    if _is_cut(found, rows_max):
+        print_line(console, "Every node is listed with --all-nodes, and in -o json.", "dim")
     if found.room is not None and found.room_by != DEFAULT_PREEMPTION:
         _print_room(console, found.room, found.room_by)
 
@@ -76,7 +90,15 @@ def _decision(found: Evaluation) -> str:
             return f"Chance decides among {len(found.choices)} equals: {chosen}{more}"
 
 
-def _print_feasible(console: Console, found: Evaluation) -> None:
+def _is_cut(found: Evaluation, rows_max: int | None) -> bool:
+    """Whether some nodes have no row of their own."""
+    if rows_max is None:
+        return False
+    refused = sum(status is not None for status in found.verdicts.values())
+    return max(refused, len(found.verdicts) - refused) > rows_max
+
+
+def _print_feasible(console: Console, found: Evaluation, rows_max: int | None) -> None:
     plugins = [name for name in found.scores if found.weights.get(name)]
     names = [name for name, status in found.verdicts.items() if status is None]
     names.sort(key=lambda name: (-found.totals.get(name, 0), name))
@@ -91,8 +113,8 @@ def _print_feasible(console: Console, found: Evaluation) -> None:
     ]
     headings = [f"{_spaced(plugin)} x{found.weights[plugin]}" for plugin in plugins]
     columns = ("node", "total", *headings, " ")
-    title = f"nodes that fit ({len(rows)}), with scores of 0..100 before the weight"
-    print_table(console, title, columns, rows, numbers=columns[1:-1])
+    title = f"nodes that fit ({len(rows):,}), with scores of 0..100 before the weight"
+    print_table(console, title, columns, rows, numbers=columns[1:-1], rows_max=rows_max)
     if rows and found.skipped_scores:
         print_line(
             console, f"no say in this pod's scores: {', '.join(found.skipped_scores)}", "dim"
@@ -104,15 +126,15 @@ def _spaced(plugin: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", plugin)
 
 
-def _print_infeasible(console: Console, explanation: Explanation) -> None:
+def _print_infeasible(console: Console, explanation: Explanation, rows_max: int | None) -> None:
     rows = [
-        (name, *_verdict(status), _would_fit(explanation, name))
+        Refused(name, _verdict(status), _would_fit(explanation, name))
         for name, status in sorted(explanation.evaluation.verdicts.items())
         if status is not None
     ]
-    title = f"nodes that do not fit ({len(rows)})"
-    columns = ("node", "refused by", "because", "preemption may help", "would fit after")
-    print_table(console, title, columns, rows)
+    title = f"nodes that do not fit ({len(rows):,})"
+    columns = ("refused by", "because", "preemption may help", "would fit after")
+    print_refused(console, title, columns, rows, rows_max)
     if explanation.unasked:
         unasked = f"what would help was not looked for on {explanation.unasked} further nodes"
         print_line(console, unasked, "dim")
@@ -136,7 +158,7 @@ def _print_room(console: Console, room: PostFilterResult, plugin: str) -> None:
     print_line(console, line, style="bold")
 
 
-def _print_preemption(console: Console, found: PreemptionEvaluation) -> None:
+def _print_preemption(console: Console, found: PreemptionEvaluation, rows_max: int | None) -> None:
     if found.ineligible or found.post_filter_error:
         why = found.ineligible or found.post_filter_error
         print_line(console, f"May not preempt: {why}")
@@ -150,11 +172,14 @@ def _print_preemption(console: Console, found: PreemptionEvaluation) -> None:
         )
         for name, candidate in found.candidates.items()
     ]
-    title = f"candidates for preemption ({len(rows)})"
+    rows.sort(key=lambda row: row[-1] == "")  # the chosen ones are among the first
+    title = f"candidates for preemption ({len(rows):,})"
     columns = ("node", "budgets violated", "victims (priority)", " ")
-    print_table(console, title, columns, rows, numbers=("budgets violated",))
+    print_table(console, title, columns, rows, numbers=("budgets violated",), rows_max=rows_max)
     if found.rule:
         print_line(console, f"decided by: {found.rule}")
-    rejected = [(name, *_verdict(status)[:2]) for name, status in sorted(found.rejected.items())]
-    title = f"nodes where preemption would not help ({len(rejected)})"
-    print_table(console, title, ("node", "refused by", "because"), rejected)
+    rejected = [
+        Refused(name, _verdict(status)[:2]) for name, status in sorted(found.rejected.items())
+    ]
+    title = f"nodes where preemption would not help ({len(rejected):,})"
+    print_refused(console, title, ("refused by", "because"), rejected, rows_max)

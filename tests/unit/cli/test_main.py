@@ -137,6 +137,30 @@ def test_explanations_are_text_or_data(fairlead):
     assert found["choices"] == ["worker-01"]
 
 
+def test_a_row_stands_for_many_nodes_unless_all_are_asked_for(fairlead, tmp_path):
+    cluster = "{generated: {nodes: 50, allocatable: {cpu: 2}}}"
+    pods = "".join(
+        f"- {{apiVersion: v1, kind: Pod, metadata: {{name: {name}}}, spec: {{containers: "
+        f"[{{name: c, image: i, resources: {{requests: {{cpu: {cpu}}}}}}}]}}}}\n"
+        for name, cpu in (("large", 3), ("small", 1))
+    )
+    (tmp_path / "s.yaml").write_text(f"cluster: {cluster}\nobjects:\n{pods}")
+    fairlead("simulate", "s.yaml", "--snapshot", "dump.json", "--no-report")
+    arguments = ("explain", "pod/default/large", "--snapshot", "dump.json")
+    code, out, _ = fairlead(*arguments)
+    assert code == 0
+    assert "nodes that do not fit (50)" in out
+    assert "and 47 more" in out
+    assert "Every node is listed with --all-nodes" in out
+    assert len(out.splitlines()) < 15
+    everything = fairlead(*arguments, "--all-nodes")[1]
+    assert all(f"\nnode-{number:02} " in everything for number in range(50))
+    assert "--all-nodes" not in everything
+    small = fairlead("explain", "pod/default/small", "--snapshot", "dump.json")[1]
+    assert "nodes that fit (50)" in small
+    assert "... and 30 more" in small
+
+
 def test_an_unknown_workload_is_met_with_the_nearest(fairlead):
     code, out, err = fairlead("bench", "PreemptionBasik")
     assert (code, out) == (2, "")
