@@ -95,7 +95,7 @@ class BindingCycles:
             return replace(self._undo(binding, refusal), in_cycle=True)
         if self._waiting.find(binding.pod.id) is not None:
             return _expect(binding)
-        return self._pre_bind(binding, _expect(binding), now)
+        return self._pre_bind(binding, now)
 
     def _reserve(self, binding: Binding) -> Status | None:
         for plugin in binding.framework.reserve:
@@ -121,9 +121,9 @@ class BindingCycles:
         return None
 
     def _pre_bind(
-        self, binding: Binding, expectation: list[Command], now: Instant
+        self, binding: Binding, now: Instant, *, is_expected: bool = False
     ) -> list[Command] | Refused:
-        """Prepare if there is something to prepare, after telling the `expectation`; else bind."""
+        """Prepare if there is something to prepare, after telling where it leads; else bind."""
         state, pod, node = binding.state, binding.pod, binding.node
         works: list[Preparing] = []
         for plugin in binding.framework.pre_bind:
@@ -135,6 +135,7 @@ class BindingCycles:
             elif answer is not None and not answer.is_success:
                 return self._undo(binding, pre_bind_refusal(plugin.name, answer))
         if works:
+            expectation = [] if is_expected else _expect(binding)
             return [*expectation, *self._preparing.begin(works, now)]
         return self._bind(binding)
 
@@ -189,7 +190,7 @@ class BindingCycles:
             if waiting.rejection is not None:
                 yield binding, self._undo(binding, waiting.rejection)
             else:
-                yield binding, self._pre_bind(binding, [], now)
+                yield binding, self._pre_bind(binding, now, is_expected=True)
 
     def bound(self, bind: Bind | CallExtender) -> Binding | None:
         """The world bound the pod; None if it was not ours."""
