@@ -89,7 +89,20 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
     if lacking is not None:
         reasons = sorted(f"1 insufficient {name}" for name in lacking)
         return f"0/1 nodes are available, {', '.join(reasons)}."
-    return session.failures.get(job.id, NO_NODES)
+    found = session.failures.get(job.id)
+    if found is None and not session.defects.has(Defect.MUTE_FIT_ERROR):
+        found = _not_tried(session, job)
+    return found or NO_NODES
+
+
+def _not_tried(session: Session, job: JobInfo) -> str | None:
+    """Why nobody looked for a node."""
+    queue = session.queues[job.queue]
+    if not queue.is_open:
+        return f"queue {queue.name} is closed"
+    if session.tiers.is_overused(queue):
+        return f"queue {queue.name} has all that it deserves"
+    return None
 
 
 def _phase(job: JobInfo, found: Unschedulable | None) -> str:

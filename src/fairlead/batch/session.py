@@ -314,6 +314,11 @@ class Session:
             diagnosis = self.choices(task.job).either.find(task.info).diagnosis()
             self.failures[task.job.id] = fit_error(diagnosis, "")
 
+    def note_bound(self, task: TaskInfo) -> None:
+        """`task` would take its queue beyond what it may have."""
+        if not self.defects.has(Defect.MUTE_FIT_ERROR):
+            self.failures[task.job.id] = f"queue {task.job.queue} may not take more"
+
     # --- looking ---------------------------------------------------------------------------
 
     def choices(self, job: JobInfo) -> NodeChoices:

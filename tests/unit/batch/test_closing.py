@@ -35,6 +35,25 @@ def test_a_gang_that_waits_is_pending_and_told_why(yard):
     )
 
 
+def waiting_message(found, group):
+    (condition,) = found.patches["PodGroup", group].conditions
+    return condition.message.partition(": ")[2]
+
+
+def test_a_queue_may_be_the_reason(yards):
+    """Where nobody looked for a node, none is blamed."""
+    yard = yards("fairlead").put(make_node("n1", memory="4Gi"))
+    yard.put(make_queue("a"), make_queue("b"), make_queue("shut", state="Closed"))
+    yard.put(make_queue("small", capability={"cpu": 1}), make_gang("little", 1, queue="small"))
+    yard.put(make_gang("b", 2, queue="b"), make_gang("a", 2, queue="a", node="n1"))
+    yard.put(make_gang("more", 1, queue="a"), make_gang("kept", 1, queue="shut"))
+    yard.put(make_gang("large", 1, queue="small", cpu=2))
+    found = yard.run()
+    assert waiting_message(found, "more") == "queue a has all that it deserves"
+    assert waiting_message(found, "kept") == "queue shut is closed"
+    assert waiting_message(found, "large") == "queue small may not take more"
+
+
 def test_its_pods_are_told_as_the_scheduler_tells_them(yard):
     found = yard.put(make_node("n1"), make_gang("g", 5)).run()
     (condition,) = found.patches["Pod", "g-0"].conditions

@@ -120,6 +120,7 @@ def _go_through(
 
 def _place(session: Session, statement: Steps, task: TaskInfo) -> bool:
     if not session.tiers.may_take(session.queues[task.job.queue], task):
+        session.note_bound(task)
         return False
     if session.defects.has(Defect.PIPELINE_OVER_IDLE):
         return _place_on_best(session, statement, task)
