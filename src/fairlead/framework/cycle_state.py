@@ -37,7 +37,9 @@ class CycleState:
 
     def read(self, kind: type[Value]) -> Value:
         """What was written under `kind`; raises KeyError when nothing was."""
-        value = self._values[kind]
+        value = self._values.get(kind)
+        if value is None:
+            raise KeyError(f"{kind.__name__} was not prepared (is PreFilter or PreScore disabled?)")
         assert isinstance(value, kind)
         return value
 

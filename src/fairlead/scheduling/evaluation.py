@@ -48,7 +48,8 @@ class PreemptionEvaluation:
 class Evaluation:
     """Everything about one pod in one cluster.
 
-    `verdicts` has an entry per node, None where the pod fits. `scores` are normalised (0..100,
+    `verdicts` has an entry per node, None where the pod fits; `score_error` is set where a plugin
+    or an extender failed and the cycle with it. `scores` are normalised (0..100,
     before the weight) and cover the feasible nodes, as `totals` and `best` do. `via` says how the
     node would be chosen among `choices`: "nominated", "single" or "score". `room` is what the
     PostFilter plugin `room_by` would do.
@@ -105,7 +106,11 @@ def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation
 
 
 def _judge(result: Evaluation, found: Feasibility, advice: _Advice) -> Status | None:
-    """Plugins have spoken, extenders are asked now; the ERROR of one of these."""
+    """Plugins have spoken, extenders are asked now; the ERROR of one of all these."""
+    broken = found.error()
+    if broken is not None:
+        _fill_verdicts(result, found)
+        return broken
     table, positions = found.plan.table, found.positions()
     broken = settle(pass_extenders(advice.asked, found), advice.ask)
     _fill_verdicts(result, found)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.framework.point_plugins import PointPlugins
+from fairlead.framework.profile import Profile
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.whatif.explaining import explain, explanation_json
 from fairlead.whatif.input_error import InputError
@@ -92,3 +94,13 @@ def test_what_cannot_be_explained_is_refused(explained, make, target, line):
     with pytest.raises(InputError) as refused:
         explained(target, make.node(), make.pod("other", schedulerName="mine"), done)
     assert line in str(refused.value)
+
+
+def test_a_filter_that_fails_fails_the_cycle(snapshot, make):
+    """As in a cycle; nobody looks for room then."""
+    points = {"PreFilter": PointPlugins(disabled=("PodTopologySpread",))}
+    config = SchedulerConfig((Profile(points=points),))
+    found = explanation_json(explain(snapshot(make.node("a"), make.pod("web")), "pod/web", config))
+    assert found["message"].startswith("plugin 'PodTopologySpread' failed: ")
+    assert "was not prepared" in found["verdicts"]["a"]["reasons"][0]
+    assert (found["via"], found["preemption"]) == ("", None)
