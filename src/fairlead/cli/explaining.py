@@ -13,8 +13,7 @@ from fairlead.cli.outputs import print_bytes
 from fairlead.cli.refused_table import Refused, print_refused
 from fairlead.cli.terminal import print_line, print_table, stdout_console
 from fairlead.core.status import Status
-from fairlead.framework.interface import PostFilterResult
-from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation
+from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
 from fairlead.whatif.explaining import Explanation, explain, explanation_json
 from fairlead.whatif.scheduler_config import read_scheduler_config
@@ -65,8 +64,8 @@ def print_explanation(explanation: Explanation, console: Console, *, all_nodes: 
         _print_preemption(console, found.preemption, rows_max)
     if _is_cut(found, rows_max):
         print_line(console, "Every node is listed with --all-nodes, and in -o json.", "dim")
-    if found.room is not None and found.room_by != DEFAULT_PREEMPTION:
-        _print_room(console, found.room, found.room_by)
+    if found.room is not None and found.room.by != DEFAULT_PREEMPTION:
+        _print_room(console, found.room)
 
 
 def _decision(found: Evaluation) -> str:
@@ -151,10 +150,10 @@ def _verdict(status: Status) -> tuple[str, str, str]:
     return status.plugin, status.message, helps
 
 
-def _print_room(console: Console, room: PostFilterResult, plugin: str) -> None:
+def _print_room(console: Console, room: RoomEvaluation) -> None:
     """What a plugin other than preemption itself would do."""
-    victims = ", ".join(f"{victim.key} ({victim.priority})" for victim in room.victims)
-    line = f"{plugin} makes room on {room.nominated_node}; {victims or 'nobody'} must go"
+    victims = ", ".join(f"{pod} ({priority})" for pod, priority in room.victims.items())
+    line = f"{room.by} makes room on {room.node}; {victims or 'nobody'} must go"
     print_line(console, line, style="bold")
 
 

@@ -14,7 +14,6 @@ from fairlead.core.command import CallExtender
 from fairlead.core.status import Code, Status, unschedulable
 from fairlead.framework.candidate import Candidate
 from fairlead.framework.diagnosis import NO_NODES, fit_error
-from fairlead.framework.interface import PostFilterResult
 from fairlead.scheduling.compose import Served
 from fairlead.scheduling.extender.consultation import Answer, settle
 from fairlead.scheduling.extender.extender import Asker, askers
@@ -22,7 +21,7 @@ from fairlead.scheduling.extender.filtering import REJECTOR, pass_extenders
 from fairlead.scheduling.extender.preempting import narrow_candidates
 from fairlead.scheduling.extender.scoring import ask_for_scores, with_extenders
 from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
-from fairlead.scheduling.post_filter import run_post_filters
+from fairlead.scheduling.post_filter import PostFilterOutcome, run_post_filters
 from fairlead.scheduling.preemption.default_preemption import PreemptionSearch
 from fairlead.scheduling.prioritization import explain_scores
 from fairlead.state.pod_info import PodInfo
@@ -44,6 +43,15 @@ class PreemptionEvaluation:
     post_filter_error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class RoomEvaluation:
+    """What the PostFilter plugin `by` would do: `victims` are priorities by pod."""
+
+    by: str
+    node: str
+    victims: dict[str, int]
+
+
 @dataclass(slots=True)
 class Evaluation:
     """Everything about one pod in one cluster.
@@ -51,8 +59,8 @@ class Evaluation:
     `verdicts` has an entry per node, None where the pod fits; `score_error` is set where a plugin
     or an extender failed and the cycle with it. `scores` are normalised (0..100,
     before the weight) and cover the feasible nodes, as `totals` and `best` do. `via` says how the
-    node would be chosen among `choices`: "nominated", "single" or "score". `room` is what the
-    PostFilter plugin `room_by` would do.
+    node would be chosen among `choices`: "nominated", "single" or "score". `room` is set
+    where no node fits and a PostFilter would make room.
     """
 
     gated: Status | None = None
@@ -71,8 +79,7 @@ class Evaluation:
     fit_error: str = ""
     unschedulable_plugins: tuple[str, ...] = ()
     preemption: PreemptionEvaluation | None = None
-    room: PostFilterResult | None = None
-    room_by: str = ""
+    room: RoomEvaluation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +185,7 @@ def _fill_failure(
     outcome = settle(asking, advice.ask)
     result.fit_error = fit_error(diagnosis, outcome.message)
     if outcome.status.is_success:
-        result.room, result.room_by = outcome.result, outcome.status.plugin
+        result.room = _room(outcome)
     if served.preemption is None:
         return
     if outcome.status.code is Code.ERROR:
@@ -192,6 +199,11 @@ def _fill_failure(
             dry_run, pick = served.preemption.rank(left, diagnosis)
             search = replace(search, dry_run=dry_run, pick=pick)
     result.preemption = _preemption(found, search)
+
+
+def _room(outcome: PostFilterOutcome) -> RoomEvaluation:
+    victims = {victim.key: victim.priority for victim in outcome.result.victims}
+    return RoomEvaluation(outcome.status.plugin, outcome.result.nominated_node or "", victims)
 
 
 def _preemption(found: Feasibility, search: PreemptionSearch) -> PreemptionEvaluation:

@@ -21,11 +21,15 @@ from fairlead.core.command import CallExtender, Json, ObjectRef
 from fairlead.core.status import Status
 from fairlead.core.stimulus import ObjectsLoaded
 from fairlead.core.tie_break import TieBreak
-from fairlead.framework.interface import PostFilterResult
 from fairlead.framework.nominator import Nominator
 from fairlead.scheduling.compose import Beliefs, Served, Shared, serve
 from fairlead.scheduling.config import SchedulerConfig
-from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate
+from fairlead.scheduling.evaluation import (
+    Evaluation,
+    PreemptionEvaluation,
+    RoomEvaluation,
+    evaluate,
+)
 from fairlead.scheduling.extender.filtering import REJECTOR
 from fairlead.scheduling.remedy.change import Remedy
 from fairlead.scheduling.remedy.search import find_remedy
@@ -181,7 +185,7 @@ def explanation_json(explanation: Explanation) -> Json:
             for name, remedy in explanation.remedies.items()
         },
         "preemption": None if found.preemption is None else _preemption(found.preemption),
-        "room": None if found.room is None else _room(found.room, found.room_by),
+        "room": None if found.room is None else _room(found.room),
     }
 
 
@@ -191,12 +195,9 @@ def _status(status: Status | None) -> Json | None:
     return {"plugin": status.plugin, "code": status.code.value, "reasons": list(status.reasons)}
 
 
-def _room(room: PostFilterResult, plugin: str) -> Json:
-    return {
-        "by": plugin,
-        "node": room.nominated_node,
-        "victims": [{"pod": victim.key, "priority": victim.priority} for victim in room.victims],
-    }
+def _room(room: RoomEvaluation) -> Json:
+    victims = [{"pod": pod, "priority": priority} for pod, priority in room.victims.items()]
+    return {"by": room.by, "node": room.node, "victims": victims}
 
 
 def _preemption(found: PreemptionEvaluation) -> Json:
