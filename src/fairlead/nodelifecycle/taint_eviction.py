@@ -64,7 +64,7 @@ GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
 class _Timer:
     """A pod that is evicted at `due`; `since` is when its toleration began to count."""
 
-    key: str
+    pod: ObjectRef
     since: Instant
     due: Instant
     is_cancelled: bool = False
@@ -191,11 +191,10 @@ class TaintEviction:
         self._stop(pod.key)
         if limit_s == 0:
             return list(self._evict(pod, taints))
-        timer = self._timers[pod.key] = _Timer(pod.key, now, now + seconds(limit_s))
+        timer = self._timers[pod.key] = _Timer(pod_ref(pod), now, now + seconds(limit_s))
         self._due.add(timer.due, timer)
-        names, ref = tuple(map(_name, taints)), pod_ref(pod)
-        node = pod.spec.node_name
-        self._reporter.report(EvictionTimed(ref, node, names, limit_s, timer.due, now))
+        names, node = tuple(map(_name, taints)), pod.spec.node_name
+        self._reporter.report(EvictionTimed(timer.pod, node, names, limit_s, timer.due, now))
         return []
 
     def _cancel(self, key: str, now: Instant) -> list[Command]:
@@ -203,11 +202,8 @@ class TaintEviction:
         self._remembered.pop(key, None)
         if timer is None:
             return []
-        namespace, _, name = key.rpartition("/")
-        ref = ObjectRef("Pod", namespace, name)
-        pod = self._pods.get(key)
-        self._reporter.report(EvictionCancelled(ref if pod is None else pod_ref(pod), now))
-        return [self._event(ref, f"Cancelling deletion of Pod {key}")]
+        self._reporter.report(EvictionCancelled(timer.pod, now))
+        return [self._event(timer.pod, f"Cancelling deletion of Pod {key}")]
 
     def _stop(self, key: str) -> _Timer | None:
         timer = self._timers.pop(key, None)
@@ -218,12 +214,12 @@ class TaintEviction:
     # --- evicting ------------------------------------------------------------------------------
 
     def _fire(self, timer: _Timer) -> Iterable[Command]:
-        del self._timers[timer.key]
-        pod = self._pods.get(timer.key)
+        del self._timers[timer.pod.key]
+        pod = self._pods.get(timer.pod.key)
         if pod is None:
             return ()
         if self._profile.remembers_evicted:
-            self._remembered[timer.key] = None
+            self._remembered[timer.pod.key] = None
         return self._evict(pod, self._taints.get(pod.spec.node_name, ()))
 
     def _evict(self, pod: Pod, taints: tuple[Taint, ...]) -> Iterator[Command]:
