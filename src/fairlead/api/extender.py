@@ -117,7 +117,7 @@ def encode(message: object) -> bytes:
 def decode(body: bytes, form: type[Message]) -> Message:
     """`body` as a message of `form`. Raises ProtocolError."""
     try:
-        value = msgspec.json.decode(body)
+        value = _parsed(body)
     except RecursionError:
         raise ProtocolError("nested too deeply") from None
     except msgspec.DecodeError as cause:
@@ -126,6 +126,14 @@ def decode(body: bytes, form: type[Message]) -> Message:
         return msgspec.convert(_renamed(value, form), form)
     except msgspec.ValidationError as cause:
         raise ProtocolError(f"json: {cause}".replace("`", "")) from None
+
+
+def _parsed(body: bytes) -> Any:
+    """As Go does, take what is no UTF-8 for U+FFFD."""
+    try:
+        return msgspec.json.decode(body)
+    except UnicodeDecodeError:
+        return msgspec.json.decode(body.decode("utf-8", "replace"))
 
 
 def _malformed(body: bytes, cause: Exception) -> str:
