@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.scheduling.compose import Beliefs, ProfileError
@@ -134,6 +134,7 @@ def test_waste_over_columns_is_the_definition(workload, nodes, cpu) -> None:
     assert found.tolist() == [waste(devices, cpu, workload) for devices in nodes]
 
 
+@settings(max_examples=25)
 @given(
     there=st.lists(st.sampled_from([0, 200, 300, 500, 810, 1000, 2000]), max_size=8),
     milli=st.sampled_from([0, 200, 500, 810, 1000, 2000]),
