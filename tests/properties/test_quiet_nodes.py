@@ -82,7 +82,7 @@ def random_node(dice, number, zones):
     }
 
 
-TOLERATIONS = (
+TOLERATIONS: tuple[list[dict[str, object]], ...] = (
     [],
     [{"operator": "Exists"}],
     [{"key": k, "operator": "Exists", "tolerationSeconds": 60} for k in (NOT_READY, UNREACHABLE)],

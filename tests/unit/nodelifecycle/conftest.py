@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from fairlead.api.codec import decode_as
@@ -160,10 +162,9 @@ class Station:
 
 
 def stop(store, name="n1", *, now):
-    """The last renewal has been; nothing is heard of the kubelet any more."""
-    store.patch_as_is(LEASE, NODE_LEASES, name, lease_json(name, renewed_s=-3), now)
-    annotations = {"metadata": {"annotations": None}, "spec": {"renewTime": format_micro_time(now)}}
-    store.patch_as_is(LEASE, NODE_LEASES, name, annotations, now)
+    """The lease was renewed for the last time just now, and is no longer."""
+    renewed = {"metadata": {"annotations": None}, "spec": {"renewTime": format_micro_time(now)}}
+    store.patch_as_is(LEASE, NODE_LEASES, name, renewed, now)
 
 
 def post(store, name="n1", status="True", *, now):
@@ -190,33 +191,29 @@ def delete(store, kind, name, grace_s=None, *, now):
     store.delete(kind, namespace, name, now, grace_period_s=grace_s)
 
 
-class Given:
-    """The builders above, as one fixture."""
-
-    START = START
-    node_json, lease_json, pod_json = map(staticmethod, (node_json, lease_json, pod_json))
-    tolerate, stamp = map(staticmethod, (tolerate, stamp))
-    stop, post, renew = map(staticmethod, (stop, post, renew))
-    put, delete = map(staticmethod, (put, delete))
-    Station = Station
-
-    @staticmethod
-    def node(*args, **options):
-        return decode_as(Node, node_json(*args, **options))
-
-    @staticmethod
-    def lease(*args, **options):
-        return decode_as(Lease, lease_json(*args, **options))
-
-    @staticmethod
-    def pod(*args, **options):
-        return decode_as(Pod, pod_json(*args, **options))
-
-    @staticmethod
-    def at(after_s):
-        return START + seconds(after_s)
+def as_view(view, form):
+    """A builder of views from one of JSON."""
+    return lambda *args, **options: decode_as(view, form(*args, **options))
 
 
 @pytest.fixture(scope="session")
 def given():
-    return Given
+    """All of the above under one name."""
+    return SimpleNamespace(
+        START=START,
+        Station=Station,
+        at=lambda after_s: START + seconds(after_s),
+        delete=delete,
+        lease=as_view(Lease, lease_json),
+        lease_json=lease_json,
+        node=as_view(Node, node_json),
+        node_json=node_json,
+        pod=as_view(Pod, pod_json),
+        pod_json=pod_json,
+        post=post,
+        put=put,
+        renew=renew,
+        stamp=stamp,
+        stop=stop,
+        tolerate=tolerate,
+    )
