@@ -48,7 +48,7 @@ class Answers:
     def __init__(self, adviser: Adviser) -> None:
         """Answer what `adviser` thinks."""
         self._adviser = adviser
-        self._nodes: dict[str, Json] = {}
+        self._versions: dict[str, object] = {}
         self._ids = SeededIds(0)
         self.by_verb: Mapping[str, Answer] = {
             "filter": self.filter,
@@ -111,9 +111,10 @@ class Answers:
     def _know(self, value: Json) -> str:
         """Believe in a node, unless nothing about it is new; its name."""
         name = _name(value)
-        if self._nodes.get(name) != value:
+        version = _version(value)
+        if self._versions.get(name) != version:
             self._adviser.know(self._object(Node, value))
-            self._nodes[name] = value
+            self._versions[name] = version
         return name
 
     def _object(self, view: type[View], value: Json) -> View:
@@ -132,6 +133,13 @@ def _name(value: Json) -> str:
     if not isinstance(name, str):
         raise ProtocolError("Nodes.items: metadata.name: must be a text")
     return name
+
+
+def _version(value: Json) -> object:
+    """What differs between two versions of a node: of one without a version, all of it."""
+    metadata = value["metadata"]
+    uid, version = metadata.get("uid"), metadata.get("resourceVersion")
+    return (uid, version) if uid and version else value
 
 
 def _only(names: Sequence[str], nodes: NodeList | None) -> NodeList:

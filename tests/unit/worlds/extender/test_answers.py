@@ -96,6 +96,22 @@ def test_what_was_sent_whole_is_known_by_name_afterwards(ask):
     assert question("filter", Pod=POD, NodeNames=["a", "b"])["NodeNames"] == ["b"]
 
 
+def test_a_node_with_a_version_is_read_once_per_version(ask):
+    question = ask()
+
+    def fits(version, cpu):
+        versioned = node("a", cpu=cpu)
+        versioned["metadata"] |= {"uid": "u", "resourceVersion": version}
+        return bool(question("filter", Pod=POD, Nodes={"items": [versioned]})["Nodes"]["items"])
+
+    assert [fits("1", "4"), fits("1", "1"), fits("2", "1"), fits("3", "4")] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
 def test_scores_have_the_protocols_scale(ask):
     nodes = {"items": [node("a", cpu="4"), node("b", cpu="8"), node("c", cpu="1")]}
     scores = ask()("prioritize", Pod=POD, Nodes=nodes)
