@@ -57,7 +57,7 @@ def test_every_command_can_be_run(output, command) -> None:
 def test_gpus_are_packed_on_the_whole_trace(output, command) -> None:
     found = output(command)
     [gpus] = [one for one in found["allocation"] if one["resource"] == "openb/gpu-milli"]
-    assert gpus["after"] > 0.9 * gpus["allocatable"]
+    assert gpus["requested"] > 0.9 * gpus["allocatable"]
 
 
 def both(output, scenario):
