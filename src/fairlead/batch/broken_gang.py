@@ -10,6 +10,7 @@ from __future__ import annotations
 from fairlead.batch.job import JobInfo
 from fairlead.batch.session import Session
 from fairlead.batch.task import TaskStatus
+from fairlead.core.reporter import PodEvicted
 
 WHY = "gang-broken"
 
@@ -38,3 +39,4 @@ def _release(session: Session, job: JobInfo) -> None:
     for task in job.with_status(TaskStatus.RUNNING):
         session.release(task)
         session.evict(task, WHY)
+        session.reporter.report(PodEvicted(task.ref, task.node, WHY, session.now))

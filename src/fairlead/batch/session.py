@@ -12,9 +12,11 @@ upstream: pkg/scheduler/framework/session.go
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from fairlead.api.pod import workload
 from fairlead.batch.defect import Defect, Defects
 from fairlead.batch.job import JobInfo
 from fairlead.batch.job_table import JobTable
@@ -27,7 +29,7 @@ from fairlead.batch.task import HOLDS, TaskInfo, TaskStatus
 from fairlead.batch.tier import Tiers
 from fairlead.core.command import Bind, Command, DeleteObject, ObjectRef, RecordEvent
 from fairlead.core.instant import DurationNs, Instant
-from fairlead.core.reporter import PodEvicted, PodPlaced, Reporter, SilentReporter
+from fairlead.core.reporter import PodPlaced, PodPreempting, Reporter, SilentReporter
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.diagnosis import fit_error
 from fairlead.state.cluster import Cluster
@@ -292,7 +294,25 @@ class Session:
         if group is not None and group.ref is not None:
             self.commands.append(_evict_event(group.ref, why))
         self.note("evict", task, why)
-        self.reporter.report(PodEvicted(task.ref, task.node, why, self.now))
+
+    def tell_displacement(
+        self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
+    ) -> None:
+        """Report that `victims` go for the sake of `task`, which comes to `node`."""
+        self.reporter.report(
+            PodPreempting(
+                pod=task.ref,
+                node=node.name,
+                victims=tuple(victim.ref for victim in victims),
+                pdb_violations=0,
+                rule=why,
+                candidates=1,
+                equals=1,
+                at=self.now,
+                workload=workload(task.info.pod),
+                victim_workloads=tuple(workload(victim.info.pod) for victim in victims),
+            )
+        )
 
     # --- what went wrong -------------------------------------------------------------------
 

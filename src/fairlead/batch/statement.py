@@ -7,24 +7,17 @@ order. upstream: pkg/scheduler/framework/statement.go
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Protocol
 
 from fairlead.batch.session import Session
 from fairlead.batch.task import TaskInfo, TaskStatus
 from fairlead.state.node_info import NodeInfo
 
-# What a task is between the step and its settlement; a dispatched one is settled already.
-_TO_SETTLE: Final = (TaskStatus.ALLOCATED, TaskStatus.RELEASING)
-
 
 class Operation(Protocol):
     """A step with its inverse."""
-
-    @property
-    def task(self) -> TaskInfo:
-        """Who is concerned."""
-        ...
 
     def do(self, session: Session) -> None:
         """Suppose it."""
@@ -56,7 +49,8 @@ class Allocate:
 
     def settle(self, session: Session) -> None:
         """Binding is for the job as a whole, once."""
-        if session.tiers.is_ready(self.task.job):
+        waits = self.task.status is TaskStatus.ALLOCATED
+        if waits and session.tiers.is_ready(self.task.job):
             session.dispatch_ready(self.task.job)
 
 
@@ -99,6 +93,26 @@ class Evict:
         session.evict(self.task, self.why)
 
 
+@dataclass(frozen=True, slots=True)
+class Displace:
+    """Tell whoever listens that `victims` go for the sake of `task`, which comes to `node`."""
+
+    task: TaskInfo
+    node: NodeInfo
+    victims: Sequence[TaskInfo]
+    why: str
+
+    def do(self, session: Session) -> None:
+        """There is nothing to tell yet."""
+
+    def undo(self, session: Session) -> None:
+        """Nobody was told."""
+
+    def settle(self, session: Session) -> None:
+        """Now it is so."""
+        session.tell_displacement(self.task, self.node, self.victims, self.why)
+
+
 class Steps(Protocol):
     """What `Statement` and `Outright` have in common."""
 
@@ -122,6 +136,12 @@ class Steps(Protocol):
 
     def evict(self, task: TaskInfo, why: str) -> None:
         """Tell `task` to go."""
+        ...
+
+    def displace(
+        self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
+    ) -> None:
+        """Tell `victims` to go, and promise `task` room on `node`."""
         ...
 
     def commit(self) -> None:
@@ -168,6 +188,15 @@ class Outright:
         self._session.evict(task, why)
         self._session.release(task)
 
+    def displace(
+        self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
+    ) -> None:
+        """Tell `victims` to go, and promise `task` room on `node`."""
+        for victim in victims:
+            self.evict(victim, why)
+        self.pipeline(task, node)
+        self._session.tell_displacement(task, node, victims, why)
+
     def commit(self) -> None:
         """It is so already."""
 
@@ -209,6 +238,15 @@ class Statement:
         """Tell `task` to go."""
         self._do(Evict(task, why))
 
+    def displace(
+        self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo], why: str
+    ) -> None:
+        """Tell `victims` to go, and promise `task` room on `node`."""
+        for victim in victims:
+            self.evict(victim, why)
+        self.pipeline(task, node)
+        self._do(Displace(task, node, victims, why))
+
     def _do(self, operation: Operation) -> None:
         operation.do(self._session)
         self._done.append(operation)
@@ -216,8 +254,7 @@ class Statement:
     def commit(self) -> None:
         """Make everything so."""
         for operation in self._done:
-            if operation.task.status in _TO_SETTLE:
-                operation.settle(self._session)
+            operation.settle(self._session)
         self._done.clear()
 
     def discard(self) -> None:

@@ -101,3 +101,31 @@ def test_without_a_statement_every_step_is_final(busy):
     steps.discard()
     assert busy.task("old-0").status is TaskStatus.RELEASING
     assert [c.target.name for c in session.commands if isinstance(c, DeleteObject)] == ["old-0"]
+
+
+def test_displacements_are_told_when_they_are_made_so(busy):
+    """Whoever looks for workloads that push each other out hears of them, once a preemptor."""
+    session = busy.session()
+    told = session.reporter = Heard()
+    node, statement = busy.cluster.table.find("n1"), Statement(session)
+    victims = [busy.task("old-0"), busy.task("old-1")]
+    statement.displace(busy.task("new-0"), node, victims, "preempt")
+    statement.discard()
+    assert told.records == []
+    statement.displace(busy.task("new-0"), node, victims, "preempt")
+    statement.commit()
+    (record,) = told.records
+    assert (record.pod.name, record.node, record.rule) == ("new-0", "n1", "preempt")
+    assert [victim.name for victim in record.victims] == ["old-0", "old-1"]
+    assert (record.workload, record.victim_workloads[0]) == (
+        "Pod/default/new-0",
+        "Pod/default/old-0",
+    )
+
+
+class Heard:
+    def __init__(self):
+        self.records = []
+
+    def report(self, record):
+        self.records.append(record)

@@ -155,11 +155,7 @@ class RoomMaker:
         victims = self._vote(self._voters, task, self._running_on(task, node))
         if not victims or not self._covers(task, node, victims):
             return False
-        if self._alone:
-            self._evict_what_covers(steps, task, node, victims)
-        else:
-            self._evict_until_it_fits(steps, task, node, victims)
-        steps.pipeline(task, node)
+        steps.displace(task, node, self._as_many_as_needed(task, node, victims), self._kind.why)
         return True
 
     def _covers(self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]) -> bool:
@@ -177,24 +173,16 @@ class RoomMaker:
                 freed[column] = freed.get(column, 0) + free
         return all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
 
-    def _evict_until_it_fits(
-        self, steps: Steps, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
-    ) -> None:
-        for victim in victims:
-            if self._covers(task, node, ()):
-                return
-            steps.evict(victim, self._kind.why)
-
-    def _evict_what_covers(
-        self, steps: Steps, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
-    ) -> None:
-        """At least one, even for a task that asks for nothing, until the evicted alone suffice."""
+    def _as_many_as_needed(
+        self, task: TaskInfo, node: NodeInfo, victims: Sequence[TaskInfo]
+    ) -> list[TaskInfo]:
+        """The first of `victims`, until `task` fits; kube-batch takes at least one."""
         leaving: list[TaskInfo] = []
         for victim in victims:
-            steps.evict(victim, self._kind.why)
+            if (leaving or not self._alone) and self._covers(task, node, leaving):
+                break
             leaving.append(victim)
-            if self._covers(task, node, leaving):
-                return
+        return leaving
 
     # --- whole gangs -----------------------------------------------------------------------
 
@@ -208,9 +196,7 @@ class RoomMaker:
             node = self._node_of_gang(task, nodes, members)
             if node is None or not self._all_may_leave(voters, task, members):
                 continue
-            for member in members:
-                steps.evict(member, self._kind.why)
-            steps.pipeline(task, node)
+            steps.displace(task, node, members, self._kind.why)
             return True
         return False
 
