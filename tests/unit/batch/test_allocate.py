@@ -14,6 +14,12 @@ from fairlead.testing.batch_builders import (
     make_task,
 )
 from fairlead.testing.builders import make_node
+from fairlead.testing.storage_builders import (
+    claiming,
+    make_claim,
+    make_storage_class,
+    make_volume,
+)
 
 
 def test_a_gang_that_fits_is_bound_as_a_whole(yard):
@@ -219,6 +225,25 @@ def test_a_pod_that_asks_only_while_it_starts_is_scheduled(kept, placed, yards):
     pod = make_task("p", cpu=0, spec=ASKS_WHILE_IT_STARTS)
     found = yard.put(make_queue("default"), make_node("n1"), pod).run().bound
     assert found == ({"p": "n1"} if placed else {})
+
+
+def test_volumes_that_are_there_are_no_obstacle(yard):
+    yard.put(
+        make_storage_class(),
+        make_volume("v", claim="default/c"),
+        make_claim("c", volume="v", bound=True),
+    )
+    yard.put(make_node("n1"), make_gang("g", 1, spec=claiming("c")))
+    assert yard.run().bound == {"g-0": "n1"}
+
+
+def test_volumes_that_would_have_to_be_made_are(yard):
+    """A Bind would put the pod on a node where it waits for ever."""
+    yard.put(make_storage_class(), make_claim("c"))
+    yard.put(make_node("n1"), make_gang("g", 1, spec=claiming("c")))
+    found = yard.run()
+    assert found.bound == {}
+    assert "which batch does not do" in found.events[0]
 
 
 def test_a_task_that_fits_nowhere_is_passed_over(yard):
