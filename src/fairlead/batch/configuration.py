@@ -7,17 +7,18 @@
         enableJobOrder: false
         arguments: {key: value}
 
-Fairlead reads four keys more: `name`, by which it is known; `rules` (kube-batch or fairlead, see
-`fairlead.batch.rules`); and the durations `starvationBound` and `brokenGangGrace`, after which a
-waiting gang gets a reservation and a broken one is released (without them: never). Names that
-nobody knows are refused, with those that are known.
+Fairlead reads five keys more: `name`, by which it is known; `rules` (kube-batch or fairlead, see
+`fairlead.batch.rules`); `victims` (gangs or pods), whether a gang that cannot spare a member may
+leave as a whole (without it: as the rules have it); and the durations `starvationBound` and
+`brokenGangGrace`, after which a waiting gang gets a reservation and a broken one is released
+(without them: never). Names that nobody knows are refused, with those that are known.
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import yaml
@@ -67,7 +68,16 @@ tiers:
 
 SHIPPED: Final = {"kube-batch": KUBE_BATCH_DEFAULT, "fairlead": FAIRLEAD_DEFAULT}
 
-_TOP: Final = ("actions", "brokenGangGrace", "name", "rules", "starvationBound", "tiers")
+_TOP: Final = (
+    "actions",
+    "brokenGangGrace",
+    "name",
+    "rules",
+    "starvationBound",
+    "tiers",
+    "victims",
+)
+_TAKES_WHOLE_GANGS: Final = {"gangs": True, "pods": False}
 _PLUGIN: Final = ("arguments", "name", *SWITCHES)
 
 
@@ -120,18 +130,30 @@ def configuration_from(raw: object) -> BatchConfig:
     """
     top = _mapping(raw, "configuration")
     _refuse_unknown(top, _TOP, "configuration")
-    rules = top.get("rules", KUBE_BATCH_RULES.name)
-    if rules not in RULES:
-        raise ConfigurationError(f"rules: {rules!r} is not one of them; {_known(RULES)}")
     return BatchConfig(
         actions=_actions(top.get("actions", "")),
         tiers=tuple(
             _tier(tier, f"tiers[{i}]") for i, tier in enumerate(_list(top.get("tiers"), "tiers"))
         ),
-        rules=RULES[rules],
+        rules=_rules(top),
         starvation_bound_s=_duration(top.get("starvationBound"), "starvationBound"),
         broken_gang_grace_s=_duration(top.get("brokenGangGrace"), "brokenGangGrace"),
     )
+
+
+def _rules(top: Json) -> Rules:
+    rules = RULES[_choice(top, "rules", RULES, KUBE_BATCH_RULES.name)]
+    if "victims" not in top:
+        return rules
+    victims = _choice(top, "victims", _TAKES_WHOLE_GANGS, "")
+    return replace(rules, takes_whole_gangs=_TAKES_WHOLE_GANGS[victims])
+
+
+def _choice(top: Json, key: str, known: Collection[str], default: str) -> str:
+    found = top.get(key, default)
+    if not isinstance(found, str) or found not in known:
+        raise ConfigurationError(f"{key}: {found!r} is not one of them; {_known(known)}")
+    return found
 
 
 def _duration(value: object, path: str) -> float | None:

@@ -73,6 +73,7 @@ def test_fairleads_own_uses_all_actions_and_todays_rules():
         ("actions: 3", "actions: expected names in one text, found 3"),
         ("action: allocate", "configuration: no field 'action'; known: actions, "),
         ("rules: mine", "rules: 'mine' is not one of them; known: fairlead, kube-batch"),
+        ("victims: all", "victims: 'all' is not one of them; known: gangs, pods"),
         ("tiers: x", "tiers: expected a list, found 'x'"),
         ("tiers: [{plugin: []}]", "tiers[0]: no field 'plugin'; known: plugins"),
         ("tiers: [{plugins: [gang]}]", "tiers[0].plugins[0]: expected a mapping, found 'gang'"),

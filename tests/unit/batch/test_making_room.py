@@ -82,6 +82,13 @@ def test_a_gang_with_one_critical_member_is_not_taken(yard):
     assert yard.run().evicted == {}
 
 
+@pytest.mark.parametrize(("victims", "evicted"), [("gangs", 4), ("pods", 0)])
+def test_whole_gangs_can_be_chosen_or_not(victims, evicted, yards):
+    yard = yards(f"{PREEMPT}victims: {victims}\n").put(CLASSES, make_node("n1"))
+    yard.put(low("old", 4, node="n1"), high("new", 1))
+    assert len(yard.run().evicted) == evicted
+
+
 def test_per_pod_victims_break_no_gang_either(yards):
     """Selected by kube-batch's rules: members beyond the minimum, or nobody."""
     yard = yards(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
