@@ -81,6 +81,7 @@ class ShapePlan:
         self._drop_skipped()
         self.statuses: list[Status] = [SUCCESS]
         self._code_of: dict[Status, int] = {}
+        self._mappings: dict[str, tuple[tuple[Status, ...], Codes]] = {}
         self.has_errors = False
         self._static_broken: Broken = {}
         self._row_broken: Broken = {}
@@ -333,13 +334,28 @@ class ShapePlan:
         """A plugin's own codes as codes of this plan."""
         if not verdicts.codes.any():
             return verdicts.codes
-        mapping = np.zeros(len(verdicts.statuses), np.int32)
-        used = np.bincount(verdicts.codes, minlength=len(verdicts.statuses))
-        for code, rows in enumerate(used.tolist()):
+        statuses, mapping = self._mappings.get(plugin, (None, None))
+        if mapping is not None and statuses is verdicts.statuses:
+            codes = mapping.take(verdicts.codes)
+            if codes.min() >= 0:
+                return codes
+        return self._mapping(plugin, verdicts).take(verdicts.codes)
+
+    def _mapping(self, plugin: str, verdicts: Verdicts) -> Codes:
+        """The plan's code for each of a plugin's own that is in use, -1 for the others.
+
+        Kept while the plugin answers with the same tuple of statuses.
+        """
+        mapping = np.full(len(verdicts.statuses), -1, np.int32)
+        mapping[0] = 0
+        used = np.bincount(verdicts.codes, minlength=len(mapping)).tolist()
+        for code, rows in enumerate(used):
             if code and rows:
                 status = verdicts.statuses[code]
                 mapping[code] = self.code(status if status.plugin else status.by(plugin))
-        return mapping[verdicts.codes]
+        if isinstance(verdicts.statuses, tuple):
+            self._mappings[plugin] = (verdicts.statuses, mapping)
+        return mapping
 
 
 def _forget(broken: Broken, positions: Rows) -> None:

@@ -175,6 +175,10 @@ def _filter_by_cluster(pod: PodInfo, found: Feasibility) -> None:
     for point in plan.split.cluster_filters:
         if point.name in skipped:
             continue
+        if not found.codes.any():
+            codes = plan.ask(point, found.state, pod, plan.rows)
+            found.codes = codes if codes.any() else found.codes
+            continue
         open_at = np.flatnonzero(found.codes == 0)
         if not len(open_at):
             return

@@ -100,8 +100,11 @@ def count_promised_room(
         found = verdicts.codes
         own = plan.table.find(nominator.node_of(pod.uid))
         if own is not None:
-            others = {at: code for at, code in found.items() if at != plan.position(own.row)}
-            found = others | _judge_all(plans, pod, plan, state, [own.name])
+            own_position = plan.position(own.row)
+            found = found.copy()
+            if own_position is not None:
+                found.pop(own_position, None)
+            found.update(_judge_all(plans, pod, plan, state, [own.name]))
     if not found:
         return codes
     result = codes.copy()

@@ -146,7 +146,8 @@ class NodeTable:
             self.size += 1
             self._rows.append(None)
         if row >= self.capacity:
-            self._grow(2 * self.capacity, len(self.requested))
+            # By little: every pass over columns pays for the room to spare.
+            self._grow(self.capacity + self.capacity // 8, len(self.requested))
         info = NodeInfo(name, row)
         self._rows[row] = info
         self._index[name] = row

@@ -80,7 +80,8 @@ def test_the_table_grows_beyond_its_first_capacity(believer):
     believer.put(*(make_node(f"n{i}", labels={"zone": f"z{i % 3}"}) for i in range(count)))
     believer.put(*(make_pod(f"p{i}", node=f"n{i}", requests={GPU: i}) for i in range(count)))
     table = believer.table
-    assert (table.count, table.capacity) == (count, 4 * _CAPACITY_INITIAL)
+    assert table.count == count
+    assert count <= table.capacity <= count + count // 8
     assert [node.name for node in table.nodes()] == [f"n{i}" for i in range(count)]
     assert len(zones.ids) == table.capacity
     column = table.resources.column(GPU)

@@ -160,4 +160,4 @@ def _mark(codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows,
     for ids, one in counts.items():
         met = one.sums() > 0
         if met.any():
-            codes[met.take(ids.take(rows))] = code
+            np.putmask(codes, met.take(ids.take(rows)), code)
