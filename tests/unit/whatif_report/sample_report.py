@@ -306,7 +306,7 @@ def shop_pending_row(app, at, priority):
     reason = (
         f"0/12 nodes are available: {4 + at % 3} Insufficient cpu, 2 node(s) were unschedulable, "
         f"{6 - at % 3} Insufficient memory. "
-        f"preemption: 0/12 nodes are available: 12 {HELPLESS}."
+        f"no new claims to deallocate, preemption: 0/12 nodes are available: 12 {HELPLESS}."
     )
     pod = shop_pod(app, at)
     return {"pod": pod, "priority": priority, "since_s": 60.0 + at, "reason": reason}

@@ -8,7 +8,8 @@ import { dataTable } from "./table.js";
 
 const GROUPS_SHOWN = 12;
 const REFUSAL = /^\d+\/\d+ nodes are available: (.*)$/s;
-const PREEMPTION = /(?:^| )preemption: (?:\d+\/\d+ nodes are available: )?(.*)$/s;
+// What DynamicResources says on pods without claims tells nobody anything.
+const PREEMPTION = /(?:^| )(?:no new claims to deallocate, )?preemption: (?:\d+\/\d+ nodes are available: )?(.*)$/s;
 
 export function pendingSection(report, priorities) {
   const { pending } = report;
