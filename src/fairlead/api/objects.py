@@ -957,6 +957,7 @@ class PodGroupSpec(_View, frozen=True):
     """spec of a PodGroup in any of its API groups; `fairlead.batch.group` tells them apart."""
 
     min_member: int = 0
+    min_resources: ResourceList | None = None
     queue: str = ""
     priority_class_name: str = ""
     priority: int | None = None

@@ -5,6 +5,7 @@ unschedulable. For each task that got nothing: the condition PodScheduled=False.
 
     this session's Unschedulable condition and a running member     Unknown
     as many members with a node as the minimum                      Running
+    let in, where groups have to be (the action enqueue)            Inqueue
     else                                                            Pending
 
 upstream: framework/session.go: jobStatus; plugins/gang/gang.go: OnSessionClose;
@@ -20,7 +21,7 @@ from typing import Any, Final
 from fairlead.api.objects import PodGroupCondition
 from fairlead.api.pod import condition
 from fairlead.batch.defect import Defect
-from fairlead.batch.job import JobInfo
+from fairlead.batch.job import INQUEUE, JobInfo
 from fairlead.batch.plugins.plugin import Explains, Unschedulable
 from fairlead.batch.session import Session
 from fairlead.batch.task import TaskInfo, TaskStatus
@@ -60,7 +61,7 @@ def report_on(session: Session, job: JobInfo) -> JobReport:
     counts = [len(job.by_status[s]) for s in (TaskStatus.RUNNING, TaskStatus.SUCCEEDED)]
     return JobReport(
         job=job,
-        phase=_phase(job, found),
+        phase=_phase(session, job, found),
         running=counts[0],
         succeeded=counts[1],
         failed=len(job.by_status[TaskStatus.FAILED]),
@@ -98,17 +99,21 @@ def fit_error_of(session: Session, job: JobInfo) -> str:
 def _not_tried(session: Session, job: JobInfo) -> str | None:
     """Why nobody looked for a node."""
     queue = session.queues[job.queue]
+    if job.id in session.outside:
+        return "there is no room for what the group needs at least"
     if not queue.is_open:
         return f"queue {queue.name} is closed"
-    if session.tiers.is_overused(queue):
+    if job.by_status[TaskStatus.PENDING] and session.tiers.is_overused(queue):
         return f"queue {queue.name} has all that it deserves"
     return None
 
 
-def _phase(job: JobInfo, found: Unschedulable | None) -> str:
+def _phase(session: Session, job: JobInfo, found: Unschedulable | None) -> str:
     if found is not None and job.by_status[TaskStatus.RUNNING]:
         return "Unknown"
-    return "Running" if job.allocated_count >= job.min_available else "Pending"
+    if job.allocated_count >= job.min_available:
+        return "Running"
+    return INQUEUE if session.lets_in and job.id not in session.outside else "Pending"
 
 
 def _conditions(job: JobInfo, found: Unschedulable | None) -> tuple[PodGroupCondition, ...]:
@@ -144,7 +149,7 @@ def _group_commands(session: Session, report: JobReport, ref: ObjectRef) -> Iter
     if fields or conditions:
         yield PatchStatus(ref, fields=fields, conditions=conditions)
     quiet = not session.defects.has(Defect.MUTE_FIT_ERROR) and not conditions
-    if report.phase in ("Pending", "Unknown") and not quiet:
+    if report.phase != "Running" and not quiet:
         yield _event(ref, UNSCHEDULABLE, group_note(report))
 
 

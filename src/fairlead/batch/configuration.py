@@ -11,7 +11,8 @@ Fairlead reads five keys more: `name`, by which it is known; `rules` (kube-batch
 `fairlead.batch.rules`); `victims` (gangs or pods), whether a gang that cannot spare a member may
 leave as a whole (without it: as the rules have it); and the durations `starvationBound` and
 `brokenGangGrace`, after which a waiting gang gets a reservation and a broken one is released
-(without them: never). Names that nobody knows are refused, with those that are known.
+(without them: never). Names that nobody knows are refused, with those that are known; Volcano's
+`configurations` of actions and its switches for what is not there are read and change nothing.
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """
 
@@ -71,6 +72,7 @@ SHIPPED: Final = {"kube-batch": KUBE_BATCH_DEFAULT, "fairlead": FAIRLEAD_DEFAULT
 _TOP: Final = (
     "actions",
     "brokenGangGrace",
+    "configurations",
     "name",
     "rules",
     "starvationBound",

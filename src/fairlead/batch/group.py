@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.api.objects import Pod, PodGroup, PodGroupStatus
+from fairlead.api.objects import Pod, PodGroup, PodGroupStatus, ResourceList
 from fairlead.api.pod import controller_of
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.batch.task import THE_BEGINNING
@@ -39,7 +39,8 @@ UPSTREAM_API: Final = "scheduling.k8s.io"
 class GroupInfo:
     """What a job is about. `ref` is None for a shadow group, which is nobody's object.
 
-    `queue` is "" for the default queue. `priority` is None unless the object itself has one.
+    `queue` is "" for the default queue. `priority` is None unless the object itself has one, and
+    `min_resources` unless it says what the gang needs at least.
     """
 
     namespace: str
@@ -52,6 +53,7 @@ class GroupInfo:
     ref: ObjectRef | None = None
     api_group: str = ""
     status: PodGroupStatus = field(default_factory=PodGroupStatus)
+    min_resources: ResourceList | None = None
 
 
 def group_info(group: PodGroup) -> GroupInfo:
@@ -69,6 +71,7 @@ def group_info(group: PodGroup) -> GroupInfo:
         ref=ObjectRef(KIND, meta.namespace, meta.name, meta.uid),
         api_group=group.api_version.rpartition("/")[0],
         status=group.status,
+        min_resources=spec.min_resources,
     )
 
 

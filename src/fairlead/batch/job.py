@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.batch.group import GroupInfo
 from fairlead.batch.task import ALLOCATED_STATUSES, HOLDS, TaskInfo, TaskStatus
 from fairlead.core.instant import Instant
 from fairlead.state.shape import Amounts
 
+INQUEUE: Final = "Inqueue"
 _PENDING = TaskStatus.PENDING
 # Asked after every placement, so spelled out rather than looped over.
 _ALLOCATED, _BINDING, _BOUND, _RUNNING = ALLOCATED_STATUSES
@@ -101,6 +104,16 @@ class JobInfo:
         """When its group was created."""
         assert self.group is not None
         return self.group.created
+
+    @property
+    def waits_outside(self) -> bool:
+        """Whether it was not let in yet, where groups have to be (the action enqueue)."""
+        return self.group is not None and self.group.status.phase in ("", "Pending")
+
+    @property
+    def is_inqueue(self) -> bool:
+        """Whether it was let in and has not started."""
+        return self.group is not None and self.group.status.phase == INQUEUE
 
     # --- how far it is ---------------------------------------------------------------------
 

@@ -26,7 +26,8 @@ class Rules:
     """The conventions.
 
     `filters` are scheduler plugins that say where a pod may go, `scorers` those that say how good
-    a node is: (plugin, argument of nodeorder that sets its weight, default weight).
+    a node is: (plugin, argument of nodeorder that sets its weight, default weight), each 0 to
+    `best_score`.
     `leaves_out_overused` keeps sessions off nodes on which more is used than there is.
     `has_default_queue` lets the default queue be there without an object. `takes_whole_gangs`
     makes victims of gangs as a whole where taking members would break them.
@@ -39,6 +40,7 @@ class Rules:
     slack: Slack
     filters: tuple[str, ...]
     scorers: tuple[tuple[str, str, int], ...]
+    best_score: int
     uncounted: tuple[str, ...] = ()
     leaves_out_overused: bool = False
     has_default_queue: bool = False
@@ -67,6 +69,7 @@ KUBE_BATCH_RULES: Final = Rules(
         ("InterPodAffinityPriority", "podaffinity.weight", 1),
         ("BalancedResourceAllocation", "balancedresource.weight", 1),
     ),
+    best_score=10,
     uncounted=("ephemeral-storage",),
     leaves_out_overused=True,
 )
@@ -99,6 +102,7 @@ FAIRLEAD_RULES: Final = Rules(
         ("NodeResourcesBalancedAllocation", "balancedresource.weight", 1),
         ("ImageLocality", "imagelocality.weight", 1),
     ),
+    best_score=100,
     has_default_queue=True,
     takes_whole_gangs=True,
     tries_every_task=True,

@@ -142,6 +142,7 @@ class Session:
         self.job_table = jobs
         self.jobs: dict[str, JobInfo] = {}
         self.queues: dict[str, QueueInfo] = {}
+        self.outside: dict[str, JobInfo] = {}
         self.objections: dict[str, Unschedulable] = {}
         self.shortfalls: dict[str, list[str]] = {}
         self.failures: dict[str, str] = {}
@@ -164,6 +165,8 @@ class Session:
             for job in self.job_table.jobs.values()
             if job.group is not None and job.queue in self.queues
         }
+        if self.lets_in:
+            self.outside = {job.id: job for job in self.jobs.values() if job.waits_outside}
         if not self.defects.has(Defect.JOBVALID_NOOP):
             self._object()
         for plugin in self.tiers.plugins:
@@ -358,12 +361,25 @@ class Session:
         """Whether tasks that ask for nothing have their turn in this session."""
         return "backfill" in self.policy.actions
 
+    @property
+    def lets_in(self) -> bool:
+        """Whether groups wait outside until they are let in."""
+        return "enqueue" in self.policy.actions
+
+    def enqueue(self, job: JobInfo) -> None:
+        """Let `job` in."""
+        del self.outside[job.id]
+        self.changed[job.id] = None
+        self.tiers.enqueued(job)
+
     def candidates(self) -> list[JobInfo]:
         """The jobs that are worth trying."""
         return [
             job
             for job in self.jobs.values()
-            if job.id not in self.objections and self.queues[job.queue].is_open
+            if job.id not in self.objections
+            and job.id not in self.outside
+            and self.queues[job.queue].is_open
         ]
 
     def note_waiting(self) -> None:

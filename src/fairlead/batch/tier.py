@@ -5,7 +5,7 @@
     ready, pipelined      all must agree
     overused              any is enough
     valid                 the first that objects
-    may take, reclaim     all must agree
+    may …                 all must agree
     victims               each plugin that has a say is a veto (`fairlead.batch.victim_vote`)
 
 upstream: pkg/scheduler/framework/session_plugins.go
@@ -21,6 +21,8 @@ from fairlead.batch.job import JobInfo
 from fairlead.batch.plugins.plugin import (
     Allocatable,
     BatchPlugin,
+    JobEnqueueable,
+    JobEnqueued,
     JobOrder,
     JobPipelined,
     JobReady,
@@ -45,6 +47,21 @@ RECLAIMABLE: Final = "enableReclaimable"
 QUEUE_ORDER: Final = "enableQueueOrder"
 PREDICATE: Final = "enablePredicate"
 NODE_ORDER: Final = "enableNodeOrder"
+# Volcano's, as it spells them.
+OVERUSED: Final = "enabledOverused"
+ALLOCATABLE: Final = "enabledAllocatable"
+MAY_RECLAIM: Final = "enablePreemptive"
+JOB_ENQUEUED: Final = "enableJobEnqueued"
+# Volcano's for what no plugin here has a say in.
+WITHOUT_EFFECT: Final = (
+    "enableBestNode",
+    "enableHierarchy",
+    "enableJobStarving",
+    "enableNamespaceOrder",
+    "enableReservedNodes",
+    "enableTargetJob",
+    "enabledVictim",
+)
 SWITCHES: Final = (
     JOB_ORDER,
     JOB_READY,
@@ -55,6 +72,11 @@ SWITCHES: Final = (
     QUEUE_ORDER,
     PREDICATE,
     NODE_ORDER,
+    OVERUSED,
+    ALLOCATABLE,
+    MAY_RECLAIM,
+    JOB_ENQUEUED,
+    *WITHOUT_EFFECT,
 )
 
 
@@ -89,9 +111,11 @@ class Tiers:
         self._ready: list[JobReady] = self._flat(JobReady, JOB_READY)
         self._pipelined: list[JobPipelined] = self._flat(JobPipelined, JOB_PIPELINED)
         self._valid: list[JobValid] = self._flat(JobValid, None)
-        self._overused: list[Overused] = self._flat(Overused, None)
-        self._allocatable: list[Allocatable] = self._flat(Allocatable, None)
-        self._may_reclaim: list[MayReclaim] = self._flat(MayReclaim, RECLAIMABLE)
+        self._overused: list[Overused] = self._flat(Overused, OVERUSED)
+        self._allocatable: list[Allocatable] = self._flat(Allocatable, ALLOCATABLE)
+        self._may_reclaim: list[MayReclaim] = self._flat(MayReclaim, MAY_RECLAIM)
+        self._enqueueable: list[JobEnqueueable] = self._flat(JobEnqueueable, JOB_ENQUEUED)
+        self._enqueued: list[JobEnqueued] = self._flat(JobEnqueued, JOB_ENQUEUED)
         self.preempt_voters = self._voters(Preemptable, PREEMPTABLE)
         self.reclaim_voters = self._voters(Reclaimable, RECLAIMABLE)
 
@@ -153,3 +177,12 @@ class Tiers:
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Whether tasks of other queues may be evicted for `task`."""
         return all(plugin.may_reclaim(queue, task) for plugin in self._may_reclaim)
+
+    def may_enqueue(self, job: JobInfo) -> bool:
+        """Whether there is room for one more such group."""
+        return all(plugin.may_enqueue(job) for plugin in self._enqueueable)
+
+    def enqueued(self, job: JobInfo) -> None:
+        """Tell everybody that `job` counts from now on."""
+        for plugin in self._enqueued:
+            plugin.enqueued(job)

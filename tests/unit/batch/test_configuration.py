@@ -49,6 +49,16 @@ def test_kube_batchs_example_is_read_as_it_is():
     assert (config.starvation_bound_s, config.broken_gang_grace_s) == (None, None)
 
 
+def test_volcanos_switches_and_configurations_of_actions_are_read():
+    config = read_configuration(
+        'actions: "enqueue, allocate"\n'
+        "configurations: [{name: allocate, arguments: {enablePredicateErrorCache: true}}]\n"
+        "tiers: [{plugins: [{name: gang, enableJobStarving: false, enabledOverused: false}]}]"
+    )
+    assert not config.tiers[0][0].allows("enabledOverused")
+    assert config.actions == ("enqueue", "allocate")
+
+
 def test_no_text_is_the_built_in_default():
     assert (
         read_configuration("")
@@ -112,11 +122,11 @@ def test_an_unknown_shipped_name_is_refused():
     [
         (
             'actions: "allocate, enqeue"',
-            "actions: no action 'enqeue'; known: allocate, backfill, preempt, reclaim",
+            "actions: no action 'enqeue'; known: allocate, backfill, enqueue, preempt, reclaim",
         ),
         (
             "tiers: [{plugins: [{name: gang}]}, {plugins: [{name: fair}]}]",
-            "tiers[1].plugins: no plugin 'fair'; known: conformance, drf, gang, nodeorder, ",
+            "tiers[1].plugins: no plugin 'fair'; known: binpack, conformance, drf, gang, ",
         ),
     ],
 )

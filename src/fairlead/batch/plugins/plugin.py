@@ -164,6 +164,24 @@ class MayReclaim(BatchPlugin, Protocol):
 
 
 @runtime_checkable
+class JobEnqueueable(BatchPlugin, Protocol):
+    """Says which groups are worth having pods (the action enqueue)."""
+
+    def may_enqueue(self, job: JobInfo) -> bool:
+        """Whether there is room for what the group says it needs at least."""
+        ...
+
+
+@runtime_checkable
+class JobEnqueued(BatchPlugin, Protocol):
+    """Hears which groups were enqueued."""
+
+    def enqueued(self, job: JobInfo) -> None:
+        """`job` counts from now on."""
+        ...
+
+
+@runtime_checkable
 class Explains(BatchPlugin, Protocol):
     """Says at the end why a job did not make it."""
 

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 from fairlead.batch.defect import Defect, Defects
 from fairlead.batch.job import JobInfo, add_amounts
 from fairlead.batch.plugins.deserved import divide
+from fairlead.batch.plugins.needs import needs_of, outstanding
 from fairlead.batch.plugins.queue_tree import Claim, QueueTree
 from fairlead.batch.plugins.share import cluster_total, share
 from fairlead.batch.queue import QueueInfo
 from fairlead.batch.slack import NO_SLACK, Slack
 from fairlead.batch.task import ALLOCATED_STATUSES, TaskInfo, TaskStatus
-from fairlead.state.resource_columns import CPU, MEMORY
+from fairlead.state.resource_columns import CPU, MEMORY, ResourceColumns
 from fairlead.state.shape import Amounts
 
 if TYPE_CHECKING:
@@ -34,12 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class QueueShare:
-    """One queue in this session; `request` is as it was when the session opened."""
+    """One queue in this session; `request` is as it was when the session opened.
+
+    `expected` is what the jobs that were let in will need beyond what is allocated.
+    """
 
     queue: QueueInfo
     deserved: dict[int, float]
     request: dict[int, int]
     allocated: list[int] = field(default_factory=list)
+    expected: list[int] = field(default_factory=list)
 
     def allocated_of(self, column: int) -> int:
         """What the queue's tasks hold of one resource."""
@@ -61,6 +66,7 @@ class Proportion:
         """Valid after `open`."""
         self._defects = defects
         self._slack: Slack = NO_SLACK
+        self._columns = ResourceColumns()
         self.shares: dict[str, QueueShare] = {}
         self._lines: dict[str, list[QueueShare]] = {}
 
@@ -69,6 +75,7 @@ class Proportion:
     def open(self, session: Session) -> None:
         """Divide the cluster between the queues that have a job, or a right without one."""
         self._slack = session.rules.slack
+        self._columns = session.table.resources
         jobs: dict[str, list[JobInfo]] = {}
         for job in session.jobs.values():
             jobs.setdefault(job.queue, []).append(job)
@@ -84,6 +91,7 @@ class Proportion:
         for name, own in jobs.items():
             for job in own:
                 self._add(name, tuple(enumerate(job.held)), 1)
+                self._expect(name, outstanding(job, self._columns))
         total = dict(cluster_total(session.room, session.rules))
         for name, deserved in divide(total, claims, self._slack, self._defects).items():
             self.shares[name].deserved = deserved
@@ -214,6 +222,25 @@ class Proportion:
             for c, _ in task.request.running
         )
 
+    # --- letting in ------------------------------------------------------------------------
+
+    def may_enqueue(self, job: JobInfo) -> bool:
+        """Whether the queue, and those above it, stay within their capability."""
+        if self._defects.has(Defect.CAPABILITY):
+            return True
+        needs = needs_of(job, self._columns)
+        return all(_has_room(found, needs) for found in self._lines[job.queue])
+
+    def enqueued(self, job: JobInfo) -> None:
+        """It counts from now on."""
+        self._expect(job.queue, needs_of(job, self._columns))
+
+    def _expect(self, queue: str, amounts: Amounts) -> None:
+        for found in self._lines[queue]:
+            add_amounts(found.expected, tuple(sorted(amounts)), 1)
+
+    # --- giving back -----------------------------------------------------------------------
+
     def _may_give(
         self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
     ) -> bool:
@@ -231,6 +258,13 @@ class Proportion:
             taken.get(c, 0) and (without[c] if c < known else 0) + self._slack.least_part(c) > whole
             for c, whole in found.deserved.items()
         )
+
+
+def _has_room(found: QueueShare, needs: Amounts) -> bool:
+    expected = dict(enumerate(found.expected))
+    return _within(
+        found, tuple((c, expected.get(c, 0) + a) for c, a in needs), found.queue.capability
+    )
 
 
 def _within(found: QueueShare, asked: Amounts, bounds: Amounts) -> bool:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.batch.defect import Defects
+from fairlead.batch.plugins.binpack import Binpack
 from fairlead.batch.plugins.conformance import Conformance
 from fairlead.batch.plugins.drf import Drf
 from fairlead.batch.plugins.gang import Gang
 from fairlead.batch.plugins.nodeorder import Nodeorder
+from fairlead.batch.plugins.overcommit import Overcommit
 from fairlead.batch.plugins.plugin import BatchPlugin
 from fairlead.batch.plugins.predicates import Predicates
 from fairlead.batch.plugins.priority import Priority
@@ -36,5 +38,7 @@ PLUGINS: Final[Mapping[str, Factory]] = {
     "drf": lambda _context: Drf(),
     "proportion": lambda context: Proportion(context.defects),
     "predicates": lambda context: Predicates(context.rules, context.arguments),
+    "overcommit": lambda context: Overcommit(context.arguments),
+    "binpack": lambda context: Binpack(context.rules, context.arguments),
     "nodeorder": lambda context: Nodeorder(context.rules, context.arguments),
 }
