@@ -9,12 +9,14 @@ as its controller would have it.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairlead.batch.actions.eviction_kind import PREEMPTION, RECLAIM
 from fairlead.batch.compose import compose
 from fairlead.batch.configuration import read_configuration, shipped_configuration
 from fairlead.batch.plugins.drf import Drf
@@ -340,6 +342,29 @@ def any_step(chance, statement, task, node):
             statement.evict(task, "preempt")
         case _:
             pass
+
+
+# --- whom nobody asks ------------------------------------------------------------------------
+
+
+@every_configuration
+@pytest.mark.parametrize("kind", [PREEMPTION, RECLAIM], ids=["preempt", "reclaim"])
+@often
+@given(seed=SEEDS)
+def test_a_plugin_that_speaks_for_a_job_says_what_it_says_of_its_members(kind, name, seed):
+    """Whom it spares as a whole it names for no task of the taker, alone or together."""
+    session = Days(CONFIGURATIONS[name], seed).session()
+    speakers = [
+        p for tier in kind.voters(session.tiers) for p in tier if isinstance(p, kind.sparing)
+    ]
+    assert speakers
+    for taker, giver in product(session.jobs.values(), repeat=2):
+        members = giver.with_status(TaskStatus.RUNNING)
+        for plugin in speakers:
+            if members and kind.spares(plugin, taker, giver):
+                for task in taker.with_status(TaskStatus.PENDING):
+                    assert not kind.ask(plugin, task, members)
+                    assert not any(kind.ask(plugin, task, [member]) for member in members)
 
 
 # --- shares ----------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ def vote(voters: Iterable[tuple[Any, ...]], ask: Ask, defects: Defects) -> list[
         for plugin in tier:
             named = ask(plugin)
             left = list(named) if left is None else _both(left, named)
+            if not left and not first_wins:
+                return []
         if left and first_wins:
             return left
     return left or []

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from fairlead.batch.actions.room_maker import PREEMPTION, RoomMaker, settle
+from fairlead.batch.actions.eviction_kind import PREEMPTION
+from fairlead.batch.actions.giving import Givers
+from fairlead.batch.actions.room_maker import RoomMaker, settle
 from fairlead.batch.defect import Defect
 from fairlead.batch.job import JobInfo
 from fairlead.batch.priority_queue import PriorityQueue
@@ -55,12 +57,13 @@ def _between_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Task
     makers: dict[str, RoomMaker] = {}
     queue = next((job.queue for job in hungry), "")
     asked = [job for job in session.jobs.values() if job.queue == queue]
+    givers = Givers(session, PREEMPTION, asked)
     for job in hungry:
         jobs.push(job)
     while jobs:
         job = jobs.pop()
         if job.id not in makers:
-            makers[job.id] = RoomMaker(session, PREEMPTION, asked, _of_other_job)
+            makers[job.id] = RoomMaker(session, PREEMPTION, givers, job, _of_other_job)
         if _preempt_for_job(session, job, tasks[job.id], makers[job.id]):
             jobs.push(job)
 
@@ -93,7 +96,8 @@ def _within_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks
     if not session.defects.has(Defect.INTRA_JOB_PRIORITY):
         is_candidate = _lesser_of_same_job
     for job in hungry:
-        maker, waiting = RoomMaker(session, PREEMPTION, [job], is_candidate), tasks[job.id]
+        waiting, givers = tasks[job.id], Givers(session, PREEMPTION, [job])
+        maker = RoomMaker(session, PREEMPTION, givers, job, is_candidate)
         while waiting:
             statement = Statement(session)
             found = maker.make_room(statement, waiting.popleft())

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from fairlead.batch.actions.room_maker import RECLAIM, RoomMaker, settle
+from fairlead.batch.actions.eviction_kind import RECLAIM
+from fairlead.batch.actions.giving import Givers
+from fairlead.batch.actions.room_maker import RoomMaker, settle
 from fairlead.batch.defect import Defect
 from fairlead.batch.job import JobInfo
 from fairlead.batch.priority_queue import PriorityQueue
@@ -22,11 +24,12 @@ Tasks = deque[TaskInfo]
 
 @dataclass(slots=True)
 class _Line:
-    """Who waits: queues, the hungry jobs of each, and their tasks."""
+    """Who waits: queues, the hungry jobs of each, and their tasks; and whom each queue asks."""
 
     queues: PriorityQueue[QueueInfo]
     jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)
     tasks: dict[str, Tasks] = field(default_factory=dict)
+    givers: dict[str, Givers] = field(default_factory=dict)
 
 
 class Reclaim:
@@ -74,7 +77,7 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line)
     job = jobs.pop()
     statement = _steps(session)
     task = line.tasks[job.id].popleft()
-    found = _reclaim_for_task(session, _maker(session, job), statement, task)
+    found = _reclaim_for_task(session, _maker(session, job, line), statement, task)
     settle(session, statement, job)
     return found
 
@@ -82,7 +85,7 @@ def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line)
 def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> bool:
     """One turn of a queue: its first job, until that can start; true as long as jobs are left."""
     job, statement = jobs.pop(), _steps(session)
-    tasks, found, maker = line.tasks[job.id], False, _maker(session, job)
+    tasks, found, maker = line.tasks[job.id], False, _maker(session, job, line)
     while tasks:
         task = tasks.popleft()
         if session.tiers.is_overused(session.queues[job.queue]):
@@ -114,19 +117,15 @@ def _reclaim_for_task(session: Session, maker: RoomMaker, steps: Steps, task: Ta
     return maker.make_room(steps, task)
 
 
-def _maker(session: Session, job: JobInfo) -> RoomMaker:
+def _maker(session: Session, job: JobInfo, line: _Line) -> RoomMaker:
     """Other queues are asked, unless they give nothing back."""
-    giving = [
-        other
-        for other in session.jobs.values()
-        if other.queue != job.queue and session.queues[other.queue].reclaimable
-    ]
     queues = session.queues
-    return RoomMaker(
-        session,
-        RECLAIM,
-        giving,
-        lambda task, other: (
-            other.job.queue != task.job.queue and queues[other.job.queue].reclaimable
-        ),
-    )
+
+    def gives(other: JobInfo) -> bool:
+        return other.queue != job.queue and queues[other.queue].reclaimable
+
+    if job.queue not in line.givers:
+        jobs = (other for other in session.jobs.values() if gives(other))
+        line.givers[job.queue] = Givers(session, RECLAIM, jobs)
+    givers = line.givers[job.queue]
+    return RoomMaker(session, RECLAIM, givers, job, lambda _task, other: gives(other.job))

@@ -17,20 +17,21 @@ upstream: actions/preempt/preempt.go: preempt; actions/reclaim/reclaim.go: Execu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from fairlead.batch.actions.eviction_kind import EvictionKind
+from fairlead.batch.actions.giving import Givers, Giving
 from fairlead.batch.defect import Defect
 from fairlead.batch.job import JobInfo
-from fairlead.batch.room import Bools, Ints
+from fairlead.batch.room import Bools
 from fairlead.batch.session import Session
 from fairlead.batch.statement import Steps
 from fairlead.batch.task import TaskInfo, TaskStatus
-from fairlead.batch.tier import Tiers, Voters
+from fairlead.batch.tier import Voters
 from fairlead.batch.victim_vote import vote
 from fairlead.state.node_info import NodeInfo
 
@@ -38,57 +39,43 @@ Filter = Callable[[TaskInfo, TaskInfo], bool]
 _ON_THE_WAY = (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.BOUND)
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionKind:
-    """Why pods are evicted, and who has a say: `ask(plugin, task, candidates)`."""
-
-    why: str
-    voters: Callable[[Tiers], Voters]
-    ask: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]]
-
-
-PREEMPTION = EvictionKind(
-    "preempt",
-    lambda tiers: tiers.preempt_voters,
-    lambda plugin, task, candidates: plugin.preemptable(task, candidates),
-)
-RECLAIM = EvictionKind(
-    "reclaim",
-    lambda tiers: tiers.reclaim_voters,
-    lambda plugin, task, candidates: plugin.reclaimable(task, candidates),
-)
-
-
 class RoomMaker:
     """Makes room for the tasks of one job, one after the other."""
 
     def __init__(
-        self, session: Session, kind: EvictionKind, jobs: Iterable[JobInfo], is_candidate: Filter
+        self,
+        session: Session,
+        kind: EvictionKind,
+        givers: Givers,
+        job: JobInfo,
+        is_candidate: Filter,
     ) -> None:
-        """Candidates are running tasks of `jobs` with `is_candidate(task, candidate)`."""
+        """For tasks of `job`: candidates are running tasks with `is_candidate(task, candidate)`."""
         self._session = session
         self._kind = kind
-        self._jobs = list(jobs)
         self._is_candidate = is_candidate
         self._voters = kind.voters(session.tiers)
         self._alone = session.defects.has(Defect.EVICT_IGNORES_IDLE)
-        self._potential: Ints | None = None
+        self._view = session.view(job)
+        self._surplus = givers.for_job(job, self._voters)
+        self._whole: Giving | None = None
+        if session.rules.takes_whole_gangs:
+            self._whole = givers.for_job(job, without_gang_protection(self._voters))
         self._hopeless: set[tuple[int, int]] = set()
 
     def make_room(self, steps: Steps, task: TaskInfo) -> bool:
         """Whether room was made for `task` and promised to it; if not, nothing was done."""
         kind = (task.info.shape.id, task.priority)
-        if kind in self._hopeless:
+        most = self._whole or self._surplus
+        if not most.jobs or kind in self._hopeless:
             return False
-        nodes = self._session.choices(task.job).anyhow.ranked(task.info, self._hopeful_rows(task))
+        hopeful = self._hopeful_rows(task, most)
+        nodes = self._session.choices(task.job).anyhow.ranked(task.info, hopeful)
         if not self._alone and steps.is_final and self._fits_now(task, nodes):
             return False
         if self._promise(steps, task, nodes):
             return True
-        if any(self._take_surplus(steps, task, node) for node in nodes):
-            self._hopeless.clear()
-            return True
-        if self._session.rules.takes_whole_gangs and self._take_gang(steps, task, nodes):
+        if self._take_surplus(steps, task, nodes) or self._take_gang(steps, task, nodes):
             self._hopeless.clear()
             return True
         self._hopeless.add(kind)
@@ -96,35 +83,18 @@ class RoomMaker:
 
     # --- where -----------------------------------------------------------------------------
 
-    def _hopeful_rows(self, task: TaskInfo) -> Bools:
-        """The nodes that would have the room if all candidates left; more than enough, usually."""
-        if self._potential is None:
-            self._potential = self._all_that_may_leave()
-        view, hopeful = (
-            self._session.view(task.job),
-            np.ones(self._session.table.capacity, np.bool_),
-        )
+    def _hopeful_rows(self, task: TaskInfo, giving: Giving) -> Bools:
+        """The nodes that would have the room if everybody left who might."""
+        hopeful = np.ones(self._session.table.capacity, np.bool_)
         for column, floor in task.request.floors:
-            free = self._potential[column]
+            free = giving.potential[column]
             if not self._alone:
-                free = free + view.future_many(column)
+                free = free + self._view.future_many(column)
             hopeful &= free >= floor
         return hopeful
 
-    def _all_that_may_leave(self) -> Ints:
-        """What the running tasks of the candidates' jobs occupy, by [resource, row]."""
-        freed = np.zeros_like(self._session.room.idle)
-        for job in self._jobs:
-            for task in job.with_status(TaskStatus.RUNNING):
-                node = self._session.table.find(task.node)
-                if node is not None:
-                    for column, amount in task.request.running:
-                        freed[column, node.row] += amount
-        return freed
-
     def _fits_now(self, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
-        view = self._session.view(task.job)
-        return any(view.fits_now(task.request, node.row) for node in nodes)
+        return any(self._view.fits_now(task.request, node.row) for node in nodes)
 
     def _promise(self, steps: Steps, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
         """Promise what is free or becoming so, if that is enough somewhere."""
@@ -151,7 +121,14 @@ class RoomMaker:
         ask = self._kind.ask
         return vote(voters, partial(_ask, ask, task, who), self._session.defects)
 
-    def _take_surplus(self, steps: Steps, task: TaskInfo, node: NodeInfo) -> bool:
+    def _take_surplus(self, steps: Steps, task: TaskInfo, nodes: Sequence[NodeInfo]) -> bool:
+        """Take members one by one, on the first node where that makes the room."""
+        if not self._surplus.jobs:
+            return False
+        hopeful = self._hopeful_rows(task, self._surplus)
+        return any(self._take_on(steps, task, node) for node in nodes if hopeful[node.row])
+
+    def _take_on(self, steps: Steps, task: TaskInfo, node: NodeInfo) -> bool:
         victims = self._vote(self._voters, task, self._running_on(task, node))
         if not victims or not self._covers(task, node, victims):
             return False
@@ -169,7 +146,7 @@ class RoomMaker:
                 freed[column] = freed.get(column, 0) + amount
         if not self._alone:
             for column, _ in task.request.floors:
-                free = self._session.view(task.job).future(column, node.row)
+                free = self._view.future(column, node.row)
                 freed[column] = freed.get(column, 0) + free
         return all(freed.get(column, 0) >= floor for column, floor in task.request.floors)
 
@@ -188,8 +165,10 @@ class RoomMaker:
 
     def _take_gang(self, steps: Steps, task: TaskInfo, nodes: list[NodeInfo]) -> bool:
         """Evict the least important gang that makes the room on one of `nodes`, as a whole."""
-        voters = _without_gang_protection(self._voters)
-        for job in sorted(self._jobs, key=self._session.tiers.job_key, reverse=True):
+        if self._whole is None:
+            return False
+        voters = without_gang_protection(self._voters)
+        for job in sorted(self._whole.jobs, key=self._session.tiers.job_key, reverse=True):
             members = job.with_status(TaskStatus.RUNNING)
             if not members or any(job.by_status[status] for status in _ON_THE_WAY):
                 continue
@@ -235,7 +214,7 @@ def _ask(
     return ask(plugin, task, who)
 
 
-def _without_gang_protection(voters: Voters) -> Voters:
+def without_gang_protection(voters: Voters) -> Voters:
     """Those who would let a gang go as a whole have no say about its members one by one."""
     return tuple(
         tuple(plugin for plugin in tier if not getattr(plugin, "protects_gangs", False))

@@ -61,13 +61,24 @@ class Gang:
         """Members beyond the minimum."""
         return self._surplus(candidates)
 
+    def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
+        """Who has no member to spare keeps everybody."""
+        return not self._last_may_go_of(giver) and giver.ready_count <= giver.min_available
+
+    def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
+        """Who has no member to spare keeps everybody."""
+        return self.spares_from_preemption(taker, giver)
+
+    def _last_may_go_of(self, job: JobInfo) -> bool:
+        return self._last_may_go and job.min_available == 1
+
     def _surplus(self, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
         left: dict[str, int] = {}
         victims = []
         for task in candidates:
             job = task.job
             ready = left.setdefault(job.id, job.ready_count)
-            if ready > job.min_available or (self._last_may_go and job.min_available == 1):
+            if ready > job.min_available or self._last_may_go_of(job):
                 victims.append(task)
                 if not self._counts_each_alone:
                     left[job.id] = ready - 1

@@ -155,6 +155,24 @@ class Reclaimable(BatchPlugin, Protocol):
 
 
 @runtime_checkable
+class SparesFromPreemption(BatchPlugin, Protocol):
+    """A `Preemptable` that can speak for whole jobs, so that it need not be asked about members."""
+
+    def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
+        """Whether it names no member of `giver`, whichever task of `taker` it is for."""
+        ...
+
+
+@runtime_checkable
+class SparesFromReclaim(BatchPlugin, Protocol):
+    """A `Reclaimable` that can speak for whole jobs."""
+
+    def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
+        """Whether it names no member of `giver`, whichever task of `taker` it is for."""
+        ...
+
+
+@runtime_checkable
 class MayReclaim(BatchPlugin, Protocol):
     """Says who may take from other queues."""
 

@@ -35,6 +35,12 @@ class Priority:
         """Tasks of jobs with strictly lower priority; within the job, lower tasks."""
         return [task for task in candidates if self._is_lower(task, preemptor)]
 
+    def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
+        """Who is at least as important keeps everybody."""
+        if giver is taker and self._compares_tasks:
+            return False
+        return giver.priority >= taker.priority
+
     def _is_lower(self, task: TaskInfo, preemptor: TaskInfo) -> bool:
         if task.job is preemptor.job and self._compares_tasks:
             return task.priority < preemptor.priority

@@ -210,6 +210,14 @@ class Proportion:
                 left[task.job.queue] = without
         return victims
 
+    def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
+        """A queue that has not more than it deserves of anything keeps everything."""
+        found = self.shares[giver.queue]
+        return not self._defects.has(Defect.RECLAIM_ALL_DIMS) and not any(
+            found.allocated_of(c) + self._slack.least_part(c) > whole
+            for c, whole in found.deserved.items()
+        )
+
     def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
         """Whoever has less than it deserves of all that `task` asks for.
 
