@@ -35,6 +35,29 @@ def test_a_gang_that_does_not_fit_gets_nothing_and_holds_nothing(yard, statuses)
     assert yard.cluster.table.find("n1").pods == {}
 
 
+SCHEDULING_GROUP = {"spec": {"schedulingGroup": {"podGroupName": "g"}}}
+LABEL = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
+ANNOTATION = {"annotations": {"scheduling.k8s.io/group-name": "g"}}
+GANG = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+
+
+@pytest.mark.parametrize(
+    ("api", "spec", "mark"),
+    [
+        ("scheduling.incubator.k8s.io/v1alpha1", {}, ANNOTATION),
+        ("scheduling.sigs.dev/v1alpha2", {}, ANNOTATION),
+        ("scheduling.volcano.sh/v1beta1", {}, ANNOTATION),
+        ("scheduling.x-k8s.io/v1alpha1", {}, LABEL),
+        ("scheduling.k8s.io/v1alpha2", GANG, SCHEDULING_GROUP),
+    ],
+)
+def test_a_group_of_any_api_is_a_gang(api, spec, mark, yard):
+    """Both or none, as soon as there are both."""
+    yard.put(make_node("n1"), make_group("g", 0 if spec else 2, api=api, **spec))
+    assert yard.put(make_task("a", **mark)).run().bound == {}
+    assert yard.put(make_task("b", **mark)).run().bound == {"a": "n1", "b": "n1"}
+
+
 def test_a_smaller_gang_behind_one_that_does_not_fit_is_bound(yard):
     found = yard.put(make_node("n1"), make_gang("a-large", 6), make_gang("b-small", 4)).run()
     assert sorted(found.bound) == [f"b-small-{i}" for i in range(4)]
