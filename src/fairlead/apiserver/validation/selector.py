@@ -29,26 +29,8 @@ def check_label_selector(field: str, selector: LabelSelector | None) -> Causes:
         return
     yield from check_labels(f"{field}.matchLabels", selector.match_labels)
     for place, requirement in enumerate(selector.match_expressions):
-        yield from _check_label_requirement(f"{field}.matchExpressions[{place}]", requirement)
-
-
-def _check_label_requirement(field: str, requirement: LabelSelectorRequirement) -> Causes:
-    match requirement.operator:
-        case "In" | "NotIn":
-            if not requirement.values:
-                why = "must be specified when `operator` is 'In' or 'NotIn'"
-                yield required(f"{field}.values", why)
-        case "Exists" | "DoesNotExist":
-            if requirement.values:
-                why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                yield forbidden(f"{field}.values", why)
-        case operator:
-            yield invalid(f"{field}.operator", operator, UNKNOWN_OPERATOR)
-    for problem in label_key_problems(requirement.key):
-        yield invalid(f"{field}.key", requirement.key, problem)
-    for place, value in enumerate(requirement.values):
-        for problem in label_value_problems(value):
-            yield invalid(f"{field}.values[{place}]", value, problem)
+        at = f"{field}.matchExpressions[{place}]"
+        yield from _check_requirement(at, requirement, may_compare=False)
 
 
 def check_node_selector(field: str, selector: NodeSelector) -> Causes:
@@ -63,12 +45,19 @@ def check_node_selector(field: str, selector: NodeSelector) -> Causes:
 def check_node_selector_term(field: str, term: NodeSelectorTerm) -> Causes:
     """Requirements on a node's labels and fields."""
     for place, requirement in enumerate(term.match_expressions):
-        yield from _check_node_requirement(f"{field}.matchExpressions[{place}]", requirement)
+        at = f"{field}.matchExpressions[{place}]"
+        yield from _check_requirement(at, requirement, may_compare=True)
     for place, requirement in enumerate(term.match_fields):
         yield from _check_node_field(f"{field}.matchFields[{place}]", requirement)
 
 
-def _check_node_requirement(field: str, requirement: NodeSelectorRequirement) -> Causes:
+def _check_requirement(
+    field: str,
+    requirement: LabelSelectorRequirement | NodeSelectorRequirement,
+    *,
+    may_compare: bool,
+) -> Causes:
+    """On labels; only those of nodes can be compared as numbers."""
     match requirement.operator:
         case "In" | "NotIn":
             if not requirement.values:
@@ -78,7 +67,7 @@ def _check_node_requirement(field: str, requirement: NodeSelectorRequirement) ->
             if requirement.values:
                 why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
                 yield forbidden(f"{field}.values", why)
-        case "Gt" | "Lt":
+        case "Gt" | "Lt" if may_compare:
             if len(requirement.values) != 1:
                 why = "must be specified single value when `operator` is 'Lt' or 'Gt'"
                 yield required(f"{field}.values", why)
