@@ -1,0 +1,99 @@
+"""How a node's kubelet is told to misbehave: the annotation `fairlead.dev/kubelet` of a Node.
+
+    running            as it should; the same as no annotation
+    stopped            the machine is dark: no lease, no status, and nothing happens to its pods
+    paused             the kubelet is silent while its containers go on; it catches up later
+    slow 45s           renews its lease and posts its status only so often
+    flap 60s/120s      dark for 60 s, up for 120 s, again and again, beginning when it is told
+    not-ready          posts Ready=False
+    memory-pressure, disk-pressure, pid-pressure
+                       posts that condition
+
+What it posts may be joined by commas, also with one of the others: `slow 45s,disk-pressure`.
+Everybody who writes or reads the annotation goes by this file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from fairlead.api.timestamp import parse_duration
+
+KUBELET: Final = "fairlead.dev/kubelet"
+
+
+class Mode(StrEnum):
+    """Whether and when a kubelet is heard of."""
+
+    RUNNING = "running"
+    STOPPED = "stopped"
+    PAUSED = "paused"
+    SLOW = "slow"
+    FLAP = "flap"
+
+
+class Report(StrEnum):
+    """What a kubelet can say about its node that it normally does not."""
+
+    NOT_READY = "not-ready"
+    MEMORY_PRESSURE = "memory-pressure"
+    DISK_PRESSURE = "disk-pressure"
+    PID_PRESSURE = "pid-pressure"
+
+
+@dataclass(frozen=True, slots=True)
+class KubeletBehaviour:
+    """What the annotation says.
+
+    `every` (ns) belongs to SLOW; `dark` and `up` (ns) belong to FLAP; 0 elsewhere. `reports` are
+    in the order of `Report`, each once.
+    """
+
+    mode: Mode = Mode.RUNNING
+    every: int = 0
+    dark: int = 0
+    up: int = 0
+    reports: tuple[Report, ...] = ()
+
+
+RUNNING: Final = KubeletBehaviour()
+_WORDS: Final = ", ".join(
+    ("running", "stopped", "paused", "slow 45s", "flap 60s/120s", *map(str, Report))
+)
+
+
+def parse_kubelet_behaviour(text: str) -> KubeletBehaviour:
+    """What `text` means; `running` where it is empty. Raises ValueError."""
+    modes: list[KubeletBehaviour] = []
+    reports: list[Report] = []
+    for word in (one.strip() for one in text.split(",")) if text.strip() else ():
+        if word in set(Report):
+            reports.append(Report(word))
+        else:
+            modes.append(_mode(word))
+    if len(modes) > 1:
+        raise ValueError(f"{text!r} asks for {modes[0].mode} and {modes[1].mode} at once")
+    mode = modes[0] if modes else RUNNING
+    said = tuple(report for report in Report if report in reports)
+    return KubeletBehaviour(mode.mode, mode.every, mode.dark, mode.up, said)
+
+
+def _mode(word: str) -> KubeletBehaviour:
+    match word.split():
+        case [("running" | "stopped" | "paused") as name]:
+            return KubeletBehaviour(Mode(name))
+        case ["slow", every]:
+            return KubeletBehaviour(Mode.SLOW, every=_positive(every))
+        case ["flap", times] if times.count("/") == 1:
+            dark, up = times.split("/")
+            return KubeletBehaviour(Mode.FLAP, dark=_positive(dark), up=_positive(up))
+    raise ValueError(f"{word!r} is no behaviour of a kubelet; known: {_WORDS}")
+
+
+def _positive(text: str) -> int:
+    duration = parse_duration(text)
+    if duration <= 0:
+        raise ValueError(f"{text!r} is not longer than 0s")
+    return duration

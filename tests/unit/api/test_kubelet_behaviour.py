@@ -1,0 +1,59 @@
+"""What a Node's annotation fairlead.dev/kubelet means."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.kubelet_behaviour import (
+    RUNNING,
+    KubeletBehaviour,
+    Mode,
+    Report,
+    parse_kubelet_behaviour,
+)
+
+S = 1_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("", RUNNING),
+        ("running", RUNNING),
+        ("stopped", KubeletBehaviour(Mode.STOPPED)),
+        ("paused", KubeletBehaviour(Mode.PAUSED)),
+        ("slow 45s", KubeletBehaviour(Mode.SLOW, every=45 * S)),
+        ("flap 60s/2m", KubeletBehaviour(Mode.FLAP, dark=60 * S, up=120 * S)),
+        ("not-ready", KubeletBehaviour(reports=(Report.NOT_READY,))),
+        (
+            "disk-pressure, memory-pressure,disk-pressure",
+            KubeletBehaviour(reports=(Report.MEMORY_PRESSURE, Report.DISK_PRESSURE)),
+        ),
+        (
+            "slow 1m,pid-pressure",
+            KubeletBehaviour(Mode.SLOW, every=60 * S, reports=(Report.PID_PRESSURE,)),
+        ),
+    ],
+)
+def test_what_a_kubelet_is_told(text: str, meaning: KubeletBehaviour) -> None:
+    """Every form, alone and joined."""
+    assert parse_kubelet_behaviour(text) == meaning
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("dead", "'dead' is no behaviour of a kubelet; known: running, stopped, paused, slow 45s"),
+        ("not-ready,", "'' is no behaviour"),
+        ("slow", "'slow' is no behaviour"),
+        ("slow soon", "'soon' is no duration"),
+        ("slow 0s", "'0s' is not longer than 0s"),
+        ("flap 60s", "'flap 60s' is no behaviour"),
+        ("flap 60s/-1s", "'-1s' is not longer than 0s"),
+        ("stopped,paused", "'stopped,paused' asks for stopped and paused at once"),
+    ],
+)
+def test_what_nobody_understands_is_refused(text: str, words: str) -> None:
+    """The message names what is wrong."""
+    with pytest.raises(ValueError, match=words.replace("(", r"\(")):
+        parse_kubelet_behaviour(text)
