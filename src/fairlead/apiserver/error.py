@@ -31,7 +31,9 @@ class Cause:
 class ApiError(Exception):
     """A refused request: Status.reason, HTTP code, message, and details where upstream has them.
 
-    `retry_after_s` is 0 where the client is not told when to come back.
+    `retry_after_s` is 0 where the client is not told when to come back, `resource` is what the
+    details call the kind where that is not its plural, `has_details` says that there are details
+    though they are empty, and `continue_token` lets a client go on with a list that has expired.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of one Status
@@ -45,6 +47,9 @@ class ApiError(Exception):
         name: str = "",
         causes: tuple[Cause, ...] = (),
         retry_after_s: int = 0,
+        resource: str = "",
+        has_details: bool = False,
+        continue_token: str = "",
     ) -> None:
         """`kind`, `namespace` and `name` say which object was asked for, where there is one."""
         super().__init__(message)
@@ -56,6 +61,9 @@ class ApiError(Exception):
         self.name = name
         self.causes = causes
         self.retry_after_s = retry_after_s
+        self.resource = resource
+        self.has_details = has_details
+        self.continue_token = continue_token
 
 
 def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
@@ -76,7 +84,9 @@ def already_exists(kind: Kind, namespace: str, name: str, *, terminating: bool =
 def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
     """409: the object is not what the client thinks; `resource` replaces the kind's name."""
     message = f'Operation cannot be fulfilled on {resource or kind.resource} "{name}": {why}'
-    return ApiError("Conflict", 409, message, kind=kind, namespace=namespace, name=name)
+    return ApiError(
+        "Conflict", 409, message, kind=kind, namespace=namespace, name=name, resource=resource
+    )
 
 
 def forbidden(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:

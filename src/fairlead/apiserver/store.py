@@ -38,6 +38,7 @@ from fairlead.apiserver.precondition import require, require_uid
 from fairlead.apiserver.storage import LOG_CAPACITY, Change, Json, Storage
 from fairlead.apiserver.strategy import prepared_for_create, prepared_for_update
 from fairlead.apiserver.validation import validate_status, validated_new, validated_update
+from fairlead.apiserver.write import PLAIN, Write
 
 Objects = list[Json]
 Changes = list[Change]
@@ -100,13 +101,20 @@ class Store:
 
     # --- writing ---------------------------------------------------------------------------
 
-    def create(self, manifest: Mapping[str, Any], now: int) -> Json:
-        """Store a new object; gives back what was stored.
+    def create(
+        self,
+        manifest: Mapping[str, Any],
+        now: int,
+        *,
+        kind: Kind | None = None,
+        write: Write = PLAIN,
+    ) -> Json:
+        """Store a new object, of `kind` if that is known already; gives back what was stored.
 
         Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
         """
         obj = without_nulls(dict(manifest))
-        kind = kind_of(obj)
+        kind = kind or kind_of(obj)
         obj = self._named(kind, loading.located(kind, obj))
         obj = validated_new(kind, obj, runnable=self._runnable)
         meta = obj["metadata"]
@@ -120,7 +128,8 @@ class Store:
             raise already_exists(kind, namespace, name, terminating=going)
         uid = self._ids.new_uid(kind, namespace, name)
         obj = prepared_for_create(kind, obj, uid, format_timestamp(now))
-        return self.storage.put(kind, with_label_keys(obj) if kind is POD else obj)
+        obj = write.finished(None, with_label_keys(obj) if kind is POD else obj)
+        return obj if write.dry_run else self.storage.put(kind, obj)
 
     def update(self, manifest: Mapping[str, Any], now: int) -> Json:
         """Replace everything but status; gives back what was stored.
@@ -133,7 +142,7 @@ class Store:
         obj = loading.located(kind, obj)
         meta = obj.get("metadata", {})
         old = self.get(kind, meta.get("namespace", ""), meta.get("name", ""))
-        return self._replace(kind, old, obj)
+        return self.replace(kind, old, obj)
 
     def patch(
         self,
@@ -151,7 +160,7 @@ class Store:
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
-        return self._replace(kind, old, merge_patch(old, patch))
+        return self.replace(kind, old, merge_patch(old, patch))
 
     def patch_status(  # noqa: PLR0913 - the parts of one request
         self,
@@ -212,6 +221,36 @@ class Store:
             return self.storage.remove(kind, namespace, name)
         return marked
 
+    def replace(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
+        """Store `new`, made from `old` (the newest version) or sent in its place, but for status.
+
+        A resourceVersion or uid in `new` is a precondition. Raises as `update`.
+        """
+        before, meta = old["metadata"], new["metadata"]
+        namespace, name = before.get("namespace", ""), before["name"]
+        require_uid(kind, old, meta.get("uid", ""))
+        if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
+            raise conflict(kind, namespace, name, STALE)
+        new = self._admitted(Operation.UPDATE, kind, validated_update(kind, old, new))
+        return self.commit(kind, old, prepared_for_update(kind, old, new), write=write)
+
+    def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
+        """Store `new`, which passed all stations, over `old`; gives back what was stored.
+
+        Nothing is stored where nothing has changed. An object that was only held by finalizers
+        goes with the last of them.
+        """
+        new = write.finished(old, new)
+        if new == old:
+            return old
+        if write.dry_run:
+            return new
+        meta = new["metadata"]
+        if old["metadata"].get("deletionTimestamp") and may_go(kind, new):
+            self.storage.remove(kind, meta.get("namespace", ""), meta["name"])
+            return new
+        return self.storage.put(kind, new)
+
     # --- from elsewhere --------------------------------------------------------------------
 
     def load(self, manifests: Iterable[Mapping[str, Any]], now: int) -> Objects:
@@ -240,22 +279,6 @@ class Store:
         return self.put_as_is(merge_patch(self.get(kind, namespace, name), patch), now)
 
     # --- stations --------------------------------------------------------------------------
-
-    def _replace(self, kind: Kind, old: Json, new: Json) -> Json:
-        """Store `new`, which was made from `old` or sent in its place."""
-        before, meta = old["metadata"], new["metadata"]
-        namespace, name = before.get("namespace", ""), before["name"]
-        require_uid(kind, old, meta.get("uid", ""))
-        if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
-            raise conflict(kind, namespace, name, STALE)
-        new = self._admitted(Operation.UPDATE, kind, validated_update(kind, old, new))
-        new = prepared_for_update(kind, old, new)
-        if new == old:
-            return old
-        if before.get("deletionTimestamp") and may_go(kind, new):
-            self.storage.remove(kind, namespace, name)
-            return new
-        return self.storage.put(kind, new)
 
     def _admitted(self, operation: Operation, kind: Kind, obj: Json) -> Json:
         for plugin in self._admission:

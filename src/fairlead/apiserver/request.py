@@ -1,0 +1,65 @@
+"""What comes in and what goes out, whatever carries it: one request, one answer.
+
+An HTTP shell fills in a `Request` and sends a `Response`; a test does it without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+SYSTEM_MASTERS = "system:masters"
+AUTHENTICATED = "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """Who asks; `groups` include system:authenticated or system:unauthenticated."""
+
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+    extra: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+ADMIN = User(name="kubernetes-admin", groups=(SYSTEM_MASTERS, AUTHENTICATED))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request; names of `headers` are in lower case, `query` is decoded and in order."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    user: User = ADMIN
+
+    def parameter(self, name: str) -> str:
+        """The first value of a query parameter, "" when it is not given."""
+        for key, value in self.query:
+            if key == name:
+                return value
+        return ""
+
+    def has(self, name: str) -> bool:
+        """Whether a query parameter is given, if only as `?name`."""
+        return any(key == name for key, _ in self.query)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One answer; `body` comes in parts, so that a long list need not be copied into one piece.
+
+    `warnings` become one Warning header each.
+    """
+
+    status: int
+    body: tuple[bytes, ...] = ()
+    content_type: str = "application/json"
+    headers: Headers = ()
+    warnings: tuple[str, ...] = ()

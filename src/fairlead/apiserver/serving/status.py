@@ -1,0 +1,77 @@
+"""metav1.Status: how outcomes without an object, and refusals, are written.
+
+upstream: apimachinery/pkg/apis/meta/v1/types.go:Status, apiserver/pkg/endpoints/handlers/
+responsewriters/status.go
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.apiserver.error import ApiError, Cause
+from fairlead.apiserver.kind import Kind
+
+Json = dict[str, Any]
+
+
+def failure(error: ApiError) -> Json:
+    """The Status of a refusal."""
+    status: Json = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": _list_metadata(error),
+        "status": "Failure",
+        "message": error.message,
+    }
+    if error.reason:
+        status["reason"] = error.reason
+    details = _details(error)
+    if details or error.has_details or error.retry_after_s or error.causes:
+        status["details"] = details
+    status["code"] = error.code
+    return status
+
+
+def success(kind: Kind, meta: Json) -> Json:
+    """The Status of a deletion that has removed an object."""
+    details = {"name": meta["name"], "group": kind.group, "kind": kind.plural, "uid": meta["uid"]}
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "details": {key: value for key, value in details.items() if value},
+    }
+
+
+def done(code: int) -> Json:
+    """The Status of an act that leaves nothing to show, such as a binding."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Success",
+        "code": code,
+    }
+
+
+def _list_metadata(error: ApiError) -> Json:
+    return {"continue": error.continue_token} if error.continue_token else {}
+
+
+def _details(error: ApiError) -> Json:
+    details: Json = {}
+    if error.kind is not None and (error.code != 400):
+        kind = error.kind.kind if error.reason == "Invalid" else error.kind.plural
+        named = {"name": error.name, "group": error.kind.group, "kind": error.resource or kind}
+        details |= {key: value for key, value in named.items() if value}
+    if error.causes and error.code != 400:
+        details["causes"] = [_cause(cause) for cause in error.causes]
+    if error.retry_after_s:
+        details["retryAfterSeconds"] = error.retry_after_s
+    return details
+
+
+def _cause(cause: Cause) -> Json:
+    stated = {"reason": cause.reason, "message": cause.message, "field": cause.field}
+    return {key: value for key, value in stated.items() if value}
