@@ -7,11 +7,13 @@
         enableJobOrder: false
         arguments: {key: value}
 
-Fairlead reads five keys more: `name`, by which it is known; `rules` (kube-batch or fairlead, see
+Fairlead reads more keys: `name`, by which it is known; `rules` (kube-batch or fairlead, see
 `fairlead.batch.rules`); `victims` (gangs or pods), whether a gang that cannot spare a member may
-leave as a whole (without it: as the rules have it); and the durations `starvationBound` and
+leave as a whole (without it: as the rules have it); the durations `starvationBound` and
 `brokenGangGrace`, after which a waiting gang gets a reservation and a broken one is released
-(without them: never). Names that nobody knows are refused, with those that are known; Volcano's
+(without them: never); and what kube-batch has flags for: `schedulerNames`, whose pods are
+scheduled, `defaultQueue`, for groups that name none, and `schedulePeriod`, the least time between
+two sessions. Names that nobody knows are refused, with those that are known; Volcano's
 `configurations` of actions and its switches for what is not there are read and change nothing.
 upstream: pkg/scheduler/conf/scheduler_conf.go, pkg/scheduler/util.go
 """
@@ -73,12 +75,16 @@ _TOP: Final = (
     "actions",
     "brokenGangGrace",
     "configurations",
+    "defaultQueue",
     "name",
     "rules",
+    "schedulePeriod",
+    "schedulerNames",
     "starvationBound",
     "tiers",
     "victims",
 )
+SCHEDULE_PERIOD_S: Final = 1.0
 _TAKES_WHOLE_GANGS: Final = {"gangs": True, "pods": False}
 _PLUGIN: Final = ("arguments", "name", *SWITCHES)
 
@@ -101,7 +107,7 @@ class BatchConfig:
     rules: Rules = KUBE_BATCH_RULES
     defects: Defects = FIXED
     ownership: Ownership = field(default_factory=Ownership)
-    schedule_period_s: float = 1.0
+    schedule_period_s: float = SCHEDULE_PERIOD_S
     starvation_bound_s: float | None = None
     broken_gang_grace_s: float | None = None
 
@@ -132,7 +138,10 @@ def configuration_from(raw: object) -> BatchConfig:
     """
     top = _mapping(raw, "configuration")
     _refuse_unknown(top, _TOP, "configuration")
+    period = _duration(top.get("schedulePeriod"), "schedulePeriod")
     return BatchConfig(
+        ownership=_ownership(top),
+        schedule_period_s=SCHEDULE_PERIOD_S if period is None else period,
         actions=_actions(top.get("actions", "")),
         tiers=tuple(
             _tier(tier, f"tiers[{i}]") for i, tier in enumerate(_list(top.get("tiers"), "tiers"))
@@ -141,6 +150,17 @@ def configuration_from(raw: object) -> BatchConfig:
         starvation_bound_s=_duration(top.get("starvationBound"), "starvationBound"),
         broken_gang_grace_s=_duration(top.get("brokenGangGrace"), "brokenGangGrace"),
     )
+
+
+def _ownership(top: Json) -> Ownership:
+    default = Ownership()
+    queue = top.get("defaultQueue", default.default_queue)
+    if not isinstance(queue, str) or not queue:
+        raise ConfigurationError(f"defaultQueue: expected the name of a queue, found {queue!r}")
+    names = top.get("schedulerNames", list(default.scheduler_names))
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        raise ConfigurationError(f"schedulerNames: expected a list of names, found {names!r}")
+    return Ownership(tuple(names), queue)
 
 
 def _rules(top: Json) -> Rules:

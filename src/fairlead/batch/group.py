@@ -7,8 +7,9 @@
     scheduling.x-k8s.io/v1alpha1            label scheduling.x-k8s.io/pod-group
     scheduling.k8s.io/v1alpha2              spec.schedulingGroup.podGroupName         gang.minCount
 
-Groups are known by namespace and name; of two with the same name in different APIs the newer
-version counts, as in kube-batch (cache/event_handlers.go: setPodGroup).
+Groups are known by namespace and name; of several with the same name in different APIs the last in
+the order of `PREFERENCE` counts. (In kube-batch, which knows the first two, whichever was told last
+does: cache/event_handlers.go: setPodGroup.)
 """
 
 from __future__ import annotations
@@ -33,11 +34,21 @@ GROUP_LABELS: Final = (
 )
 KIND: Final = "PodGroup"
 UPSTREAM_API: Final = "scheduling.k8s.io"
+PREFERENCE: Final = (
+    "scheduling.incubator.k8s.io",
+    "scheduling.sigs.dev",
+    "scheduling.x-k8s.io",
+    UPSTREAM_API,
+    "scheduling.volcano.sh",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class GroupInfo:
     """What a job is about. `ref` is None for a shadow group, which is nobody's object.
+
+    The kind of `ref` says its API group too (`PodGroup.scheduling.volcano.sh`), for there may be
+    groups of one name in several.
 
     `queue` is "" for the default queue. `priority` is None unless the object itself has one, and
     `min_resources` unless it says what the gang needs at least.
@@ -59,7 +70,7 @@ class GroupInfo:
 def group_info(group: PodGroup) -> GroupInfo:
     """`group` of any API, in the one form."""
     meta, spec = group.metadata, group.spec
-    created = meta.creation_timestamp
+    created, api_group = meta.creation_timestamp, group.api_version.rpartition("/")[0]
     return GroupInfo(
         namespace=meta.namespace,
         name=meta.name,
@@ -68,8 +79,10 @@ def group_info(group: PodGroup) -> GroupInfo:
         priority_class_name=spec.priority_class_name,
         priority=spec.priority,
         created=parse_timestamp(created) if created else THE_BEGINNING,
-        ref=ObjectRef(KIND, meta.namespace, meta.name, meta.uid),
-        api_group=group.api_version.rpartition("/")[0],
+        ref=ObjectRef(
+            f"{KIND}.{api_group}" if api_group else KIND, meta.namespace, meta.name, meta.uid
+        ),
+        api_group=api_group,
         status=group.status,
         min_resources=spec.min_resources,
     )

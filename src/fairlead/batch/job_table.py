@@ -17,7 +17,7 @@ from typing import Final
 
 from fairlead.api.objects import ApiObject, Pod, PodGroup, PriorityClass, Queue
 from fairlead.api.pod import is_terminal
-from fairlead.batch.group import GroupInfo, group_info, group_name, shadow_group
+from fairlead.batch.group import PREFERENCE, GroupInfo, group_info, group_name, shadow_group
 from fairlead.batch.job import JobInfo
 from fairlead.batch.queue import DEFAULT_QUEUE, QueueInfo, queue_info
 from fairlead.batch.request import RequestTable
@@ -27,13 +27,16 @@ from fairlead.state.cluster import Cluster, PodChange
 from fairlead.state.pod_info import PodInfo
 
 KUBE_BATCH: Final = "kube-batch"
+VOLCANO: Final = "volcano"
+FAIRLEAD: Final = "fairlead"
+SCHEDULER_NAMES: Final = (KUBE_BATCH, VOLCANO, FAIRLEAD)
 
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
     """Which pods are ours, and where a group goes that names no queue."""
 
-    scheduler_names: tuple[str, ...] = (KUBE_BATCH,)
+    scheduler_names: tuple[str, ...] = SCHEDULER_NAMES
     default_queue: str = DEFAULT_QUEUE
 
 
@@ -53,6 +56,7 @@ class JobTable:
         self.jobs: dict[str, JobInfo] = {}
         self.tasks: dict[str, TaskInfo] = {}
         self.queues: dict[str, QueueInfo] = {}
+        self._groups: dict[str, dict[str, GroupInfo]] = {}  # by key and API group
         self.priority_classes: dict[str, PriorityClass] = {}
         self.leaving: dict[str, PodInfo] = {}
         self.odd: dict[str, PodInfo] = {}
@@ -86,7 +90,9 @@ class JobTable:
                 case Pod() if is_terminal(found):
                     self._finished(found)
                 case PodGroup():
-                    self._put_group(group_info(found))
+                    group = group_info(found)
+                    self._groups.setdefault(found.key, {})[group.api_group] = group
+                    self._choose_group(found.key)
                 case Queue():
                     columns = self._cluster.table.resources
                     self.queues[found.metadata.name] = queue_info(found, columns)
@@ -101,7 +107,8 @@ class JobTable:
             case Pod():
                 self._drop(gone.metadata.uid or gone.key)
             case PodGroup():
-                self._drop_group(gone.key)
+                self._groups.get(gone.key, {}).pop(group_info(gone).api_group, None)
+                self._choose_group(gone.key)
             case Queue():
                 self.queues.pop(gone.metadata.name, None)
             case PriorityClass():
@@ -111,6 +118,15 @@ class JobTable:
                 pass
 
     # --- groups ----------------------------------------------------------------------------
+
+    def _choose_group(self, key: str) -> None:
+        """Of the groups called `key` in several APIs one counts."""
+        known = self._groups.get(key, {})
+        if known:
+            self._put_group(max(known.values(), key=_preference))
+        else:
+            self._groups.pop(key, None)
+            self._drop_group(key)
 
     def _put_group(self, group: GroupInfo) -> None:
         job = self._job(f"{group.namespace}/{group.name}", group)
@@ -289,6 +305,10 @@ class JobTable:
                 assert mine.keys() == theirs.keys(), job
         for pod_id, task in self.tasks.items():
             assert task.job.tasks[pod_id] is task, task
+
+
+def _preference(group: GroupInfo) -> int:
+    return PREFERENCE.index(group.api_group) if group.api_group in PREFERENCE else -1
 
 
 def _knows_nothing_of_our_decision(task: TaskInfo, status: TaskStatus) -> bool:

@@ -151,10 +151,15 @@ def _group(report: JobReport) -> Json:
 
 def _events(commands: list[Command]) -> list[str]:
     return sorted(
-        f"{c.regarding.kind} {c.regarding.key} {c.type} {c.reason}: {c.note}"
+        f"{_kind(c)} {c.regarding.key} {c.type} {c.reason}: {c.note}"
         for c in commands
         if isinstance(c, RecordEvent)
     )
+
+
+def _kind(event: RecordEvent) -> str:
+    """Without the API group."""
+    return event.regarding.kind.partition(".")[0]
 
 
 def _pod_conditions(commands: list[Command]) -> Json:

@@ -19,7 +19,11 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ObjectRef:
-    """The identity of an API object; `namespace` is "" for cluster-scoped kinds."""
+    """The identity of an API object; `namespace` is "" for cluster-scoped kinds.
+
+    `kind` is a name (`Pod`), with its API group where several have a kind of that name
+    (`PodGroup.scheduling.volcano.sh`).
+    """
 
     kind: str
     namespace: str

@@ -2,44 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from fairlead.batch.controller import Batch
+from fairlead.core.controller import Controller
 from fairlead.core.reporter import Reporter
 from fairlead.core.tie_break import TieBreak
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.engine import Engine
 from fairlead.engine.loop_watch import LoopWatch
 from fairlead.kubelet.controller import Kubelets
+from fairlead.scheduling.config import SchedulerConfig
 from fairlead.scheduling.controller import Scheduler
 from fairlead.state.cluster import Cluster
 from fairlead.workloads.claims import Claims
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.disruption import Disruption
 from fairlead.workloads.drain import Drain
+from fairlead.workloads.drain_turns import DrainTurns
 from fairlead.workloads.volumes import Volumes
 
 
 def build_engine(config: EngineConfig, reporter: Reporter) -> Engine:
     """An engine with a scheduler and everything that surrounds it in a simulated cluster.
 
-    The scheduler is last, so that a pod is only tried once everything else that is due has been
-    done. Raises ProfileError for a scheduler profile that cannot be served.
+    The schedulers are last, so that a pod is only tried once everything else that is due has been
+    done. Raises ProfileError for a scheduler profile that cannot be served, and ConfigurationError
+    for a batch configuration that names what nobody knows.
     """
     cluster, watch = Cluster(), LoopWatch(reporter)
-    scheduler = Scheduler(config.scheduler, cluster, watch, TieBreak(config.seed), config.start)
-    controllers = (
+    controllers: tuple[Controller, ...] = (
         Kubelets(config.kubelet),
         Workloads(config.workloads),
         Claims(),
         Volumes(config.volumes),
         Disruption(),
         Drain(watch),
+        DrainTurns(),
         watch,
-        scheduler,
+        *_schedulers(config, cluster, watch),
     )
     return Engine(cluster, controllers)
 
 
 def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:
-    """An engine with a scheduler alone, for a world in which others do the rest."""
-    cluster, tie_break = Cluster(), TieBreak(config.seed)
-    scheduler = Scheduler(config.scheduler, cluster, reporter, tie_break, config.start)
-    return Engine(cluster, [scheduler])
+    """An engine with its schedulers alone, for a world in which others do the rest."""
+    cluster = Cluster()
+    return Engine(cluster, _schedulers(config, cluster, reporter))
+
+
+def _schedulers(config: EngineConfig, cluster: Cluster, reporter: Reporter) -> list[Controller]:
+    """The one for single pods, and for whole jobs if there is one; they see each other's pods.
+
+    Jobs come second: at one instant a session is held after everybody was told of, and has placed,
+    what there is, or it would find gangs of which some members are still being made.
+    """
+    batch, seed = config.batch, config.seed
+    scheduler = Scheduler(_without_jobs(config), cluster, reporter, TieBreak(seed), config.start)
+    if batch is None:
+        return [scheduler]
+    return [scheduler, Batch(batch, cluster, reporter, TieBreak(seed))]
+
+
+def _without_jobs(config: EngineConfig) -> SchedulerConfig:
+    """The scheduler's configuration without the profiles whose pods are scheduled as jobs."""
+    if config.batch is None:
+        return config.scheduler
+    taken = config.batch.ownership.scheduler_names
+    profiles = (p for p in config.scheduler.profiles if p.scheduler_name not in taken)
+    return replace(config.scheduler, profiles=tuple(profiles))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from fairlead.batch.configuration import BatchConfig
 from fairlead.core.instant import Instant
 from fairlead.kubelet.config import KubeletConfig
 from fairlead.scheduling.config import SchedulerConfig
@@ -12,11 +13,16 @@ from fairlead.workloads.config import VolumesConfig, WorkloadsConfig
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:
-    """`seed` settles choices among equals; `start` is the phase of periodic work (ns)."""
+    """`seed` settles choices among equals; `start` is the phase of periodic work (ns).
+
+    Without `batch` nobody schedules whole jobs. Pods that it takes by their schedulerName are not
+    the scheduler's, whatever profiles there are.
+    """
 
     seed: int = 0
     start: Instant = 0
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    batch: BatchConfig | None = None
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     workloads: WorkloadsConfig = field(default_factory=WorkloadsConfig)
     volumes: VolumesConfig = field(default_factory=VolumesConfig)

@@ -126,7 +126,7 @@ class Decided:
     @property
     def events(self):
         return [
-            f"{c.regarding.kind} {c.regarding.name} {c.reason}: {c.note}"
+            f"{kind_of(c.regarding)} {c.regarding.name} {c.reason}: {c.note}"
             for c in self.commands
             if isinstance(c, RecordEvent)
         ]
@@ -134,8 +134,15 @@ class Decided:
     @property
     def patches(self):
         return {
-            (c.target.kind, c.target.name): c for c in self.commands if isinstance(c, PatchStatus)
+            (kind_of(c.target), c.target.name): c
+            for c in self.commands
+            if isinstance(c, PatchStatus)
         }
+
+
+def kind_of(ref):
+    """Without its API group."""
+    return ref.kind.partition(".")[0]
 
 
 class World:

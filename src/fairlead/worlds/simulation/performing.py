@@ -79,12 +79,12 @@ def _request(store: Store, command: Command, now: Instant) -> None:
 
 
 def _kind(store: Store, name: str) -> Kind:
-    """The kind a command means: of this world's objects if there are such, else of the table."""
+    """The kind a command means, `Queue.example.com` or just `Queue`: of the table, else stored."""
     known = find_kind(name)
     if known is not None:
         return known
     for kind in store.storage.kinds():
-        if kind.kind == name:
+        if name in (kind.qualified, kind.kind):
             return kind
     raise ApiError("NotFound", 404, "the server could not find the requested resource")
 

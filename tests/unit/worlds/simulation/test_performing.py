@@ -166,8 +166,20 @@ def test_a_used_up_budget(store):
     assert perform(store, EvictPod(REF), 0).reason is FailureReason.INTERNAL_ERROR
 
 
-def test_an_unknown_kind_is_known_once_there_is_one(store):
-    queue = {"apiVersion": "x.io/v1", "kind": "Queue", "metadata": {"name": "q"}}
-    perform(store, CreateObject(queue), 0)
-    command = PatchObject(ObjectRef("Queue", "", "q"), {"spec": {"weight": 2}})
+@pytest.mark.parametrize("name", ["Widget", "Widget.x.io"])
+def test_an_unknown_kind_is_known_once_there_is_one(store, name):
+    widget = {"apiVersion": "x.io/v1", "kind": "Widget", "metadata": {"name": "w"}}
+    command = PatchObject(ObjectRef(name, "", "w"), {"spec": {"weight": 2}})
+    assert perform(store, command, 0).reason is FailureReason.NOT_FOUND
+    perform(store, CreateObject(widget), 0)
     assert perform(store, command, 0) == CommandSucceeded(command)
+
+
+def test_kinds_of_one_name_are_told_apart_by_group(store):
+    for group in ("x.io", "y.io"):
+        body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}}
+        perform(store, CreateObject(body), 0)
+    perform(store, PatchObject(ObjectRef("Widget.y.io", "", "w"), {"spec": {"weight": 2}}), 0)
+    stored = {kind.group: store.get(kind, "", "w") for kind in store.storage.kinds() if kind.group}
+    assert "spec" not in stored["x.io"]
+    assert stored["y.io"]["spec"] == {"weight": 2}
