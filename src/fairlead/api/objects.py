@@ -338,10 +338,25 @@ class PodCondition(_View, frozen=True):
     last_transition_time: str = ""
 
 
+class ContainerTermination(_View, frozen=True):
+    """state.terminated of a container: how it ended."""
+
+    exit_code: int = 0
+    finished_at: str = ""
+
+
+class ContainerState(_View, frozen=True):
+    """status.containerStatuses[].state, as far as it says how the container ended."""
+
+    terminated: ContainerTermination | None = None
+
+
 class ContainerStatus(_View, frozen=True):
-    """status.containerStatuses[]: what in-place resizing says is really allocated."""
+    """status.containerStatuses[]: what in-place resizing allocated, and how often it restarted."""
 
     name: str = ""
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList = {}
 
@@ -359,6 +374,7 @@ class PodStatus(_View, frozen=True):
     phase: str = ""
     reason: str = ""
     start_time: str = ""
+    pod_ip: str = msgspec.field(name="podIP", default="")
     nominated_node_name: str = ""
     conditions: tuple[PodCondition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
@@ -482,10 +498,24 @@ class PodDisruptionBudget(_Object, frozen=True):
 # --- workloads -----------------------------------------------------------------------------
 
 
+class ServicePort(_View, frozen=True):
+    """spec.ports[] of a Service; the target is a number or the name of a container's port."""
+
+    name: str = ""
+    port: int = 0
+    protocol: str = "TCP"
+    target_port: IntOrString | None = None
+    app_protocol: str | None = None
+
+
 class ServiceSpec(_View, frozen=True):
     """spec of a Service."""
 
     selector: dict[str, str] = {}
+    ports: tuple[ServicePort, ...] = ()
+    type: str = "ClusterIP"
+    cluster_ip: str = msgspec.field(name="clusterIP", default="")
+    publish_not_ready_addresses: bool = False
 
 
 class Service(_Object, frozen=True):
@@ -498,6 +528,7 @@ class ReplicationControllerSpec(_View, frozen=True):
     """spec of a ReplicationController: its selector is a plain label map."""
 
     replicas: int = 1
+    min_ready_seconds: int = 0
     selector: dict[str, str] = {}
     template: Json = {}
 
@@ -506,42 +537,134 @@ class ReplicationController(_Object, frozen=True):
     """v1 ReplicationController."""
 
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
+    status: Json = {}
+
+
+class RollingUpdate(_View, frozen=True):
+    """rollingUpdate of a Deployment, StatefulSet or DaemonSet; None leaves it to the kind."""
+
+    max_surge: IntOrString | None = None
+    max_unavailable: IntOrString | None = None
+    partition: int = 0
+
+
+class UpdateStrategy(_View, frozen=True):
+    """strategy of a Deployment, updateStrategy of a StatefulSet or DaemonSet."""
+
+    type: str = "RollingUpdate"
+    rolling_update: RollingUpdate = RollingUpdate()
+
+
+class Ordinals(_View, frozen=True):
+    """spec.ordinals of a StatefulSet."""
+
+    start: int = 0
+
+
+class ClaimRetentionPolicy(_View, frozen=True):
+    """spec.persistentVolumeClaimRetentionPolicy of a StatefulSet: Retain or Delete."""
+
+    when_deleted: str = "Retain"
+    when_scaled: str = "Retain"
 
 
 class WorkloadSpec(_View, frozen=True):
     """spec of a ReplicaSet, Deployment, StatefulSet or DaemonSet; templates stay JSON.
 
-    Only a StatefulSet has templates of claims.
+    Only a Deployment has a strategy, a deadline and pauses; only a StatefulSet has what follows
+    its update strategy, which it shares with DaemonSets.
     """
 
     replicas: int = 1
+    min_ready_seconds: int = 0
     selector: LabelSelector | None = None
     template: Json = {}
+    revision_history_limit: int = 10
+    strategy: UpdateStrategy = UpdateStrategy()
+    progress_deadline_seconds: int = 600
+    paused: bool = False
+    update_strategy: UpdateStrategy = UpdateStrategy()
     volume_claim_templates: tuple[Json, ...] = ()
+    pod_management_policy: str = "OrderedReady"
+    ordinals: Ordinals = Ordinals()
+    persistent_volume_claim_retention_policy: ClaimRetentionPolicy = ClaimRetentionPolicy()
 
 
 class ReplicaSet(_Object, frozen=True):
     """apps/v1 ReplicaSet."""
 
     spec: WorkloadSpec = WorkloadSpec()
+    status: Json = {}
 
 
 class Deployment(_Object, frozen=True):
     """apps/v1 Deployment."""
 
     spec: WorkloadSpec = WorkloadSpec()
+    status: Json = {}
 
 
 class StatefulSet(_Object, frozen=True):
     """apps/v1 StatefulSet."""
 
     spec: WorkloadSpec = WorkloadSpec()
+    status: Json = {}
 
 
 class DaemonSet(_Object, frozen=True):
     """apps/v1 DaemonSet."""
 
     spec: WorkloadSpec = WorkloadSpec()
+    status: Json = {}
+
+
+class ControllerRevision(_Object, frozen=True):
+    """apps/v1 ControllerRevision: a template that a StatefulSet or DaemonSet had."""
+
+    revision: int = 0
+    data: Json = {}
+
+
+class OnExitCodes(_View, frozen=True):
+    """onExitCodes of a rule: In or NotIn, of one container or of any."""
+
+    container_name: str | None = None
+    operator: str = "In"
+    values: tuple[int, ...] = ()
+
+
+class OnPodCondition(_View, frozen=True):
+    """onPodConditions[] of a rule."""
+
+    type: str
+    status: str = "True"
+
+
+class PodFailurePolicyRule(_View, frozen=True):
+    """podFailurePolicy.rules[]: what a pod's failure means for its Job."""
+
+    action: str
+    on_exit_codes: OnExitCodes | None = None
+    on_pod_conditions: tuple[OnPodCondition, ...] = ()
+
+
+class PodFailurePolicy(_View, frozen=True):
+    """spec.podFailurePolicy of a Job: the first rule that fits decides."""
+
+    rules: tuple[PodFailurePolicyRule, ...] = ()
+
+
+class SuccessPolicyRule(_View, frozen=True):
+    """successPolicy.rules[]: the indexes that must have succeeded, and how many of them."""
+
+    succeeded_indexes: str | None = None
+    succeeded_count: int | None = None
+
+
+class SuccessPolicy(_View, frozen=True):
+    """spec.successPolicy of a Job."""
+
+    rules: tuple[SuccessPolicyRule, ...] = ()
 
 
 class JobSpec(_View, frozen=True):
@@ -549,7 +672,17 @@ class JobSpec(_View, frozen=True):
 
     parallelism: int = 1
     completions: int | None = None
+    completion_mode: str = "NonIndexed"
     backoff_limit: int | None = None
+    backoff_limit_per_index: int | None = None
+    max_failed_indexes: int | None = None
+    active_deadline_seconds: int | None = None
+    ttl_seconds_after_finished: int | None = None
+    suspend: bool = False
+    pod_failure_policy: PodFailurePolicy | None = None
+    success_policy: SuccessPolicy | None = None
+    pod_replacement_policy: str = ""
+    managed_by: str = ""
     template: Json = {}
 
 
@@ -557,8 +690,14 @@ class JobStatus(_View, frozen=True):
     """status of a Job."""
 
     active: int = 0
+    ready: int = 0
+    terminating: int = 0
     succeeded: int = 0
     failed: int = 0
+    start_time: str = ""
+    completion_time: str = ""
+    completed_indexes: str = ""
+    failed_indexes: str = ""
     conditions: tuple[PodCondition, ...] = ()
 
 
@@ -567,6 +706,26 @@ class Job(_Object, frozen=True):
 
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
+
+
+class CronJobSpec(_View, frozen=True):
+    """spec of a CronJob; `job_template` has the metadata and spec of its Jobs."""
+
+    schedule: str = ""
+    time_zone: str = ""
+    starting_deadline_seconds: int | None = None
+    concurrency_policy: str = "Allow"
+    suspend: bool = False
+    successful_jobs_history_limit: int = 3
+    failed_jobs_history_limit: int = 1
+    job_template: Json = {}
+
+
+class CronJob(_Object, frozen=True):
+    """batch/v1 CronJob."""
+
+    spec: CronJobSpec = CronJobSpec()
+    status: Json = {}
 
 
 # --- storage -------------------------------------------------------------------------------
@@ -1046,7 +1205,9 @@ ApiObject = (
     | Deployment
     | StatefulSet
     | DaemonSet
+    | ControllerRevision
     | Job
+    | CronJob
     | PersistentVolume
     | PersistentVolumeClaim
     | StorageClass
