@@ -1,84 +1,29 @@
 """Which kinds of objects there are, and what the API server must know of each.
 
-The table is the discovery document of a 1.36 API server without its subresources and reviews.
-Any other kind (a custom resource, a kind of another version) is carried along under a guess.
+The rows are in `kind_table`. Any other kind (a custom resource, a kind of another version) is
+carried along under a guess; a server that knows its definition asks `registry` instead.
 
-upstream: pkg/registry/*/rest/storage_*.go, and each kind's strategy.go for the traits
+upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-# apiVersion, kind, plural, short names, traits: n lives in namespaces, g counts the changes of
-# its spec in metadata.generation, s has a status that is written on its own. Where several
-# groups share a name, the first row has it, as kubectl has it.
-_TABLE: Final = """
-v1 Pod pods po ngs
-v1 Node nodes no s
-v1 Namespace namespaces ns s
-v1 Service services svc ns
-v1 ReplicationController replicationcontrollers rc ngs
-v1 ConfigMap configmaps cm n
-v1 Secret secrets - n
-v1 ServiceAccount serviceaccounts sa n
-v1 Endpoints endpoints ep n
-v1 Event events ev n
-v1 PersistentVolume persistentvolumes pv s
-v1 PersistentVolumeClaim persistentvolumeclaims pvc ns
-v1 LimitRange limitranges limits n
-v1 ResourceQuota resourcequotas quota ns
-v1 PodTemplate podtemplates - ng
-v1 ComponentStatus componentstatuses cs -
-apps/v1 Deployment deployments deploy ngs
-apps/v1 ReplicaSet replicasets rs ngs
-apps/v1 StatefulSet statefulsets sts ngs
-apps/v1 DaemonSet daemonsets ds ngs
-apps/v1 ControllerRevision controllerrevisions - n
-batch/v1 Job jobs - ngs
-batch/v1 CronJob cronjobs cj ngs
-policy/v1 PodDisruptionBudget poddisruptionbudgets pdb ngs
-scheduling.k8s.io/v1 PriorityClass priorityclasses pc g
-autoscaling/v2 HorizontalPodAutoscaler horizontalpodautoscalers hpa ns
-autoscaling/v1 HorizontalPodAutoscaler horizontalpodautoscalers hpa ns
-coordination.k8s.io/v1 Lease leases - n
-discovery.k8s.io/v1 EndpointSlice endpointslices - ng
-events.k8s.io/v1 Event events ev n
-storage.k8s.io/v1 StorageClass storageclasses sc -
-storage.k8s.io/v1 VolumeAttachment volumeattachments - s
-storage.k8s.io/v1 CSINode csinodes - -
-storage.k8s.io/v1 CSIDriver csidrivers - -
-storage.k8s.io/v1 CSIStorageCapacity csistoragecapacities - n
-storage.k8s.io/v1 VolumeAttributesClass volumeattributesclasses vac -
-networking.k8s.io/v1 Ingress ingresses ing ngs
-networking.k8s.io/v1 IngressClass ingressclasses - g
-networking.k8s.io/v1 NetworkPolicy networkpolicies netpol ng
-networking.k8s.io/v1 IPAddress ipaddresses ip -
-networking.k8s.io/v1 ServiceCIDR servicecidrs - s
-rbac.authorization.k8s.io/v1 Role roles - n
-rbac.authorization.k8s.io/v1 RoleBinding rolebindings - n
-rbac.authorization.k8s.io/v1 ClusterRole clusterroles - -
-rbac.authorization.k8s.io/v1 ClusterRoleBinding clusterrolebindings - -
-resource.k8s.io/v1 DeviceClass deviceclasses - g
-resource.k8s.io/v1 ResourceClaim resourceclaims - ns
-resource.k8s.io/v1 ResourceClaimTemplate resourceclaimtemplates - n
-resource.k8s.io/v1 ResourceSlice resourceslices - g
-node.k8s.io/v1 RuntimeClass runtimeclasses - -
-certificates.k8s.io/v1 CertificateSigningRequest certificatesigningrequests csr s
-apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions crd,crds gs
-apiregistration.k8s.io/v1 APIService apiservices - s
-admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations - g
-admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations - g
-admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy validatingadmissionpolicies - gs
-admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings - g
-admissionregistration.k8s.io/v1 MutatingAdmissionPolicy mutatingadmissionpolicies - g
-admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings - g
-flowcontrol.apiserver.k8s.io/v1 FlowSchema flowschemas - gs
-flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigurations - gs
-"""  # noqa: E501 - a row is a row
+from fairlead.apiserver import kind_table
+from fairlead.apiserver.subresource import Subresource, subresource
+
+VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+POSTED_VERBS: Final = ("create",)
+# upstream: pkg/kubeapiserver/default_storage_factory_builder.go:NewStorageFactoryConfig
+_STORED_VERSIONS: Final = {"autoscaling/v1": "autoscaling/v2", "events.k8s.io/v1": "v1"}
+_FEWER_VERBS: Final = {
+    "Namespace": tuple(verb for verb in VERBS if verb != "deletecollection"),
+    "ComponentStatus": ("get", "list"),  # observed, not stored
+}
 
 
 @dataclass(frozen=True)
@@ -93,6 +38,13 @@ class Kind:
     namespaced: bool = True
     has_generation: bool = False
     has_status: bool = False
+    verbs: tuple[str, ...] = VERBS
+    categories: tuple[str, ...] = ()
+    subresources: tuple[Subresource, ...] = ()
+    is_custom: bool = False
+    singular_name: str = ""
+    list_kind_name: str = ""
+    stored_version: str = ""
 
     @cached_property
     def api_version(self) -> str:
@@ -109,23 +61,57 @@ class Kind:
         """`Pod`, `Deployment.apps`: the name in refusals of invalid objects."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
+    @cached_property
+    def stored_as(self) -> str:
+        """The apiVersion under which objects are stored: several may show the same objects."""
+        return self.stored_version or self.api_version
 
-def _row(line: str) -> Kind:
-    api_version, kind, plural, short_names, traits = line.split()
+    @cached_property
+    def singular(self) -> str:
+        """`pod`; only the definition of a custom resource may say otherwise."""
+        return self.singular_name or self.kind.lower()
+
+    @cached_property
+    def list_kind(self) -> str:
+        """`PodList`; only the definition of a custom resource may say otherwise."""
+        return self.list_kind_name or f"{self.kind}List"
+
+    def part(self, name: str) -> Subresource | None:
+        """The subresource called `name`, None where the kind has none."""
+        return next((sub for sub in self.subresources if sub.name == name), None)
+
+
+def _names(cell: str) -> tuple[str, ...]:
+    return () if cell == "-" else tuple(cell.split(","))
+
+
+def _row(line: str, verbs: tuple[str, ...]) -> Kind:
+    api_version, kind, plural, short_names, traits, categories, subresources = line.split()
     group, _, version = api_version.rpartition("/")
+    parts = (*_names(subresources), *(("status",) if "s" in traits else ()))
     return Kind(
         group,
         version,
         kind,
         plural,
-        () if short_names == "-" else tuple(short_names.split(",")),
+        _names(short_names),
         namespaced="n" in traits,
         has_generation="g" in traits,
         has_status="s" in traits,
+        verbs=_FEWER_VERBS.get(kind, verbs),
+        categories=_names(categories),
+        subresources=tuple(subresource(name, kind) for name in parts),
+        is_custom="c" in traits,
+        stored_version=_STORED_VERSIONS.get(api_version, ""),
     )
 
 
-KINDS: Final = tuple(map(_row, _TABLE.strip().splitlines()))
+def _rows(table: str, verbs: tuple[str, ...] = VERBS) -> Iterator[Kind]:
+    return (_row(line, verbs) for line in table.strip().splitlines())
+
+
+KINDS: Final = (*_rows(kind_table.STORED), *_rows(kind_table.CUSTOM))
+POSTED_KINDS: Final = tuple(_rows(kind_table.POSTED, POSTED_VERBS))
 _BY_TYPE: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
 
 

@@ -1,0 +1,1 @@
+"""Discovery: what a server serves, in the forms in which clients ask for it."""

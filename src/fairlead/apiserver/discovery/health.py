@@ -1,0 +1,66 @@
+"""`/healthz`, `/livez` and `/readyz`: the checks have upstream's names, since probes exclude some.
+
+All of this server is in one process: what answers at all is healthy. Upstream's start hooks are
+done before the first request is taken.
+
+upstream: staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go:handleRootHealth
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+_HOOKS: Final = (
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/priority-and-fairness-config-consumer",
+    "poststarthook/priority-and-fairness-filter",
+    "poststarthook/storage-object-count-tracker-hook",
+    "poststarthook/start-apiextensions-informers",
+    "poststarthook/start-apiextensions-controllers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/peer-endpoint-reconciler-controller",
+    "poststarthook/start-cluster-authentication-info-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-garbage-collector",
+    "poststarthook/storage-readiness",
+    "poststarthook/start-legacy-token-tracking-controller",
+    "poststarthook/start-service-ip-repair-controllers",
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/priority-and-fairness-config-producer",
+    "poststarthook/bootstrap-controller",
+    "poststarthook/start-kubernetes-service-cidr-controller",
+    "poststarthook/aggregator-reload-proxy-client-cert",
+    "poststarthook/start-kube-aggregator-informers",
+    "poststarthook/apiservice-status-local-available-controller",
+    "poststarthook/apiservice-status-remote-available-controller",
+    "poststarthook/apiservice-registration-controller",
+    "poststarthook/apiservice-wait-for-first-sync",
+    "poststarthook/apiservice-discovery-controller",
+    "poststarthook/kube-apiserver-autoregistration",
+    "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
+)
+_ALIVE: Final = ("ping", "log", "loopback-serving-certificate", "etcd", *_HOOKS)
+CHECKS: Final = {
+    "healthz": _ALIVE,
+    "livez": _ALIVE,
+    "readyz": ("ping", "log", "informer-sync", *_HOOKS, "shutdown"),
+}
+
+
+def health_report(endpoint: str, *, verbose: bool, excluded: Collection[str] = ()) -> str:
+    """The text for `endpoint`, a key of CHECKS; `excluded` are names of checks to leave out."""
+    if not verbose:
+        return "ok"
+    checks = CHECKS[endpoint]
+    lines = [f"[+]{name}{' excluded:' if name in excluded else ''} ok" for name in checks]
+    unknown = [name for name in dict.fromkeys(excluded) if name not in checks]
+    if unknown:
+        quoted = ",".join(f'"{name}"' for name in sorted(unknown))
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}")
+    return "\n".join([*lines, f"{endpoint} check passed", ""])

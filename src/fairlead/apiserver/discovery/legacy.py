@@ -1,0 +1,98 @@
+"""Discovery group by group: APIVersions, APIGroupList, APIGroup and APIResourceList.
+
+upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery/*.go
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry import Registry
+
+Json = dict[str, Any]
+
+# Where upstream still stores an older version, and its hash says so. Here nobody can tell.
+_HASHED_VERSIONS: Final = {
+    "CustomResourceDefinition": "v1beta1",
+    "MutatingAdmissionPolicy": "v1beta1",
+    "MutatingAdmissionPolicyBinding": "v1beta1",
+}
+
+
+def api_versions(server_address: str) -> Json:
+    """`/api`: the versions of the core group; `server_address` is host and port."""
+    address = {"clientCIDR": "0.0.0.0/0", "serverAddress": server_address}
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
+
+
+def api_group_list(registry: Registry) -> Json:
+    """`/apis`: every group but the core group, in order of preference."""
+    groups = [_group(registry, group) for group in registry.groups() if group]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def api_group(registry: Registry, group: str) -> Json | None:
+    """`/apis/<group>`: None when it is not served."""
+    if not group or not registry.versions(group):
+        return None
+    return {"kind": "APIGroup", "apiVersion": "v1", **_group(registry, group)}
+
+
+def api_resource_list(registry: Registry, group: str, version: str) -> Json | None:
+    """`/apis/<group>/<version>` or `/api/v1`: None when it is not served."""
+    kinds = registry.kinds(group, version)
+    if not kinds:
+        return None
+    # The core group's list is the only one that does not name its own apiVersion.
+    head: Json = {"kind": "APIResourceList"} | ({"apiVersion": "v1"} if group else {})
+    resources = [resource for kind in kinds for resource in _resources(kind)]
+    return {**head, "groupVersion": kinds[0].api_version, "resources": resources}
+
+
+def _group(registry: Registry, group: str) -> Json:
+    versions = [
+        {"groupVersion": f"{group}/{version}", "version": version}
+        for version in registry.versions(group)
+    ]
+    return {"name": group, "versions": versions, "preferredVersion": versions[0]}
+
+
+def _resources(kind: Kind) -> Iterator[Json]:
+    """The kind itself, then its subresources."""
+    row: Json = {
+        "name": kind.plural,
+        "singularName": kind.singular,
+        "namespaced": kind.namespaced,
+        "kind": kind.kind,
+        "verbs": list(kind.verbs),
+    }
+    if kind.short_names:
+        row["shortNames"] = list(kind.short_names)
+    if kind.categories:
+        row["categories"] = list(kind.categories)
+    if "watch" in kind.verbs:
+        row["storageVersionHash"] = _storage_version_hash(kind)
+    yield row
+    for part in kind.subresources:
+        foreign = {"group": part.group, "version": part.version} if part.group else {}
+        yield {
+            "name": f"{kind.plural}/{part.name}",
+            "singularName": "",
+            "namespaced": kind.namespaced,
+            **foreign,
+            "kind": part.kind,
+            "verbs": list(part.verbs),
+        }
+
+
+def _storage_version_hash(kind: Kind) -> str:
+    # upstream: apiserver/pkg/endpoints/discovery/storageversionhash.go:StorageVersionHash
+    group, _, version = kind.stored_as.rpartition("/")
+    if not kind.is_custom:
+        version = _HASHED_VERSIONS.get(kind.kind, version)
+    digest = hashlib.sha256(f"{group}/{version}/{kind.kind}".encode()).digest()
+    return base64.b64encode(digest[:8]).decode()

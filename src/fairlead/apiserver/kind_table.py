@@ -1,0 +1,102 @@
+"""The kinds themselves, one row each: the discovery document of a 1.36 API server.
+
+A row is apiVersion, kind, plural, short names, traits, categories, subresources ("-" for none). The
+traits: n lives in namespaces, g counts the changes of its spec in metadata.generation, s has a
+status that is written on its own (subresource `status`), c is a custom resource, which a server
+serves only where its definition is. Where several groups share a name, the first row has it, as
+kubectl has it. Subresources are in the order of their names.
+
+upstream: pkg/registry/*/rest/storage_*.go, and each kind's strategy.go for the traits
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+STORED: Final = """
+v1 Pod pods po ngs all attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy,resize
+v1 Node nodes no s - proxy
+v1 Namespace namespaces ns s - finalize
+v1 Service services svc ns all proxy
+v1 ReplicationController replicationcontrollers rc ngs all scale
+v1 ConfigMap configmaps cm n - -
+v1 Secret secrets - n - -
+v1 ServiceAccount serviceaccounts sa n - token
+v1 Endpoints endpoints ep n - -
+v1 Event events ev n - -
+v1 PersistentVolume persistentvolumes pv s - -
+v1 PersistentVolumeClaim persistentvolumeclaims pvc ns - -
+v1 LimitRange limitranges limits n - -
+v1 ResourceQuota resourcequotas quota ns - -
+v1 PodTemplate podtemplates - ng - -
+v1 ComponentStatus componentstatuses cs - - -
+apps/v1 Deployment deployments deploy ngs all scale
+apps/v1 ReplicaSet replicasets rs ngs all scale
+apps/v1 StatefulSet statefulsets sts ngs all scale
+apps/v1 DaemonSet daemonsets ds ngs all -
+apps/v1 ControllerRevision controllerrevisions - n - -
+batch/v1 Job jobs - ngs all -
+batch/v1 CronJob cronjobs cj ngs all -
+policy/v1 PodDisruptionBudget poddisruptionbudgets pdb ngs - -
+scheduling.k8s.io/v1 PriorityClass priorityclasses pc g - -
+autoscaling/v2 HorizontalPodAutoscaler horizontalpodautoscalers hpa ns all -
+autoscaling/v1 HorizontalPodAutoscaler horizontalpodautoscalers hpa ns all -
+coordination.k8s.io/v1 Lease leases - n - -
+discovery.k8s.io/v1 EndpointSlice endpointslices - ng - -
+events.k8s.io/v1 Event events ev n - -
+storage.k8s.io/v1 StorageClass storageclasses sc - - -
+storage.k8s.io/v1 VolumeAttachment volumeattachments - s - -
+storage.k8s.io/v1 CSINode csinodes - - - -
+storage.k8s.io/v1 CSIDriver csidrivers - - - -
+storage.k8s.io/v1 CSIStorageCapacity csistoragecapacities - n - -
+storage.k8s.io/v1 VolumeAttributesClass volumeattributesclasses vac - - -
+networking.k8s.io/v1 Ingress ingresses ing ngs - -
+networking.k8s.io/v1 IngressClass ingressclasses - g - -
+networking.k8s.io/v1 NetworkPolicy networkpolicies netpol ng - -
+networking.k8s.io/v1 IPAddress ipaddresses ip - - -
+networking.k8s.io/v1 ServiceCIDR servicecidrs - s - -
+rbac.authorization.k8s.io/v1 Role roles - n - -
+rbac.authorization.k8s.io/v1 RoleBinding rolebindings - n - -
+rbac.authorization.k8s.io/v1 ClusterRole clusterroles - - - -
+rbac.authorization.k8s.io/v1 ClusterRoleBinding clusterrolebindings - - - -
+resource.k8s.io/v1 DeviceClass deviceclasses - g - -
+resource.k8s.io/v1 ResourceClaim resourceclaims - ns - -
+resource.k8s.io/v1 ResourceClaimTemplate resourceclaimtemplates - n - -
+resource.k8s.io/v1 ResourceSlice resourceslices - g - -
+node.k8s.io/v1 RuntimeClass runtimeclasses - - - -
+certificates.k8s.io/v1 CertificateSigningRequest certificatesigningrequests csr s - approval
+apiextensions.k8s.io/v1 CustomResourceDefinition customresourcedefinitions crd,crds gs api-extensions -
+apiregistration.k8s.io/v1 APIService apiservices - s api-extensions -
+admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations - g api-extensions -
+admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations - g api-extensions -
+admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy validatingadmissionpolicies - gs api-extensions -
+admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings - g api-extensions -
+admissionregistration.k8s.io/v1 MutatingAdmissionPolicy mutatingadmissionpolicies - g api-extensions -
+admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings - g api-extensions -
+flowcontrol.apiserver.k8s.io/v1 FlowSchema flowschemas - gs - -
+flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigurations - gs - -
+"""  # noqa: E501
+
+# What schedulers of whole jobs read.
+CUSTOM: Final = """
+scheduling.volcano.sh/v1beta1 PodGroup podgroups pg ngsc - -
+scheduling.incubator.k8s.io/v1alpha1 PodGroup podgroups pg ngsc - -
+scheduling.sigs.dev/v1alpha2 PodGroup podgroups pg ngsc - -
+scheduling.x-k8s.io/v1alpha1 PodGroup podgroups pg ngsc - -
+scheduling.k8s.io/v1alpha2 PodGroup podgroups - ngsc - -
+scheduling.k8s.io/v1alpha2 Workload workloads - ngc - -
+scheduling.volcano.sh/v1beta1 Queue queues q gsc - -
+scheduling.incubator.k8s.io/v1alpha1 Queue queues q gsc - -
+scheduling.sigs.dev/v1alpha2 Queue queues q gsc - -
+"""
+
+# Questions and acts rather than objects: they are posted, answered and forgotten.
+POSTED: Final = """
+v1 Binding bindings - n - -
+authentication.k8s.io/v1 SelfSubjectReview selfsubjectreviews - - - -
+authentication.k8s.io/v1 TokenReview tokenreviews - - - -
+authorization.k8s.io/v1 LocalSubjectAccessReview localsubjectaccessreviews - n - -
+authorization.k8s.io/v1 SelfSubjectAccessReview selfsubjectaccessreviews - - - -
+authorization.k8s.io/v1 SelfSubjectRulesReview selfsubjectrulesreviews - - - -
+authorization.k8s.io/v1 SubjectAccessReview subjectaccessreviews - - - -
+"""
