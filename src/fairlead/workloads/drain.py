@@ -9,7 +9,8 @@ the node, calls it off. Evicted are all pods but those of DaemonSets, static one
 ones, as with `--force --ignore-daemonsets --delete-emptydir-data`. A pod that reaches the node
 later, because its binding was under way, goes too unless it tolerates the cordon. An eviction
 that a budget refuses is tried again every five seconds, any other refusal is final; `blocked`
-tells which pods hold up which drain, and why.
+tells which pods hold up which drain, and why. Of a node that is drained in turn with others, the
+annotation says `done` once it is empty (fairlead.workloads.drain_turns goes on from there).
 
 upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go
 """
@@ -36,7 +37,7 @@ from fairlead.core.stimulus import (
     Stimulus,
 )
 from fairlead.core.timer_queue import TimerQueue
-from fairlead.workloads.annotation import is_drain_requested
+from fairlead.workloads.annotation import DONE, DRAIN, is_drain_requested, is_in_turn
 from fairlead.workloads.identity import pod_ref
 
 RETRY_AFTER: Final[DurationNs] = seconds(5)
@@ -61,6 +62,7 @@ class _Drain:
 
     node: str
     is_cordoned: bool
+    is_in_turn: bool
     waiting: dict[str, ObjectRef] = field(default_factory=dict)
     refused: dict[str, Blocked] = field(default_factory=dict)
 
@@ -83,7 +85,7 @@ class Drain:
             case ObjectChanged(one):
                 return self._see(one)
             case ObjectDeleted(one):
-                self._forget(one)
+                return self._forget(one)
             case ObjectsLoaded(objects):
                 return self._load(objects)
             case CommandSucceeded(EvictPod(ref)):
@@ -158,8 +160,7 @@ class Drain:
         if drain is None:
             return []
         if is_terminal(pod):
-            self._let_go(drain, pod)
-            return []
+            return self._let_go(drain, pod)
         if is_new and not is_tolerated(CORDON, pod.spec.tolerations):
             return self._evict(drain, pod)
         return []
@@ -168,7 +169,7 @@ class Drain:
         if pod.spec.node_name:
             self._pods.setdefault(pod.spec.node_name, {})[pod.key] = pod
 
-    def _forget(self, one: ApiObject) -> None:
+    def _forget(self, one: ApiObject) -> list[Command]:
         if isinstance(one, Node):
             self._drains.pop(one.metadata.name, None)
             self._finished.pop(one.metadata.name, None)
@@ -178,20 +179,22 @@ class Drain:
                 del there[one.key]
             drain = self._drains.get(one.spec.node_name)
             if drain is not None:
-                self._let_go(drain, one)
+                return self._let_go(drain, one)
+        return []
 
     # --- draining ------------------------------------------------------------------------------
 
     def _begin(self, node: Node) -> list[Command]:
         name = node.metadata.name
-        drain = self._drains[name] = _Drain(name, is_cordoned=node.spec.unschedulable)
+        drain = self._drains[name] = _Drain(
+            name, is_cordoned=node.spec.unschedulable, is_in_turn=is_in_turn(node)
+        )
         commands: list[Command] = []
         if not node.spec.unschedulable:
             commands.append(PatchObject(_ref(node), {"spec": {"unschedulable": True}}))
         for pod in self._pods.get(name, {}).values():
             commands += self._evict(drain, pod)
-        self._finish_if_empty(drain)
-        return commands
+        return commands + self._finish_if_empty(drain)
 
     def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
         """Wait for `pod` to go, and ask it to unless somebody has; nothing if it may stay."""
@@ -205,17 +208,23 @@ class Drain:
         self._asked[ref] = drain.node
         return EvictPod(ref, WHY)
 
-    def _let_go(self, drain: _Drain, pod: Pod) -> None:
+    def _let_go(self, drain: _Drain, pod: Pod) -> list[Command]:
         """`pod` no longer holds up the drain."""
-        if drain.waiting.get(pod.key) == pod_ref(pod):
-            del drain.waiting[pod.key]
-            drain.refused.pop(pod.key, None)
-            self._finish_if_empty(drain)
+        if drain.waiting.get(pod.key) != pod_ref(pod):
+            return []
+        del drain.waiting[pod.key]
+        drain.refused.pop(pod.key, None)
+        return self._finish_if_empty(drain)
 
-    def _finish_if_empty(self, drain: _Drain) -> None:
-        if not drain.waiting:
-            del self._drains[drain.node]
-            self._finished[drain.node] = None
+    def _finish_if_empty(self, drain: _Drain) -> list[Command]:
+        if drain.waiting:
+            return []
+        del self._drains[drain.node]
+        self._finished[drain.node] = None
+        if not drain.is_in_turn:
+            return []
+        done = {"metadata": {"annotations": {DRAIN: DONE}}}
+        return [PatchObject(ObjectRef("Node", "", drain.node), done)]
 
     # --- outcomes ------------------------------------------------------------------------------
 
