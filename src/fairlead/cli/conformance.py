@@ -5,10 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-Recorded = Literal["scheduling", "timelines", "volumes", "nodelifecycle", "kubebatch"]
+Recorded = Literal["scheduling", "timelines", "volumes", "nodelifecycle", "kubebatch", "api"]
 
 
-def conformance(kind: Recorded, /, *files: Path) -> int:
+def conformance(
+    kind: Recorded,
+    /,
+    *files: Path,
+    only: str = "*",
+    show: int = 20,
+    server: str = "",
+    tokens: Path | None = None,
+    ca: Path | None = None,
+) -> int:
     """Replay golden case files and compare every decision with the recorded one.
 
     Prints per file how many cases agree and differ, and the first differing path with both
@@ -18,13 +27,29 @@ def conformance(kind: Recorded, /, *files: Path) -> int:
 
         fairlead conformance scheduling tests/golden/data/scheduling/*.jsonl.gz
 
+        fairlead conformance api --only 'crud.watch*' tests/golden/data/api/*.jsonl.gz
+
     Parameters
     ----------
     kind
         What the files record.
     files
         Golden case files, plain or gzipped JSON lines.
+    only
+        Replay cases whose names match this pattern.
+    show
+        How many differences of each file to show; with one case, all of its steps that differ.
+    server
+        Ask the API server at this URL instead of one of our own (kind `api`).
+    tokens
+        The users of `--server`: lines `token,user,…`, as kube-apiserver's `--token-auth-file`.
+    ca
+        The certificate authority of `--server`.
     """
     from fairlead.conformance.cli import run
 
-    return run(kind, files)
+    if kind != "api":
+        return run(kind, files, only=only, shown=show)
+    from fairlead.conformance.api.serving import cases
+
+    return run(kind, files, only=only, shown=show, judged_by=cases(server, tokens, ca, only))

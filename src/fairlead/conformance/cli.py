@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -13,7 +14,7 @@ from fairlead.conformance.kind import CORRECTED_KINDS, KINDS, Finding, Kind
 
 Json = dict[str, Any]
 Say = Callable[[str], None]
-_SHOWN_PER_FILE: Final = 20
+SHOWN_PER_FILE: Final = 20
 
 
 def _to(stream: TextIO) -> Say:
@@ -49,16 +50,21 @@ def tally(cases: int, differ: int, corrected: int) -> str:
     return f"{text}, {corrected} corrected" if corrected else text
 
 
-def compare_file(kind: str, path: Path, *, corrected: bool = False) -> FileResult:
-    """Replay every case of `path`, with our corrections if `corrected`.
+def compare_file(
+    kind: str | Kind, path: Path, *, corrected: bool = False, only: str = "*"
+) -> FileResult:
+    """Replay every case of `path` whose name matches `only`, with our corrections if `corrected`.
 
     Raises CaseFileError and OSError as `read_cases` does, and CaseFileError for cases of another
     kind.
     """
-    replayed, result = (CORRECTED_KINDS if corrected else KINDS)[kind], FileResult(path)
+    replayed = (CORRECTED_KINDS if corrected else KINDS)[kind] if isinstance(kind, str) else kind
+    result = FileResult(path)
     for number, line in enumerate(read_cases(path, replayed.fields), 1):
-        result.cases += 1
         name = replayed.name_of(line) or f"case {number}"
+        if not fnmatchcase(name, only):
+            continue
+        result.cases += 1
         match _judge(replayed, path, name, line):
             case Difference() as difference:
                 result.differences.append((name, difference))
@@ -88,18 +94,23 @@ def _kind_of(line: Json) -> str:
     return " or ".join(known) or "nothing known"
 
 
-def run(
+def run(  # noqa: PLR0913 - a command's options
     kind: str,
     files: Sequence[Path],
     say: Say | None = None,
     complain: Say | None = None,
     *,
     defects: str = "upstream",
+    only: str = "*",
+    shown: int = SHOWN_PER_FILE,
+    judged_by: Kind | None = None,
 ) -> int:
     """Compare and tell; 0 where everything agrees, 1 on any difference, 2 on bad input.
 
     With `defects` "fixed" our defaults are compared, and cases that depend on what they correct
-    are listed. Lines go to standard output and standard error unless told otherwise.
+    are listed. `only` is a pattern of case names, `shown` how many differences of a file are
+    told, `judged_by` replaces what is known under the name `kind`. Lines go to standard output
+    and standard error unless told otherwise.
     """
     say, complain = say or _to(sys.stdout), complain or _to(sys.stderr)
     if kind not in KINDS:
@@ -116,8 +127,9 @@ def run(
     results: list[FileResult] = []
     try:
         for path in files:
-            results.append(compare_file(kind, path, corrected=corrected))
-            _tell(results[-1], say)
+            replayed = judged_by or kind
+            results.append(compare_file(replayed, path, corrected=corrected, only=only))
+            _tell(results[-1], say, shown)
     except CaseFileError as problem:
         complain(f"fairlead conformance: {problem}")
         return 2
@@ -131,11 +143,11 @@ def run(
     return 1 if differ else 0
 
 
-def _tell(result: FileResult, say: Say) -> None:
+def _tell(result: FileResult, say: Say, shown: int) -> None:
     say(str(result))
-    for name, difference in result.differences[:_SHOWN_PER_FILE]:
+    for name, difference in result.differences[:shown]:
         say(f"  {name}: {difference}")
-    hidden = len(result.differences) - _SHOWN_PER_FILE
+    hidden = len(result.differences) - shown
     if hidden > 0:
         say(f"  … and {hidden} more")
     for name, remark in result.remarks:

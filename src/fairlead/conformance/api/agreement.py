@@ -1,0 +1,198 @@
+"""Agreement: whether an answer says what was recorded, under the bindings of its case.
+
+What no two servers share is left out or taken loosely: who manages which field (but where that is
+what the case is about), the order of causes (upstream iterates maps), the wording of Go's decoder,
+and what the recording itself left out (`$omitted`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Final
+
+from fairlead.conformance.api.placeholder import Bindings, has_placeholder, same_form
+from fairlead.conformance.comparison import ABSENT, Difference
+
+Json = dict[str, Any]
+
+_GO_DECODER: Final = ("json: cannot unmarshal", "Go struct field", "Go value of type", "scheme.go:")
+_COLUMNS: Final = "columnDefinitions["
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Compares under `bindings`; `managed_fields`: who manages what counts."""
+
+    bindings: Bindings
+    managed_fields: bool = False
+
+    def difference(self, recorded: object, found: object, path: str = "") -> Difference | None:
+        """The first difference in the order of the recording; None where both agree."""
+        match recorded:
+            case {"$omitted": _}:
+                return None
+            case dict() if isinstance(found, dict):
+                return self._of_objects(recorded, found, path)
+            case list() if isinstance(found, list):
+                return self._of_lists(recorded, found, path)
+            case str() if self._same_text(recorded, found, path):
+                return None
+            case _:
+                same = type(recorded) is type(found) and recorded == found
+                return None if same else Difference(path, recorded, found)
+
+    def _same_text(self, recorded: str, found: object, path: str) -> bool:
+        exact = path.endswith("metadata.resourceVersion") and not _is_of_list(path)
+        return self.bindings.matches(recorded, found, exact_version=exact)
+
+    # --- objects ---------------------------------------------------------------------------
+
+    def _of_objects(self, recorded: Json, found: Json, path: str) -> Difference | None:
+        if recorded.get("status") == "Failure" and recorded.get("kind") == "Status":
+            return self._of_refusals(recorded, found, path)
+        names = recorded.get("$names")
+        if names is not None:
+            items = found.get("items") or ()
+            shown = [item["metadata"]["name"] for item in items]
+            return self.difference(names, shown, f"{path}.items[].metadata.name".lstrip("."))
+        return self._of_members(recorded, found, path)
+
+    def _of_members(self, recorded: Json, found: Json, path: str) -> Difference | None:
+        recorded, left = _shortened(recorded, found, path)
+        found = dict(left)
+        for key, value in recorded.items():
+            if key.startswith("$omitted"):
+                continue
+            name = self._name_in(found, key)
+            other = left.pop(name, ABSENT)
+            inner = self._of_member(name, value, other, f"{path}.{name}".lstrip("."))
+            if inner is not None:
+                return inner
+        for key, value in left.items():
+            if key == "managedFields" and not self.managed_fields:
+                continue
+            return Difference(f"{path}.{key}".lstrip("."), ABSENT, value)
+        return None
+
+    def _of_member(self, key: str, value: Any, other: Any, path: str) -> Difference | None:
+        if key == "managedFields" and path.endswith("metadata.managedFields"):
+            return self._of_managers(value, other, path) if self.managed_fields else None
+        return self.difference(value, other, path)
+
+    def _name_in(self, found: Json, key: str) -> str:
+        """The name in `found` of what was recorded as `key`, which may hold placeholders."""
+        if key in found or not has_placeholder(key):
+            return key
+        for name in found:
+            if self.bindings.matches(key, name):
+                return name
+        return key
+
+    # --- lists -----------------------------------------------------------------------------
+
+    def _of_lists(self, recorded: list[Any], found: list[Any], path: str) -> Difference | None:
+        for i, (a, b) in enumerate(zip_longest(recorded, found, fillvalue=ABSENT)):
+            inner = self.difference(a, b, f"{path}[{i}]")
+            if inner is not None:
+                return inner
+        return None
+
+    def _of_managers(self, recorded: Any, found: Any, path: str) -> Difference | None:
+        """Entries by who wrote how, in any order; when they did counts by presence only."""
+        if not isinstance(recorded, list) or not isinstance(found, list):
+            return self.difference(recorded, found, path)
+        by_key = {_manager(entry): entry for entry in found}
+        for entry in recorded:
+            key = _manager(entry)
+            if key not in by_key:
+                return Difference(f"{path}{list(key)}", entry, ABSENT)
+            inner = self.difference(entry, by_key.pop(key), f"{path}{list(key)}")
+            if inner is not None:
+                return inner
+        for key, entry in by_key.items():
+            return Difference(f"{path}{list(key)}", ABSENT, entry)
+        return None
+
+    # --- refusals --------------------------------------------------------------------------
+
+    def _of_refusals(self, recorded: Json, found: Json, path: str) -> Difference | None:
+        message, causes = recorded.get("message", ""), _causes(recorded)
+        is_go = any(words in message for words in _GO_DECODER)
+        if is_go or _same_words(message, found.get("message")):
+            recorded = {**recorded, "message": found.get("message")}
+        if is_go:
+            causes = _causes(found)
+            recorded = _with_causes(recorded, causes)
+        elif len(causes) > 1:
+            recorded = _with_causes(recorded, _in_order_of(causes, _causes(found)))
+        return self._of_members(recorded, found, path)
+
+
+def _is_of_list(path: str) -> bool:
+    """Whether it is the version of a list, a table or a bookmark: no object's own."""
+    return path.startswith(("list.metadata.", "bookmark.metadata."))
+
+
+def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
+    """Both without what does not count: what columns mean, and items that were cut off."""
+    if _COLUMNS in path:
+        return _without(recorded, "description"), _without(found, "description")
+    if "$omitted_items" in recorded and isinstance(found.get("items"), list):
+        found = {**found, "items": found["items"][: len(recorded["items"])]}
+    return recorded, dict(found)
+
+
+def _without(obj: Json, name: str) -> Json:
+    return {key: value for key, value in obj.items() if key != name}
+
+
+def _manager(entry: Json) -> tuple[str, ...]:
+    keys = ("manager", "operation", "apiVersion", "subresource")
+    return tuple(str(entry.get(key, "")) for key in keys)
+
+
+def _causes(status: Json) -> list[Any]:
+    found: list[Any] = (status.get("details") or {}).get("causes") or []
+    return found
+
+
+def _with_causes(status: Json, causes: Sequence[Any]) -> Json:
+    details = {**(status.get("details") or {}), "causes": list(causes)}
+    if not causes:
+        details.pop("causes")
+    return {**status, "details": details} if status.get("details") is not None else status
+
+
+def _in_order_of(recorded: list[Any], found: list[Any]) -> list[Any]:
+    """`recorded` rearranged so that what is in both stands where `found` has it."""
+    left, ordered = list(recorded), []
+    for cause in found:
+        same = next((c for c in left if _same_cause(c, cause)), None)
+        if same is None:
+            return recorded
+        left.remove(same)
+        ordered.append(same)
+    return [*ordered, *left]
+
+
+def _same_cause(recorded: Json, found: Any) -> bool:
+    return isinstance(found, dict) and all(
+        same_form(str(recorded.get(key)), str(found.get(key)))
+        for key in ("reason", "message", "field")
+    )
+
+
+def _same_words(recorded: str, found: object) -> bool:
+    """Whether both messages list the same complaints, in any order."""
+    if not isinstance(found, str) or has_placeholder(recorded):
+        return False
+    return sorted(_complaints(recorded)) == sorted(_complaints(found))
+
+
+def _complaints(message: str) -> list[str]:
+    head, bracket, rest = message.partition(": [")
+    if not bracket:
+        return [message]
+    return [head, *rest.removesuffix("]").split(", ")]

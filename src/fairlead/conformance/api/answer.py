@@ -1,0 +1,108 @@
+"""Comparing one answer with the recorded one: status, the headers that clients read, and body."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import suppress
+from typing import Any, Final
+
+from fairlead.conformance.api.agreement import Agreement
+from fairlead.conformance.api.exchange import Exchange
+from fairlead.conformance.api.transport import Answer
+from fairlead.conformance.comparison import ABSENT, Difference
+
+Json = dict[str, Any]
+
+_HEADERS: Final = (
+    "content-type",
+    "warning",
+    "retry-after",
+    "content-encoding",
+    "location",
+    "allow",
+)
+_LISTS: Final = ("items", "rows", "$names")
+
+
+def difference(exchange: Exchange, answer: Answer, agreement: Agreement) -> Difference | None:
+    """Where the answer to a step differs; of preparations it only matters that they succeed."""
+    recorded = exchange.answer
+    if recorded.get("status") is None:
+        return None
+    recorded_body = recorded.get("body")
+    is_text = isinstance(recorded_body, dict) and "$text" in recorded_body
+    body = content(answer, as_text=is_text)
+    if exchange.is_setup:
+        agreement.difference(recorded_body, body, "body")  # to bind what can be bound
+        return _of_setup(recorded, answer, body)
+    if answer.status != recorded["status"]:
+        return Difference("status", _told(recorded), [answer.status, _message(body)])
+    return _of_headers(recorded, answer, agreement) or of_body(recorded_body, body, agreement)
+
+
+def of_body(recorded: object, found: object, agreement: Agreement) -> Difference | None:
+    """Where a body differs; a server may answer JSON where protobuf was recorded."""
+    match recorded:
+        case {"$protobuf": {"kind": kind, "apiVersion": version}}:
+            shown = found if isinstance(found, dict) else {}
+            said = [shown.get("kind"), shown.get("apiVersion", "")]
+            return None if said == [kind, version] else Difference("body", [kind, version], said)
+        case {"$protobuf": _}:
+            return None
+        case {"$text": text}:
+            return agreement.difference(text, found if isinstance(found, str) else ABSENT, "body")
+        case dict() if any(key in recorded for key in _LISTS):
+            return agreement.difference(recorded, found, "list")
+        case _:
+            return agreement.difference(recorded, found, "body")
+
+
+def content(answer: Answer, *, as_text: bool = False) -> object:
+    """The body as a JSON value, as text where it is none, None where there is none."""
+    body = answer.body
+    if "gzip" in answer.values("content-encoding"):
+        body = gzip.decompress(body)
+    if not body:
+        return None
+    if not as_text:
+        with suppress(ValueError):
+            return json.loads(body)
+    return body.decode(errors="replace")
+
+
+def _of_setup(recorded: Json, answer: Answer, body: object) -> Difference | None:
+    """What it makes may be there already, or have been there when it was recorded."""
+    if recorded["status"] >= 400 or answer.status < 300 or answer.status == 409:
+        return None
+    return Difference("setup", recorded["status"], [answer.status, _message(body)])
+
+
+def _of_headers(recorded: Json, answer: Answer, agreement: Agreement) -> Difference | None:
+    protobuf = isinstance(recorded.get("body"), dict) and "$protobuf" in recorded["body"]
+    for name in _HEADERS:
+        if protobuf and name == "content-type":
+            continue
+        expected = recorded["headers"].get(name, [])
+        expected = [expected] if isinstance(expected, str) else expected
+        found = agreement.difference(expected, answer.values(name), name)
+        if found is not None:
+            return found
+    return None
+
+
+def _told(recorded: Json) -> list[object]:
+    return [recorded["status"], _message(recorded.get("body"))]
+
+
+def _message(body: object) -> object:
+    """The gist of a body for whoever reads of an unexpected status."""
+    match body:
+        case {"message": str(message)}:
+            return message
+        case {"kind": str(kind)}:
+            return kind
+        case str():
+            return body[:200]
+        case _:
+            return None

@@ -1,0 +1,45 @@
+"""The kind of case files that record exchanges with an API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.conformance.api.replay import differences
+from fairlead.conformance.api.transport import Transport
+from fairlead.conformance.comparison import Difference
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiCases:
+    """A line is a case with its exchanges; each is replayed on what `connect` gives.
+
+    `every`: tell every step that differs, not the first one only.
+    """
+
+    connect: Callable[[], Transport]
+    every: bool = False
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """None that must be objects."""
+        return ()
+
+    def recognizes(self, line: Json) -> bool:
+        """Exchanges stand under `steps`, with the theme they belong to."""
+        return "theme" in line and isinstance(line.get("steps"), list)
+
+    def name_of(self, line: Json) -> str | None:
+        """The line has it."""
+        return line.get("id")
+
+    def judge(self, line: Json) -> Difference | None:
+        """Ask the server, and compare."""
+        found = list(differences(line, self.connect()))
+        if self.every and len(found) > 1:
+            rest = "".join(f"\n    {other}" for other in found[1:])
+            return Difference(f"{found[0]}{rest}\n    all of them", len(line["steps"]), len(found))
+        return found[0] if found else None

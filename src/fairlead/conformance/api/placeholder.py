@@ -1,0 +1,175 @@
+"""Placeholders: what stands in a recording for values that no two runs share.
+
+`<uid:3>` is the third uid of a case. The first value that is met in its place is bound to it, and
+from then on the placeholder means that value, in answers and in requests. Resource versions keep
+their order too. Times are asked for their form only: how long a replay takes is chance.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+SECOND_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+MICRO_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z"
+# What may stand in the place of each placeholder.
+_FORMS: Final[Mapping[str, str]] = {
+    "uid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    "rv": r"\d+",
+    "ts": SECOND_TIME,
+    "mts": MICRO_TIME,
+    "gen": r"[0-9a-z]+",
+    "hash": r"[0-9A-Za-z]+",
+    "svcip": r"[0-9a-f.:]+",
+    "podip": r"[0-9a-f.:]+",
+    "nodeport": r"\d+",
+    "continue": r"[\w=-]+",
+    "evt": r"[0-9a-f.]+",
+    "age": r"(?:[0-9a-z]+|<unknown>|<invalid>)",
+    "date": r".+?",
+    "jwt": r"[\w.=-]+",
+    "cert": r"[^\"]+",
+    "etag": r".+?",
+    "tmp": r"\S+?",
+    "wd": r"\S+?",
+    "host": r"[^_\"\s]+",
+}
+_BOUND: Final = frozenset(
+    ("uid", "gen", "hash", "svcip", "podip", "nodeport", "continue", "evt"),
+)
+_PLACEHOLDER: Final = re.compile(rf"<({'|'.join(_FORMS)})(?::([a-z]?\d+))?>")
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A text with placeholders, as a pattern; `stands_for[i]` is what group i + 1 captures."""
+
+    pattern: re.Pattern[str]
+    stands_for: tuple[tuple[str, str], ...]
+
+
+@lru_cache(maxsize=4096)
+def _form(text: str) -> _Form | None:
+    """The pattern of a recorded text, None where it has no placeholder."""
+    parts, names, end = [], [], 0
+    for found in _PLACEHOLDER.finditer(text):
+        parts += [re.escape(text[end : found.start()]), f"({_FORMS[found[1]]})"]
+        names.append((found[1], found[2] or ""))
+        end = found.end()
+    if not names:
+        return None
+    parts.append(re.escape(text[end:]))
+    return _Form(re.compile("".join(parts), re.DOTALL), tuple(names))
+
+
+def has_placeholder(text: str) -> bool:
+    """Whether anything in `text` stands for something else."""
+    return _form(text) is not None
+
+
+def same_form(recorded: str, found: str) -> bool:
+    """Whether `found` is `recorded` but for values in placeholders; nothing is bound."""
+    form = _form(recorded)
+    return recorded == found if form is None else form.pattern.fullmatch(found) is not None
+
+
+@dataclass(slots=True)
+class Bindings:
+    """What the placeholders of one case mean in this replay."""
+
+    _values: dict[str, object] = field(default_factory=dict)
+    _versions: dict[int, int] = field(default_factory=dict)
+
+    def matches(self, recorded: str, found: object, *, exact_version: bool = False) -> bool:
+        """Whether `found` can stand where `recorded` was; binds what was not bound.
+
+        `exact_version`: a lone resource version is an object's own, so it keeps rank and value.
+        """
+        form = _form(recorded)
+        if form is None:
+            return recorded == found
+        matched = form.pattern.fullmatch(str(found))
+        if matched is None:
+            return False
+        values = dict(zip(form.stands_for, matched.groups(), strict=True))
+        if exact_version and form.stands_for[0][0] == "rv" and form.stands_for[0][1]:
+            return self._bind_version(int(form.stands_for[0][1]), int(matched[1]))
+        alone = len(values) == 1 and matched[1] == str(found)
+        return all(
+            self._bind(name, key, found if alone else value)
+            for (name, key), value in values.items()
+        )
+
+    def filled(self, value: Any) -> Any:
+        """A recorded request with the values of this replay in it."""
+        match value:
+            case str():
+                return self._filled_text(value)
+            case list():
+                return [self.filled(item) for item in value]
+            case dict():
+                return {self._filled_text(k): self.filled(item) for k, item in value.items()}
+            case _:
+                return value
+
+    def _filled_text(self, text: str) -> Any:
+        alone = _PLACEHOLDER.fullmatch(text)
+        if alone:
+            return self._value(alone[0], alone[1], alone[2] or "")
+        return _PLACEHOLDER.sub(lambda m: str(self._value(m[0], m[1], m[2] or "")), text)
+
+    def _value(self, placeholder: str, name: str, key: str) -> object:
+        """What is bound; else something of the right form that is remembered from now on."""
+        text = f"{name}:{key}"
+        if text not in self._values:
+            made = _made_up(name, key)
+            if made is None:
+                return placeholder
+            self._values[text] = made
+        return self._values[text]
+
+    def _bind(self, name: str, key: str, value: object) -> bool:
+        text = f"{name}:{key}"
+        if not key:
+            return True
+        if name not in _BOUND:
+            self._values[text] = value
+            return True
+        bound = self._values.setdefault(text, value)
+        return str(bound) == str(value)
+
+    def _bind_version(self, rank: int, version: int) -> bool:
+        self._values[f"rv:{rank}"] = str(version)
+        if rank in self._versions:
+            return self._versions[rank] == version
+        ranks = sorted(self._versions)
+        place = bisect(ranks, rank)
+        self._versions[rank] = version
+        is_after = place == 0 or self._versions[ranks[place - 1]] < version
+        return is_after and (place == len(ranks) or version < self._versions[ranks[place]])
+
+
+def _made_up(name: str, key: str) -> str | None:
+    """A value for a placeholder that a request needs before any answer showed it."""
+    number = int(re.sub(r"\D", "", key) or 0)
+    match name:
+        case "uid":
+            return f"00000000-0000-4000-8000-{number:012x}"
+        case "ts":
+            return f"2026-01-01T{number // 3600:02}:{number // 60 % 60:02}:{number % 60:02}Z"
+        case "mts":
+            return f"2026-01-01T00:00:{number % 60:02}.{number:06}Z"
+        case "rv":
+            return str(number)
+        case "podip":
+            return f"10.244.1.{number}"
+        case "svcip":
+            return f"10.96.200.{number}"
+        case "gen" | "hash" | "evt":
+            return f"b{number:04}"
+        case _:
+            return None

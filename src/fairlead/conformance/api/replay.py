@@ -1,0 +1,71 @@
+"""Replaying one case: its requests in order, each answer against the recorded one.
+
+A watch begins where it stands in the case, goes on beside the steps after it, and is compared
+when they are through.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.conformance.api import answer, watched
+from fairlead.conformance.api.agreement import Agreement
+from fairlead.conformance.api.exchange import Exchange, NotReplayableError
+from fairlead.conformance.api.placeholder import Bindings
+from fairlead.conformance.api.transport import Transport, Watching
+from fairlead.conformance.comparison import Difference
+
+Json = dict[str, Any]
+
+_MANAGED = "04-patch"
+_DEFAULT_USER = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A watch that goes on."""
+
+    number: int
+    exchange: Exchange
+    watching: Watching
+
+
+def differences(case: Json, transport: Transport) -> Iterator[Difference]:
+    """The first difference of each step that differs, in order; watches last."""
+    bindings = Bindings()
+    agreement = Agreement(bindings, managed_fields=case.get("theme") == _MANAGED)
+    default = case.get("user", _DEFAULT_USER)
+    open_watches = []
+    for number, step in enumerate(case["steps"]):
+        exchange = Exchange(step)
+        try:
+            asking = exchange.asking(bindings, default)
+        except NotReplayableError:
+            continue
+        transport.reach(exchange.at_ms)
+        if exchange.is_watch:
+            open_watches.append(_Open(number, exchange, transport.watch(asking)))
+            continue
+        found = answer.difference(exchange, transport.ask(asking), agreement)
+        if found is not None:
+            yield _at(number, exchange, found)
+    for watch in open_watches:
+        found = _of_watch(watch, agreement)
+        if found is not None:
+            yield _at(watch.number, watch.exchange, found)
+
+
+def _of_watch(watch: _Open, agreement: Agreement) -> Difference | None:
+    recorded = watch.exchange.answer
+    ends = recorded.get("end") == "server-closed"
+    end = watch.watching.finish(len(recorded.get("events", ())), until_end=ends)
+    refused = answer.difference(watch.exchange, end.answer, agreement)
+    return refused or watched.difference(recorded, end, agreement)
+
+
+def _at(number: int, exchange: Exchange, found: Difference) -> Difference:
+    request = exchange.step["request"]
+    where = f"steps[{number}] {request['method']} {request['path']}"
+    return Difference(f"{where}: {found.path}", found.expected, found.found)

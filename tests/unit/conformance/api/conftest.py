@@ -1,0 +1,109 @@
+"""A server that answers with what was recorded, its own values in the placeholders' places."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from fairlead.conformance.api.placeholder import _PLACEHOLDER, _made_up
+from fairlead.conformance.api.replay import differences
+from fairlead.conformance.api.transport import Answer, WatchEnd
+
+
+def concrete(value):
+    """A recorded value with everything filled in as some server would have."""
+    match value:
+        case str():
+            return _PLACEHOLDER.sub(lambda m: _made(m[1], m[2]), value)
+        case list():
+            return [concrete(item) for item in value]
+        case dict():
+            return {concrete(key): concrete(item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _made(name, key):
+    number = int(re.sub(r"\D", "", key or "") or 0)
+    match name:
+        case "rv" | "nodeport":
+            return str(1000 + 7 * number)
+        case "ts" | "mts" | "uid" | "svcip" | "podip" | "gen" | "hash" | "evt":
+            return _made_up(name, key or "")
+        case "age":
+            return "17s"
+        case _:
+            return f"g{number:x}"
+
+
+class Echo:
+    """Knows the next recorded answers; whatever is asked, it gives them in order."""
+
+    def __init__(self, case):
+        self._answers = [step["response"] for step in case["steps"]]
+        self.asked = []
+
+    def reach(self, at_ms):
+        """Time does not matter."""
+
+    def ask(self, asking):
+        return self._next(asking)[0]
+
+    def watch(self, asking):
+        answer, recorded = self._next(asking)
+        return _Watched(answer, recorded)
+
+    def _next(self, asking):
+        self.asked.append(asking)
+        recorded = self._answers[len(self.asked) - 1]
+        return _answer(recorded), recorded
+
+
+class _Watched:
+    def __init__(self, answer, recorded):
+        self._answer, self._recorded = answer, recorded
+
+    def finish(self, events, *, until_end):
+        shown = [concrete(entry["event"]) for entry in self._recorded.get("events", ())]
+        return WatchEnd(self._answer, shown, self._recorded.get("end") == "server-closed")
+
+
+def _answer(recorded):
+    headers = [
+        (name, concrete(value))
+        for name, values in (recorded.get("headers") or {}).items()
+        for value in ([values] if isinstance(values, str) else values)
+        if name != "content-encoding"
+    ]
+    if "$protobuf" in (recorded.get("body") or ()):
+        headers = [("content-type", "application/json")]
+    return Answer(recorded.get("status") or 0, headers, _body(recorded.get("body")))
+
+
+def _body(body):
+    match body:
+        case None:
+            return b""
+        case {"$text": text}:
+            return concrete(text).encode()
+        case {"$protobuf": {"kind": kind, "apiVersion": version}}:
+            return json.dumps({"kind": kind, "apiVersion": version}).encode()
+        case {"$names": names, **rest}:
+            items = [{"metadata": {"name": name}} for name in concrete(names)]
+            return json.dumps(concrete({**rest, "items": items})).encode()
+        case _:
+            return json.dumps(concrete(body)).encode()
+
+
+@pytest.fixture
+def echo():
+    """Such a server."""
+    return Echo
+
+
+@pytest.fixture
+def told():
+    """The differences, as text, when `answered` comes instead of what was recorded."""
+    return lambda case, answered=None: [str(d) for d in differences(case, Echo(answered or case))]
