@@ -38,6 +38,7 @@ spec:
     metadata: {labels: {app: web}}
     spec: {containers: [{name: c, image: i, resources: {requests: {cpu: "1"}}}]}
 """
+ZONE = "labels: {topology.kubernetes.io/region: %s, topology.kubernetes.io/zone: %s}"
 OTHER_DEPLOYMENT = DEPLOYMENT.replace("namespace: shop", "namespace: other")
 BUDGET = """\
 apiVersion: policy/v1
@@ -55,6 +56,13 @@ BOMB = "\n".join(
 )
 
 
+def placed(name, region, zone):
+    """NODE under another name, in a zone."""
+    return NODE.replace("name: n1", f"name: {name}").replace(
+        "labels: {pool: old}", ZONE % (region, zone)
+    )
+
+
 def specified(fields):
     """POD with more in its spec."""
     return POD.replace("spec: {", f"spec: {{{fields}, ")
@@ -62,6 +70,10 @@ def specified(fields):
 
 def documents(*texts):
     return "---\n".join(texts)
+
+
+ZONED = documents(placed("n1", "r", "zone-a"), placed("n2", "r", "zone-b"))
+REGIONAL = documents(placed("n1", "west", "z"), placed("n2", "east", "z"))
 
 
 @dataclass(frozen=True)
@@ -199,10 +211,36 @@ CASES = [
            cluster=documents(NODE, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n")),
     change("delete a system class", "--delete pc/system-node-critical",
            "--delete: there is no PriorityClass system-node-critical"),
-    change("fail a zone", "--fail-zone a", "--fail-zone: ", "not simulated yet"),
-    change("fail a node", "--fail-node n1", "--fail-node: ", "not simulated yet"),
-    change("fail a fraction", "--fail-fraction 0.3", "--fail-fraction: ", "not simulated yet"),
-    change("flap", "--flap n1", "--flap: ", "not simulated yet"),
+    change("fail an unknown zone", "--fail-zone b",
+           "--fail-zone: there is no zone b; known: zone-a, zone-b", cluster=ZONED),
+    change("fail a zone of none", "--fail-zone a",
+           "--fail-zone: there is no zone a; the nodes have no zones (label topology"),
+    change("fail a zone of two regions", "--fail-zone z",
+           "--fail-zone: z is in several regions; say which: east/z, west/z", cluster=REGIONAL),
+    change("fail an unknown node", "--fail-node n7", "--fail-node: there is no Node n7; known: n1"),
+    change("fail nobody", "--fail-fraction 0", "--fail-fraction: '0' is no share above 0 and up"),
+    change("fail more than all", "--fail-fraction 101%", "--fail-fraction: '101%' is no share"),
+    change("fail a share of nowhere", "--fail-fraction 0.5@b", "there is no zone b"),
+    change("fail no number", "--fail-fraction nan", "--fail-fraction: 'nan' is no share above 0"),
+    change("flap without an up", "--flap n1@60s", "--flap: 'flap 60s' is no behaviour of a"),
+    change("flap a stranger", "--flap n9@60s/60s", "--flap: there is no Node n9; known: n1"),
+    change("fail in no way", "--fail-node n1 --how sideways", "--how: 'sideways' is no behaviour"),
+    change("fail as usual", "--fail-node n1 --how running", "--how: 'running' is how kubelets are"),
+    change("fail for no time", "--fail-node n1 --for 0s", "--for: an outage of no length changes"),
+    change("fail for a while", "--fail-node n1 --for a-while", "--for: 'a-while' is no duration"),
+    change("an instant of nothing", "--cordon n1 --at 5m", "--at: belongs to --fail-zone"),
+    change("a manner of nothing", "--flap n1 --how paused", "--how: belongs to --fail-zone"),
+    change("a time of nothing", "--drain n1 --for 5m", "--for: belongs to nodes that fail, or are"),
+    change("turns of nobody", "--max-unavailable 1", "--max-unavailable: belongs to --drain"),
+    change("no turns", "--drain n1 --max-unavailable 0", "--max-unavailable: 0 is not from 1 to"),
+    change("half a turn", "--drain n1 --max-unavailable 0.5", "max-unavailable"),
+    change("bad rate", "--node-eviction-rate fast", "--node-eviction-rate: could not convert"),
+    change("bad grace", "--node-monitor-grace-period=-4s", "--node-monitor-grace-period: -4s is "),
+    change("a flag of the past", "--pod-eviction-timeout 5m",
+           "--pod-eviction-timeout: Kubernetes 1.36 no longer has this flag"),
+    change("an unknown gate", "--feature-gates X=true --behave-like 1.16", "--feature-gates: X "),
+    change("an unknown version", "--behave-like 1.17",
+           "--behave-like: '1.17' is no version known here; known: 1.16, 1.36"),
     change("bad condition", "--fail-on importance>1", "--fail-on: unknown field 'importance'"),
     change("a gate without a change", "--fail-on priority>=1000",
            "--fail-on: No change was asked for, so this gate would always pass"),
@@ -234,6 +272,20 @@ CASES = [
              "s.yaml: events[0].drain: there is no Node node-9"),
     scenario("two verbs", SCENARIO + "events: [{at: 1m, drain: node-0, cordon: node-1}]",
              "s.yaml: events[0]: has cordon and drain"),
+    scenario("a failing zone without a name", SCENARIO + "events: [{at: 1m, fail-zone: zone-a}]",
+             "s.yaml: events[0].fail-zone: there is no zone zone-a; the nodes have no zones"),
+    scenario("turns of a cordon", SCENARIO + "events: [{at: 1m, cordon: node-0, for: 5m}]",
+             "s.yaml: events[0].for: belongs to fail-zone, fail-node, fail-fraction, flap, drain"),
+    scenario("a time of a drain", SCENARIO + "events: [{at: 1m, drain: node-0, for: 5m}]",
+             "s.yaml: events[0].for: belongs to a drain with max-unavailable only"),
+    scenario("no turn", SCENARIO + "events: [{at: 1m, drain: node-0, max-unavailable: 0}]",
+             "s.yaml: events[0].max-unavailable: 0 is not from 1 to"),
+    scenario("a manner unheard of", SCENARIO + "events: [{at: 1, fail-node: node-0, how: badly}]",
+             "s.yaml: events[0].how: 'badly' is no behaviour"),
+    scenario("unknown flag", SCENARIO + "settings: {controller-manager: {flags: {qps: 1}}}",
+             "s.yaml: settings.controller-manager.flags.qps: is none of node-monitor-period, "),
+    scenario("unknown version", SCENARIO + "settings: {controller-manager: {version: 1.2}}",
+             "s.yaml: settings.controller-manager.version: '1.2' is no version known here"),
     scenario("bad object", SCENARIO + "objects: [{kind: Pod}]", "s.yaml: (unnamed): apiVersion"),
     scenario("refused when its time comes", SCENARIO + "events: [{at: 1m, create: " + json.dumps(
         {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "UPPER"},

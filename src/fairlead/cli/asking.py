@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from time import perf_counter
 
 from fairlead.cli import exit_code
 from fairlead.cli.options import OutputOptions
+from fairlead.cli.outage_options import VERSION_OPTION, ControllerOptions, FailureOptions
 from fairlead.cli.output_file import require_writable
 from fairlead.cli.outputs import command_log, print_bytes, report_to
 from fairlead.cli.progress import ProgressBar
 from fairlead.cli.summary import print_answer
 from fairlead.cli.whatif import DEFAULT_REPORT, ChangeOptions, RunOptions
+from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.answer import Answer
-from fairlead.whatif.asking import what_if
+from fairlead.whatif.asking import Conditions, what_if
 from fairlead.whatif.change import NO_CHANGE, Change
+from fairlead.whatif.controller_manager import controller_manager
 from fairlead.whatif.fail_on import FailOn, parse_fail_on
+from fairlead.whatif.failures import Failures
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.outcome import PodEnd
 from fairlead.whatif.report_data import Heading, whatif_report
@@ -23,9 +28,29 @@ from fairlead.whatif.snapshot import read_snapshot
 from fairlead.whatif.strict import field_duration
 
 
-def answer_what_if(
-    source: str, change_options: ChangeOptions, running: RunOptions, outputs: OutputOptions
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What to change, and under which controllers."""
+
+    changing: ChangeOptions
+    failing: FailureOptions
+    controllers: ControllerOptions
+
+    @property
+    def change(self) -> Change:
+        """All that is to be changed."""
+        return Change(**vars(self.changing), failures=Failures(**vars(self.failing)))
+
+    @property
+    def node_lifecycle(self) -> NodeLifecycleConfig:
+        """The node controllers' configuration. Raises InputError."""
+        options = self.controllers
+        return controller_manager(
+            options.behave_like, options.flags, of_version=VERSION_OPTION, prefix="--"
+        )
+
+
+def answer_what_if(source: str, asked: Asked, running: RunOptions, outputs: OutputOptions) -> int:
     """Ask, print and write what differs; the exit code. Raises InputError."""
     started = perf_counter()
     conditions = [parse_fail_on(text) for text in running.fail_on]
@@ -33,7 +58,7 @@ def answer_what_if(
     report = outputs.report_path(DEFAULT_REPORT)
     require_writable("--report", report)
     require_writable("--commands", outputs.commands)
-    change = Change(**vars(change_options))
+    change, node_lifecycle = asked.change, asked.node_lifecycle
     if conditions and not change.words:
         raise InputError("--fail-on", f"{NO_CHANGE}, so this gate would always pass")
     snapshot = read_snapshot(source)

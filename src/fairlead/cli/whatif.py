@@ -15,12 +15,17 @@ from fairlead.cli.options import (
     repeatable,
     whole_number,
 )
+from fairlead.cli.outage_options import (
+    NO_FAILURES,
+    NO_FLAGS,
+    ControllerOptions,
+    FailureOptions,
+)
 
 DEFAULT_REPORT: Final = "fairlead-whatif.html"
 FAIL_ON: Final = """\
 Exit with 3 if a displaced pod matches: priority>=1000, namespace=store, name=web-*, labels.app=web.
 """
-NOT_YET: Final = "failures of nodes and zones are not simulated yet"
 
 
 @Parameter(name="*")
@@ -43,6 +48,24 @@ class ChangeOptions:
     drain: Annotated[
         Names, repeatable("NODE", "Cordon, and evict the pods as their disruption budgets allow.")
     ] = ()
+    max_unavailable: Annotated[
+        int | None,
+        Parameter(
+            help="Drain nodes in turn, so many at a time; each comes back when it is empty.",
+            metavar="N",
+            converter=whole_number,
+        ),
+    ] = None
+    lasts: Annotated[
+        str,
+        Parameter(
+            name="--for",
+            help="How long nodes that fail, or are drained in turn and empty, are away "
+            "(default: for good; drained ones come back at once).",
+            metavar="DURATION",
+            show_default=False,
+        ),
+    ] = ""
     config: Annotated[
         str | None, named("FILE", "A KubeSchedulerConfiguration for the run with the change.")
     ] = None
@@ -58,17 +81,6 @@ class ChangeOptions:
             show_default=False,
         ),
     ] = ""
-
-
-@Parameter(name="*")
-@dataclass(frozen=True)
-class FailureOptions:
-    """Changes that are refused until nodes can fail."""
-
-    fail_zone: Annotated[Names, repeatable("ZONE", "", show=False)] = ()
-    fail_node: Annotated[Names, repeatable("NODE", "", show=False)] = ()
-    fail_fraction: Annotated[Names, repeatable("SHARE", "", show=False)] = ()
-    flap: Annotated[Names, repeatable("NODE", "", show=False)] = ()
 
 
 @Parameter(name="*")
@@ -92,14 +104,15 @@ def whatif(
     change: ChangeOptions = ChangeOptions(),
     running: RunOptions = RunOptions(),
     outputs: OutputOptions = DEFAULT_OUTPUTS,
-    failures: FailureOptions = FailureOptions(),
+    failures: FailureOptions = NO_FAILURES,
+    controllers: ControllerOptions = NO_FLAGS,
 ) -> int:
     """Run a cluster with and without a change, and print the difference.
 
     SNAPSHOT is what `kubectl get nodes,pods,... -A -o yaml` (or `-o json`) prints: a file, a
     directory of such files, or `-` for standard input. Options that say what to change may be
     repeated and combined; all of it happens at one instant, in this order: delete, apply, scale,
-    cordon, drain. Text output comes with an HTML report, fairlead-whatif.html.
+    cordon, drain, fail. Text output comes with an HTML report, fairlead-whatif.html.
 
     Try:
 
@@ -109,26 +122,17 @@ def whatif(
 
         fairlead whatif dump.yaml --cordon pool=old --fail-on 'priority>=1000'
 
+        fairlead whatif dump.yaml --fail-zone eu-1a --for 20m
+
+        fairlead whatif dump.yaml --fail-fraction 60%@eu-1a --node-eviction-rate 0.5
+
+        fairlead whatif dump.yaml --drain pool=old --max-unavailable 1 --for 5m
+
     Parameters
     ----------
     snapshot
         A file, a directory, or - for standard input.
     """
-    from fairlead.cli.asking import answer_what_if
+    from fairlead.cli.asking import Asked, answer_what_if
 
-    _refuse_failures(failures)
-    return answer_what_if(snapshot, change, running, outputs)
-
-
-def _refuse_failures(failures: FailureOptions) -> None:
-    from fairlead.whatif.input_error import InputError
-
-    asked = {
-        "--fail-zone": failures.fail_zone,
-        "--fail-node": failures.fail_node,
-        "--fail-fraction": failures.fail_fraction,
-        "--flap": failures.flap,
-    }
-    for option, values in asked.items():
-        if values:
-            raise InputError(option, NOT_YET)
+    return answer_what_if(snapshot, Asked(change, failures, controllers), running, outputs)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 from fairlead.core.instant import DurationNs
+from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.change import Change, steps_of_change
+from fairlead.whatif.controller_manager import DEFAULT
 from fairlead.whatif.difference import difference
 from fairlead.whatif.experiment import HORIZON_DEFAULT, Experiment
 from fairlead.whatif.progress import NoProgress, Progress
@@ -19,9 +22,8 @@ from fairlead.whatif.user_plugin import UserPlugins
 def what_if(
     snapshot: Snapshot,
     change: Change,
+    conditions: Conditions = AS_USUAL,
     *,
-    seed: int = 0,
-    horizon: DurationNs = HORIZON_DEFAULT,
     progress: Progress | None = None,
     command_log: CommandLog | None = None,
 ) -> Answer:
@@ -36,12 +38,13 @@ def what_if(
         source=snapshot.source,
         initial=snapshot.manifests,
         start=snapshot.taken_at,
-        horizon=horizon,
-        seed=seed,
+        horizon=conditions.horizon,
+        seed=conditions.seed,
+        node_lifecycle=conditions.node_lifecycle,
     )
     changed = replace(
         without,
-        steps=tuple(steps_of_change(change, snapshot)),
+        steps=tuple(steps_of_change(change, snapshot, conditions.seed)),
         scheduler=read_scheduler_config(change.config, UserPlugins(change.plugin)),
     )
     after = run(changed, "with the change", progress, command_log).outcome
@@ -49,7 +52,7 @@ def what_if(
     return Answer(
         source=snapshot.source,
         change=change,
-        seed=seed,
+        seed=conditions.seed,
         without=before,
         changed=after,
         difference=difference(before, after),

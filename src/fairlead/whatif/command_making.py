@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.kubelet_behaviour import KUBELET, Mode
 from fairlead.core.command import (
     Command,
     CreateObject,
@@ -13,9 +14,9 @@ from fairlead.core.command import (
     PatchObject,
     PatchStatus,
 )
-from fairlead.kubelet.annotation import KUBELET, STOPPED
 from fairlead.whatif.manifest import Manifest
-from fairlead.workloads.annotation import DRAIN, REQUESTED
+from fairlead.workloads.annotation import DRAIN, IN_TURN, REQUESTED
+from fairlead.workloads.drain_turns import Turns
 
 UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 _NOT_PATCHED: Final = ("apiVersion", "kind", "status")
@@ -33,7 +34,7 @@ def uncordon(node: Manifest) -> Command:
     spec: Json = {"unschedulable": None}
     if len(kept) != len(taints):
         spec["taints"] = kept or None
-    annotations = {DRAIN: None}
+    annotations = {DRAIN: None, IN_TURN: None}
     return PatchObject(
         _node(node.ref.name), {"spec": spec, "metadata": {"annotations": annotations}}
     )
@@ -45,9 +46,19 @@ def drain(node: str) -> Command:
     return PatchObject(_node(node), {"spec": {"unschedulable": True}, "metadata": metadata})
 
 
+def drain_in_turn(node: str, turns: Turns) -> Command:
+    """Let `node` be drained when its turn comes, and come back."""
+    return PatchObject(_node(node), {"metadata": {"annotations": {IN_TURN: str(turns)}}})
+
+
+def steer_kubelet(node: str, behaviour: str) -> Command:
+    """The kubelet of `node` behaves as `behaviour` says (fairlead.api.kubelet_behaviour)."""
+    return PatchObject(_node(node), {"metadata": {"annotations": {KUBELET: behaviour}}})
+
+
 def stop_node(node: str) -> Command:
     """`node` falls silent: its kubelet does nothing any more."""
-    return PatchObject(_node(node), {"metadata": {"annotations": {KUBELET: STOPPED}}})
+    return steer_kubelet(node, str(Mode.STOPPED))
 
 
 def return_node(node: str) -> Command:

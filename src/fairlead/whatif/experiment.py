@@ -8,8 +8,10 @@ from typing import Final
 from fairlead.core.command import Command
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.kubelet.config import KubeletConfig
+from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.whatif import command_making
+from fairlead.whatif.controller_manager import DEFAULT
 from fairlead.whatif.manifest import Manifest
 
 HORIZON_DEFAULT: Final = seconds(3600)

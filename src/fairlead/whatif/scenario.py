@@ -34,7 +34,7 @@ from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import Manifest, manifests, refuse_duplicates
 from fairlead.whatif.priority_classes import refuse_absent_classes
 from fairlead.whatif.scheduler_config import read_scheduler_config
-from fairlead.whatif.settings import Settings, kubelet_config
+from fairlead.whatif.settings import Settings, kubelet_config, node_lifecycle_config
 from fairlead.whatif.snapshot import DEFAULT_START, newest_instant
 from fairlead.whatif.strict import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.timed_event import TimedEvent, steps_of
@@ -80,7 +80,7 @@ def read_scenario(path: str) -> Scenario:
 def experiment_of(
     path: str, scenario: Scenario, seed: int | None = None, plugins: UserPlugins | None = None
 ) -> Experiment:
-    """What to run for `scenario`, read from `path`, with `plugins`; `seed` overrides its own.
+    """What to run for `scenario`, read from `path`, with `plugins`.
 
     Raises InputError.
     """
@@ -99,12 +99,14 @@ def experiment_of(
     events = steps_of(path, folder, scenario.events, inventory, seed)
     duration = field_duration(path, "duration", scenario.duration)
     _refuse_empty(path, inventory)
+    steps = tuple(sorted([*arriving, *events], key=lambda step: step.after))
+    scheduler = read_scheduler_config(_config_path(folder, scenario), plugins)
     return Experiment(
         title=scenario.title or Path(path).stem,
         source=path,
         initial=tuple(initial),
         start=start,
-        steps=tuple(sorted([*arriving, *events], key=lambda step: step.after)),
+        steps=steps,
         duration=duration,
         seed=seed,
         kubelet=kubelet_config(path, scenario.settings.kubelet),

@@ -1,14 +1,17 @@
-"""Settings of a run: how simulated kubelets behave and what configures the scheduler."""
+"""Settings of a run: how simulated kubelets behave, what configures scheduler and controllers."""
 
 from __future__ import annotations
 
 from fairlead.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
+from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.whatif.controller_manager import controller_manager
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.strict import StrictForm, field_duration
 
 Duration = str | int | float
 
 _KUBELET = "settings.kubelet"
+_CONTROLLER_MANAGER = "settings.controller-manager"
 
 
 class KubeletSettings(StrictForm, frozen=True, kw_only=True):
@@ -22,6 +25,13 @@ class KubeletSettings(StrictForm, frozen=True, kw_only=True):
     stop_after: Duration | None = None
     stop_share: float | None = None
     removal_delay: Duration | None = None
+
+
+class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
+    """`version` is Kubernetes', such as "1.36"; `flags` are named as on its command line."""
+
+    version: str | float = ""
+    flags: dict[str, str | int | float | bool] = {}
 
 
 class Settings(StrictForm, frozen=True, kw_only=True):

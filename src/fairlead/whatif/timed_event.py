@@ -5,7 +5,11 @@
     {at: 5m, delete: pod/store/web-1}                      or a list
     {at: 5m, patch: {target: deploy/store/web, merge: {spec: {…}}}}
     {at: 5m, cordon: node-1}        uncordon, drain, stop-node, return-node: name or key=value
+    {at: 5m, drain: pool=a, max-unavailable: 1, for: 5m}        in turn, each away for so long
     {at: 5m, scale: deploy/store/web=20}
+    {at: 5m, fail-zone: zone-a, for: 20m}                       for good where `for` is left out
+    {at: 5m, fail-node: pool=a, how: paused, for: 20m}          fail-fraction: 0.6@zone-a
+    {at: 5m, flap: node-1@60s/120s, for: 1h}                    dark for 60 s, up for 120 s
 
 Names are checked before anything runs, against what is there from the start and what the events
 up to there create. A copy that is one of many gets its number appended to its name.
@@ -29,9 +33,12 @@ from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import Manifest, manifests
+from fairlead.whatif.node_choice import share_of_nodes, zone_nodes
+from fairlead.whatif.outage import STOPPED, Outage, flapping, read_behaviour
 from fairlead.whatif.priority_classes import refuse_absent_classes
 from fairlead.whatif.scaling import parse_scale
 from fairlead.whatif.strict import StrictForm, field_duration
+from fairlead.whatif.turns import turns_of
 
 COPIES_MAX: Final = 1_000_000
 
@@ -58,14 +65,32 @@ class TimedEvent(StrictForm, frozen=True, kw_only=True):
     scale: str | None = None
     stop_node: str | None = None
     return_node: str | None = None
+    fail_zone: str | None = None
+    fail_node: str | None = None
+    fail_fraction: str | float | None = None
+    flap: str | None = None
     count: int | None = None
     over: Duration | None = None
     every: Duration | None = None
+    for_: Duration | None = None
+    how: str | None = None
+    max_unavailable: int | None = None
 
 
+_FAILING: Final = ("fail_zone", "fail_node", "fail_fraction", "flap")
 _VERBS: Final = (
     "create", "delete", "patch", "cordon", "uncordon", "drain", "scale", "stop_node", "return_node",
+    *_FAILING,
 )  # fmt: skip
+# What says more about some verbs, and nothing about the others.
+_ADDITIONS: Final = {
+    "count": ("create",),
+    "over": ("create",),
+    "every": ("create",),
+    "for_": (*_FAILING, "drain"),
+    "how": _FAILING[:-1],
+    "max_unavailable": ("drain",),
+}
 
 
 def steps_of(
@@ -105,6 +130,9 @@ class _NumberedEvent:
         if self._event.create is not None:
             yield from self._create_steps(inventory)
             return
+        if any(getattr(self._event, verb) is not None for verb in _FAILING):
+            yield from self._outage(inventory).steps()
+            return
         commands = tuple(self._commands(inventory))
         yield Step(self.at, commands, self._source, f"{self._field}.{self._verb}")
 
@@ -120,9 +148,13 @@ class _NumberedEvent:
 
     def _refuse_spread(self) -> None:
         event = self._event
-        for field in ("count", "over", "every"):
-            if getattr(event, field) is not None and event.create is None:
-                self._refuse("belongs to create only", field)
+        verb = self._verb.replace("-", "_")
+        for field, verbs in _ADDITIONS.items():
+            if getattr(event, field) is not None and verb not in verbs:
+                which = ", ".join(verbs).replace("_", "-")
+                self._refuse(f"belongs to {which} only", field.strip("_").replace("_", "-"))
+        if event.for_ is not None and event.drain is not None and event.max_unavailable is None:
+            self._refuse("belongs to a drain with max-unavailable only", "for")
         if event.over is not None and event.every is not None:
             self._refuse("cannot stand beside over", "every")
         if event.count is not None and not 1 <= event.count <= COPIES_MAX:
@@ -165,8 +197,49 @@ class _NumberedEvent:
             )
         return [self.at] * count
 
+    def _outage(self, inventory: Inventory) -> Outage:
+        event, where = self._event, self._where
+        how = STOPPED
+        if event.how is not None:
+            how = read_behaviour(f"{self._source}: {self._field}.how", event.how)
+        lasts = self._lasts()
+        if lasts == 0:
+            self._refuse("an outage of no length changes nothing", "for")
+        match event:
+            case TimedEvent(fail_zone=str(text)):
+                nodes = zone_nodes(where, text, inventory)
+            case TimedEvent(fail_fraction=str() | float() as share):
+                text = str(share)
+                nodes = share_of_nodes(where, text, inventory, self._seed)
+            case TimedEvent(flap=str(text)):
+                nodes, how = flapping(where, text, inventory)
+            case _:
+                text = event.fail_node or ""
+                nodes = inventory.nodes(where, text)
+        return Outage(
+            source=self._source,
+            what=f"{self._field}.{self._verb}",
+            nodes=tuple(nodes),
+            at=self.at,
+            lasts=lasts,
+            behaviour=how,
+        )
+
+    @property
+    def _where(self) -> str:
+        return f"{self._source}: {self._field}.{self._verb}"
+
+    def _lasts(self) -> DurationNs | None:
+        return field_duration(self._source, f"{self._field}.for", self._event.for_)
+
+    def _drain_in_turn(self, text: str, at_once: int, inventory: Inventory) -> Iterator[Command]:
+        field = f"{self._field}.max-unavailable"
+        turns = turns_of(self._source, at_once, self._lasts() or 0, text, field=field)
+        for name in inventory.nodes(self._where, text):
+            yield command_making.drain_in_turn(name, turns)
+
     def _commands(self, inventory: Inventory) -> Iterator[Command]:
-        where = f"{self._source}: {self._field}.{self._verb}"
+        where = self._where
         match self._event:
             case TimedEvent(delete=str() | list() as targets):
                 for target in [targets] if isinstance(targets, str) else targets:
@@ -180,6 +253,8 @@ class _NumberedEvent:
                     node = inventory.get(NODE, "", name)
                     assert node is not None
                     yield command_making.uncordon(node)
+            case TimedEvent(drain=str(text), max_unavailable=int(at_once)):
+                yield from self._drain_in_turn(text, at_once, inventory)
             case event:
                 text = event.cordon or event.drain or event.stop_node or event.return_node or ""
                 make = _NODE_COMMANDS[self._verb]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.whatif.asking import what_if
+from fairlead.whatif.asking import Conditions, what_if
 from fairlead.whatif.change import Change
 from fairlead.whatif.report import render_report
 from fairlead.whatif.report_data import Heading, whatif_report
@@ -17,7 +17,7 @@ def data(snapshot, make, write):
     low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=10)
     high = make.pod("high", cpu="3", priorityClassName="urgent")
     change = Change(apply=(write("c.json", make.priority_class("urgent", 1000), high),))
-    return whatif_report(HEADING, what_if(snapshot(make.node("a"), low), change, seed=7))
+    return whatif_report(HEADING, what_if(snapshot(make.node("a"), low), change, Conditions(seed=7)))
 
 
 def test_the_summary_counts_both_runs(data):
