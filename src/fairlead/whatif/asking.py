@@ -19,6 +19,18 @@ from fairlead.whatif.snapshot import Snapshot
 from fairlead.whatif.user_plugin import UserPlugins
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditions:
+    """What holds with and without the change; `horizon` (ns) as in `Experiment`."""
+
+    seed: int = 0
+    horizon: DurationNs = HORIZON_DEFAULT
+    node_lifecycle: NodeLifecycleConfig = DEFAULT
+
+
+AS_USUAL: Final = Conditions()
+
+
 def what_if(
     snapshot: Snapshot,
     change: Change,

@@ -39,6 +39,24 @@ class Settings(StrictForm, frozen=True, kw_only=True):
 
     kubelet: KubeletSettings = KubeletSettings()
     scheduler: str | None = None
+    controller_manager: ControllerManagerSettings = ControllerManagerSettings()
+
+
+def node_lifecycle_config(source: str, settings: ControllerManagerSettings) -> NodeLifecycleConfig:
+    """The node controllers' configuration. Raises InputError in the name of `source`."""
+    flags = {name.removeprefix("--"): _flag(value) for name, value in settings.flags.items()}
+    return controller_manager(
+        str(settings.version),
+        flags,
+        source=source,
+        of_version=f"{_CONTROLLER_MANAGER}.version",
+        prefix=f"{_CONTROLLER_MANAGER}.flags.",
+    )
+
+
+def _flag(value: str | float) -> str:
+    """`value` as on a command line; YAML has numbers and truth values of its own."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def kubelet_config(source: str, settings: KubeletSettings) -> KubeletConfig:
