@@ -12,6 +12,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.engine.engine import Engine
 from fairlead.engine.loop_watch import LoopWatch
 from fairlead.kubelet.controller import Kubelets
+from fairlead.nodelifecycle.compose import node_controllers
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.scheduling.controller import Scheduler
 from fairlead.state.cluster import Cluster
@@ -39,6 +40,7 @@ def build_engine(config: EngineConfig, reporter: Reporter) -> Engine:
         Disruption(),
         Drain(watch),
         DrainTurns(),
+        *node_controllers(config.node_lifecycle, watch, config.start),
         watch,
         *_schedulers(config, cluster, watch),
     )

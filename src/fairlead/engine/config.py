@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fairlead.batch.configuration import BatchConfig
 from fairlead.core.instant import Instant
 from fairlead.kubelet.config import KubeletConfig
+from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.workloads.config import VolumesConfig, WorkloadsConfig
 
@@ -24,5 +25,6 @@ class EngineConfig:
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     batch: BatchConfig | None = None
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
+    node_lifecycle: NodeLifecycleConfig = field(default_factory=NodeLifecycleConfig)
     workloads: WorkloadsConfig = field(default_factory=WorkloadsConfig)
     volumes: VolumesConfig = field(default_factory=VolumesConfig)

@@ -1,27 +1,25 @@
 """What people tell the simulated kubelets through annotations.
 
-On a Pod, `fairlead.dev/run-duration` is how long it runs before it succeeds, and
-`fairlead.dev/stop-duration` how long it takes to stop when asked; both as Go writes durations.
-On a Node, `fairlead.dev/kubelet: stopped` freezes it until the annotation goes away.
+On a Pod, `fairlead.dev/run-duration` is how long it runs before it succeeds,
+`fairlead.dev/ready-delay` how long after its start it becomes ready, and
+`fairlead.dev/stop-duration` how long it takes to stop when asked; all as Go writes durations.
+What `fairlead.dev/kubelet` on a Node means stands in `fairlead.api.kubelet_behaviour`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.objects import Node, Pod
+from fairlead.api.kubelet_behaviour import KUBELET
+from fairlead.api.objects import Pod
 from fairlead.api.timestamp import parse_duration
 from fairlead.core.instant import DurationNs
 
 RUN_DURATION: Final = "fairlead.dev/run-duration"
 STOP_DURATION: Final = "fairlead.dev/stop-duration"
-KUBELET: Final = "fairlead.dev/kubelet"
+READY_DELAY: Final = "fairlead.dev/ready-delay"
 STOPPED: Final = "stopped"
-
-
-def is_stopped(node: Node) -> bool:
-    """Whether somebody has stopped the node's kubelet."""
-    return node.metadata.annotations.get(KUBELET) == STOPPED
+__all__ = ["KUBELET"]
 
 
 def run_duration(pod: Pod) -> DurationNs | None:
@@ -34,11 +32,16 @@ def stop_duration(pod: Pod) -> DurationNs | None:
     return _duration(pod, STOP_DURATION)
 
 
+def ready_delay(pod: Pod) -> DurationNs | None:
+    """How long after its start the pod becomes ready; None when the configuration says it."""
+    return _duration(pod, READY_DELAY)
+
+
 def annotation_problems(pod: Pod) -> tuple[str, ...]:
     """What is wrong with the pod's annotations; such an annotation counts as absent."""
     return tuple(
         f"metadata.annotations[{key}]: {problem}"
-        for key in (RUN_DURATION, STOP_DURATION)
+        for key in (RUN_DURATION, READY_DELAY, STOP_DURATION)
         if (problem := _problem(pod.metadata.annotations.get(key)))
     )
 

@@ -8,6 +8,8 @@ from typing import Final
 from fairlead.core.instant import DurationNs, seconds
 
 START_DELAY_DEFAULT: Final = seconds(1)
+# upstream: pkg/kubelet/kubelet.go: nodeLeaseRenewIntervalFraction of nodeLeaseDurationSeconds
+LEASE_PERIOD_DEFAULT: Final = seconds(10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,14 @@ class StopAfterShare:
 class KubeletConfig:
     """Settings of all simulated kubelets.
 
-    `start_delay` passes from the binding until the pod is Running. `stop` says when the
+    `start_delay` passes from the binding until the pod is Running, `ready_delay` from there until
+    it is ready. `lease_period` is how often nodes renew their leases. `stop` says when the
     containers of a terminating pod have ended, never later than its grace period;
     `removal_delay` passes from there until the object is gone.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT
+    ready_delay: DurationNs = 0
+    lease_period: DurationNs = LEASE_PERIOD_DEFAULT
     stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
     removal_delay: DurationNs = 0

@@ -1,25 +1,19 @@
 """Kubelets: one controller plays the kubelet of every simulated node.
 
-Each bound pod is a tenant waiting for at most one act (`pod_life` says which and when), kept in
-one timer queue; a timer that its tenant no longer waits for is dropped when it comes up. So
-work follows what changes, never the number of nodes or pods.
+    node_voice   what is heard of nodes: leases and conditions, and what people tell kubelets to do
+    tenants      what becomes of the pods bound to them
 
-A stopped node, or one that does not exist, freezes: acts that fall due there are set aside, and
-happen at once, in the order in which they were due, when the node is back. Heartbeats and
-leases are not written; a node's condition stays what its object says.
+Both work with timers, so that work follows what changes, never the number of nodes or pods.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Sequence
 
-from fairlead.api.objects import ApiObject, Node, Pod
+from fairlead.api.objects import ApiObject, Lease, Node, Pod
 from fairlead.api.pod import is_terminating
-from fairlead.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
-from fairlead.core.instant import Instant, seconds
+from fairlead.core.command import Command, CreateObject, DeleteObject, PatchObject, PatchStatus
+from fairlead.core.instant import Instant
 from fairlead.core.stimulus import (
     CommandFailed,
     FailureReason,
@@ -28,67 +22,34 @@ from fairlead.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
-from fairlead.core.timer_queue import TimerQueue
-from fairlead.kubelet import pod_status
-from fairlead.kubelet.annotation import annotation_problems, is_stopped
 from fairlead.kubelet.config import KubeletConfig
-from fairlead.kubelet.pod_life import (
-    Act,
-    Due,
-    asked_to_stop_at,
-    grace_period,
-    next_act,
-    start_time,
-)
-
-REPORTING_CONTROLLER: Final = "kubelet"
-RETRY_AFTER: Final = seconds(1)
-WHY_REMOVED: Final = "terminated"
-GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
+from fairlead.kubelet.node_voice import NodeVoices
+from fairlead.kubelet.pod_life import asked_to_stop_at
+from fairlead.kubelet.tenants import Tenants
 
 
-@dataclass(slots=True)
-class _Tenant:
-    """A bound pod; `pending` is the act it waits for, `sent` the one whose effect is not seen."""
-
-    ref: ObjectRef
-    node: str
-    pod: Pod
-    bound_at: Instant
-    started_at: Instant
-    asked_at: Instant
-    pending: Due | None = None
-    sent: Due | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Timer:
-    tenant: _Tenant
-    due: Due
-
-
-@dataclass(slots=True)
 class Kubelets:
     """All simulated kubelets; pods on nodes that do not exist stay as they are."""
 
-    config: KubeletConfig = field(default_factory=KubeletConfig)
-    _nodes: dict[str, bool] = field(default_factory=dict)  # name -> whether its kubelet works
-    _tenants: dict[str, _Tenant] = field(default_factory=dict)  # by pod key
-    _timers: TimerQueue[_Timer] = field(default_factory=TimerQueue)
-    _ripe: deque[_Timer] = field(default_factory=deque)  # due, not yet acted upon
-    _set_aside: dict[str, list[_Timer]] = field(default_factory=dict)  # by frozen node
+    def __init__(self, config: KubeletConfig | None = None) -> None:
+        """Start without nodes."""
+        config = config or KubeletConfig()
+        self._voices = NodeVoices(config.lease_period)
+        self._tenants = Tenants(config, self._voices.is_heard)
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Learn what changed; only a pod with unreadable annotations is answered at once."""
+        """Learn what changed; what a node is told to do it does at once."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
-                return self._see_pod(pod, now, now)
+                return self._tenants.see(pod, now, now)
             case ObjectChanged(Node() as node):
-                self._see_node(node)
+                return self._see_node(node, now)
+            case ObjectChanged(Lease() as lease):
+                self._voices.see_lease(lease)
             case ObjectDeleted(gone):
-                self._forget(gone)
+                return self._forget(gone)
             case ObjectsLoaded(objects):
-                return [command for one in objects for command in self._load(one, now)]
+                return self._load(objects, now)
             case CommandFailed(command, reason, _):
                 self._see_failure(command, reason, now)
             case _:
@@ -96,156 +57,61 @@ class Kubelets:
         return []
 
     def next_deadline(self) -> Instant | None:
-        """When the next pod starts, ends or goes away."""
-        return self._ripe[0].due.at if self._ripe else self._timers.next_due()
+        """When the next pod starts, ends or goes away, or the next node is heard or not."""
+        dues = (self._voices.next_due(), self._tenants.next_due())
+        return min((due for due in dues if due is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Do the next act that is due: one pod at a time, so that its effects settle first."""
-        for timer in self._due_timers(now):
-            if timer.due is not timer.tenant.pending:
-                continue
-            if self._nodes.get(timer.tenant.node):
-                return [self._act(timer.tenant, now)]
-            self._set_aside.setdefault(timer.tenant.node, []).append(timer)
-        return []
+        """Do what is due: nodes first, then one pod at a time, so that its effects settle."""
+        due = self._voices.next_due()
+        if due is not None and due <= now:
+            return self._with_returns(self._voices.act(now), now)
+        return self._tenants.act(now)
 
     # --- learning ------------------------------------------------------------------------------
 
-    def _load(self, one: ApiObject, now: Instant) -> list[Command]:
-        if isinstance(one, Node):
-            self._see_node(one)
-        elif isinstance(one, Pod):
-            return self._see_pod(one, now, asked_to_stop_at(one) if is_terminating(one) else now)
+    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
+        """Leases first, because nodes go on with those they have, and pods last."""
+        commands: list[Command] = []
+        for lease in (one for one in objects if isinstance(one, Lease)):
+            self._voices.see_lease(lease)
+        for node in (one for one in objects if isinstance(one, Node)):
+            commands += self._see_node(node, now)
+        for pod in (one for one in objects if isinstance(one, Pod)):
+            asked_at = asked_to_stop_at(pod) if is_terminating(pod) else now
+            commands += self._tenants.see(pod, now, asked_at)
+        return commands
+
+    def _see_node(self, node: Node, now: Instant) -> list[Command]:
+        commands = self._with_returns(self._voices.see_node(node, now), now)
+        if self._voices.is_heard(node.metadata.name):
+            self._tenants.resume(node.metadata.name)
+        return commands
+
+    def _with_returns(self, commands: list[Command], now: Instant) -> list[Command]:
+        """Let the pods of nodes that are heard again know."""
+        for back in self._voices.returned:
+            self._tenants.welcome(back.node, now, was_dark=back.was_dark)
+        self._voices.returned.clear()
+        return commands
+
+    def _forget(self, gone: ApiObject) -> list[Command]:
+        match gone:
+            case Node():
+                self._voices.forget_node(gone.metadata.name)
+            case Lease():
+                return self._voices.forget_lease(gone)
+            case Pod():
+                self._tenants.forget(gone)
+            case _:
+                pass
         return []
 
-    def _see_node(self, node: Node) -> None:
-        name = node.metadata.name
-        self._nodes[name] = not is_stopped(node)
-        if self._nodes[name]:
-            self._ripe.extend(self._set_aside.pop(name, ()))
-
-    def _see_pod(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
-        """Take note of `pod`; `asked_at` is when it was asked to stop, should it be terminating."""
-        if not pod.spec.node_name:
-            return []
-        tenant = self._tenants.get(pod.key)
-        if tenant is not None and tenant.ref.uid == pod.metadata.uid:
-            _update(tenant, pod, now)
-            self._plan(tenant)
-            return []
-        self._leave(pod.key)
-        tenant = self._tenants[pod.key] = _tenant(pod, now, asked_at)
-        self._plan(tenant)
-        return _warnings(tenant)
-
-    def _plan(self, tenant: _Tenant) -> None:
-        """Let the timers know what the pod waits for now."""
-        due = next_act(
-            tenant.pod,
-            bound_at=tenant.bound_at,
-            started_at=tenant.started_at,
-            asked_at=tenant.asked_at,
-            config=self.config,
-        )
-        if due is None or (tenant.sent is not None and due.act is tenant.sent.act):
-            tenant.pending = None
-        elif not _is_no_news(due, tenant.pending):
-            tenant.pending = due
-            self._timers.add(due.at, _Timer(tenant, due))
-
-    def _forget(self, gone: ApiObject) -> None:
-        if isinstance(gone, Node):
-            self._nodes.pop(gone.metadata.name, None)
-        elif isinstance(gone, Pod):
-            tenant = self._tenants.get(gone.key)
-            if tenant is not None and tenant.ref.uid == gone.metadata.uid:
-                self._leave(gone.key)
-
-    def _leave(self, key: str) -> None:
-        """Let whatever the pod waited for come to nothing."""
-        tenant = self._tenants.pop(key, None)
-        if tenant is not None:
-            tenant.pending = None
-
     def _see_failure(self, command: Command, reason: FailureReason, now: Instant) -> None:
-        """Try again what the world refused for reasons of its own."""
-        if not isinstance(command, (PatchStatus, DeleteObject)):
-            return
-        tenant = self._tenants.get(command.target.key)
-        if tenant is None or tenant.ref != command.target or reason in GONE:
-            return
-        if tenant.sent is not None and _is_by_kubelet(command, tenant.sent):
-            again = Due(tenant.sent.act, now + RETRY_AFTER, tenant.sent.why)
-            tenant.sent, tenant.pending = None, again
-            self._timers.add(again.at, _Timer(tenant, again))
-
-    # --- acting --------------------------------------------------------------------------------
-
-    def _due_timers(self, now: Instant) -> Iterator[_Timer]:
-        if not self._ripe:
-            self._ripe.extend(self._timers.pop_due(now))
-        while self._ripe:
-            yield self._ripe.popleft()
-
-    def _act(self, tenant: _Tenant, now: Instant) -> Command:
-        due = tenant.pending
-        assert due is not None
-        tenant.pending, tenant.sent = None, due
-        match due.act:
-            case Act.START:
-                tenant.started_at = now
-                return pod_status.running(tenant.ref, tenant.pod, now)
-            case Act.END if due.why == "completed":
-                return pod_status.succeeded(tenant.ref)
-            case Act.END:
-                return pod_status.deadline_exceeded(tenant.ref)
-            case Act.REMOVE:
-                return DeleteObject(tenant.ref, grace_period_s=0, why=WHY_REMOVED)
-
-
-def _tenant(pod: Pod, now: Instant, asked_at: Instant) -> _Tenant:
-    meta = pod.metadata
-    started_at = start_time(pod)
-    return _Tenant(
-        ref=ObjectRef("Pod", meta.namespace, meta.name, meta.uid),
-        node=pod.spec.node_name,
-        pod=pod,
-        bound_at=now,
-        started_at=now if started_at is None else started_at,
-        asked_at=asked_at,
-    )
-
-
-def _update(tenant: _Tenant, pod: Pod, now: Instant) -> None:
-    """Replace what is known of the pod; asking again with less grace counts from then."""
-    before, tenant.pod = tenant.pod, pod
-    if is_terminating(pod) and (
-        not is_terminating(before) or grace_period(pod) < grace_period(before)
-    ):
-        tenant.asked_at = now
-
-
-def _is_no_news(due: Due, pending: Due | None) -> bool:
-    """Whether the pod waits for this already; a removal is never put off."""
-    # upstream: pkg/kubelet/pod_workers.go:calculateEffectiveGracePeriod only takes shorter ones
-    if pending is None or due.act is not pending.act:
-        return False
-    return due.at == pending.at or (due.act is Act.REMOVE and due.at > pending.at)
-
-
-def _is_by_kubelet(command: PatchStatus | DeleteObject, sent: Due) -> bool:
-    return isinstance(command, DeleteObject) == (sent.act is Act.REMOVE)
-
-
-def _warnings(tenant: _Tenant) -> list[Command]:
-    return [
-        RecordEvent(
-            regarding=tenant.ref,
-            type="Warning",
-            reason="InvalidAnnotation",
-            action="Starting",
-            note=problem,
-            reporting_controller=REPORTING_CONTROLLER,
-        )
-        for problem in annotation_problems(tenant.pod)
-    ]
+        match command:
+            case PatchStatus() | DeleteObject() if command.target.kind == "Pod":
+                self._tenants.see_refused(command, reason, now)
+            case CreateObject() | PatchObject() | PatchStatus():
+                self._voices.see_refused(command, now)
+            case _:
+                pass

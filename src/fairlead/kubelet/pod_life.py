@@ -1,8 +1,11 @@
 """When a bound pod starts, ends and disappears.
 
     Pending ──START──▶ Running ──END──▶ Succeeded | Failed
+       │                ↺ READY
        └───────────┬──────┘
               terminating ──REMOVE──▶ gone
+
+A pod becomes ready some time after its start, and again whenever somebody else says that it is not.
 
 Each pod waits for one act at most. These functions say which and when; they keep nothing.
 A restartPolicy is not looked at: a pod with a known run duration ends for good after it.
@@ -15,10 +18,10 @@ from enum import StrEnum
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import is_terminal, is_terminating
+from fairlead.api.pod import condition, is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.instant import DurationNs, Instant, seconds
-from fairlead.kubelet.annotation import run_duration, stop_duration
+from fairlead.kubelet.annotation import ready_delay, run_duration, stop_duration
 from fairlead.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 
 GRACE_DEFAULT_S: Final = 30
@@ -29,6 +32,7 @@ class Act(StrEnum):
     """What a kubelet does to a pod."""
 
     START = "start"
+    READY = "ready"
     END = "end"
     REMOVE = "remove"
 
@@ -43,18 +47,36 @@ class Due:
 
 
 def next_act(
-    pod: Pod, *, bound_at: Instant, started_at: Instant, asked_at: Instant, config: KubeletConfig
+    pod: Pod,
+    *,
+    bound_at: Instant,
+    started_at: Instant,
+    asked_at: Instant,
+    config: KubeletConfig,
+    ready_at: Instant | None = None,
 ) -> Due | None:
     """What the kubelet does to `pod` next, None when it just lets it be.
 
     `bound_at` and `asked_at` are when the binding and the request to terminate were noticed,
-    `started_at` when the pod began to run; each counts only where it applies.
+    `started_at` when the pod began to run, `ready_at` since when it should be ready (None: never);
+    each counts only where it applies.
     """
     if is_terminating(pod):
         return Due(Act.REMOVE, removal_due(pod, asked_at, config))
     if pod.status.phase in STARTABLE_PHASES:
         return Due(Act.START, bound_at + config.start_delay)
-    return end_due(pod, started_at) if pod.status.phase == "Running" else None
+    if pod.status.phase != "Running":
+        return None
+    dues = (end_due(pod, started_at), ready_due(pod, ready_at))
+    return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
+
+
+def ready_due(pod: Pod, ready_at: Instant | None) -> Due | None:
+    """When to say that the running `pod` is ready, None where that is said or not so."""
+    found = condition(pod, "Ready")
+    if ready_at is None or found is None or found.status == "True":
+        return None
+    return Due(Act.READY, ready_at)
 
 
 def end_due(pod: Pod, started_at: Instant) -> Due | None:
@@ -93,6 +115,18 @@ def grace_period(pod: Pod) -> DurationNs:
 def asked_to_stop_at(pod: Pod) -> Instant:
     """When the deletion of `pod` was requested: deletionTimestamp is where the grace ends."""
     return parse_timestamp(pod.metadata.deletion_timestamp) - grace_period(pod)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether the status says that `pod` is ready."""
+    found = condition(pod, "Ready")
+    return found is not None and found.status == "True"
+
+
+def ready_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:
+    """How long after its start `pod` becomes ready."""
+    own = ready_delay(pod)
+    return config.ready_delay if own is None else own
 
 
 def start_time(pod: Pod) -> Instant | None:

@@ -19,18 +19,33 @@ DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 # The words of upstream's pkg/kubelet/active_deadline.go:
 DEADLINE_MESSAGE: Final = "Pod was active on the node longer than the specified deadline"
 
-_RUNNING: Final = (
+_STARTED: Final = (
     Condition("PodReadyToStartContainers", "True"),
     Condition("Initialized", "True"),
-    Condition("Ready", "True"),
-    Condition("ContainersReady", "True"),
 )
+_READY: Final = (Condition("Ready", "True"), Condition("ContainersReady", "True"))
+_RUNNING: Final = (*_STARTED, *_READY)
 
 
-def running(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
-    """All containers of `pod` run and are ready; startTime is `now`, cut to whole seconds."""
+def running(ref: ObjectRef, pod: Pod, now: Instant, *, is_ready: bool = True) -> PatchStatus:
+    """All containers of `pod` run; startTime is `now`, cut to whole seconds."""
     start_time = pod.status.start_time or format_timestamp(now)
-    return PatchStatus(ref, {"phase": "Running", "startTime": start_time}, _RUNNING)
+    conditions = _RUNNING if is_ready else (*_STARTED, *_not_ready(pod))
+    return PatchStatus(ref, {"phase": "Running", "startTime": start_time}, conditions)
+
+
+def ready(ref: ObjectRef) -> PatchStatus:
+    """All containers are ready."""
+    return PatchStatus(ref, conditions=_READY)
+
+
+def _not_ready(pod: Pod) -> tuple[Condition, ...]:
+    names = " ".join(container.name for container in pod.spec.containers)
+    reason, message = "ContainersNotReady", f"containers with unready status: [{names}]"
+    return (
+        Condition("Ready", "False", reason, message),
+        Condition("ContainersReady", "False", reason, message),
+    )
 
 
 def succeeded(ref: ObjectRef) -> PatchStatus:

@@ -25,7 +25,10 @@ CONFIG = KubeletConfig(start_delay=seconds(0.647), removal_delay=seconds(0.137))
 
 def node(name="n1", *, stopped=False):
     annotations = {"fairlead.dev/kubelet": "stopped"} if stopped else {}
-    return decode_as(Node, {"metadata": {"name": name, "annotations": annotations}})
+    status = {"conditions": [{"type": "Ready", "status": "True"}]}
+    return decode_as(
+        Node, {"metadata": {"name": name, "annotations": annotations}, "status": status}
+    )
 
 
 def pod(name="p", *, uid="u1", on="n1", phase="Pending", grace=None, annotations=None, spec=None):
@@ -49,8 +52,17 @@ def removal(name="p", uid="u1"):
 
 def kubelets(*objects, config=CONFIG, now=T0):
     machine = Kubelets(config)
-    assert machine.handle(ObjectsLoaded(objects), now) == []
+    assert pod_commands(machine.handle(ObjectsLoaded(objects), now)) == []
     return machine
+
+
+def pod_commands(commands):
+    """Those of `commands` that are not about nodes and their leases."""
+    return [
+        one
+        for one in commands
+        if isinstance(one, RecordEvent) or one.target.kind not in ("Node", "Lease")
+    ]
 
 
 def changed(machine, one, now):
