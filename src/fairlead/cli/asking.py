@@ -66,8 +66,11 @@ def answer_what_if(source: str, asked: Asked, running: RunOptions, outputs: Outp
         answer = what_if(
             snapshot,
             change,
-            seed=running.seed,
-            horizon=horizon,
+            Conditions(
+                seed=running.seed,
+                horizon=horizon,
+                node_lifecycle=node_lifecycle,
+            ),
             progress=progress,
             command_log=log,
         )

@@ -53,3 +53,4 @@ class Experiment:
     seed: int = 0
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    node_lifecycle: NodeLifecycleConfig = DEFAULT

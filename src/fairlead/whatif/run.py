@@ -122,6 +122,7 @@ class _Run:
             start=experiment.start,
             kubelet=experiment.kubelet,
             scheduler=experiment.scheduler,
+            node_lifecycle=experiment.node_lifecycle,
         )
         engine = build_engine(config, self._metrics or self._recorder)
         self._scheduler = engine.find(Scheduler)

@@ -12,6 +12,7 @@
     settings:
       kubelet: {start-delay: 1s}
       scheduler: scheduler.yaml
+      controller-manager: {flags: {node-eviction-rate: 0.5}}
     outputs: {report: out.html, json: out.json, commands: out.jsonl, snapshot: after.json}
 
 Input files are found relative to the scenario file, outputs relative to where the command runs.
@@ -111,6 +112,7 @@ def experiment_of(
         seed=seed,
         kubelet=kubelet_config(path, scenario.settings.kubelet),
         scheduler=read_scheduler_config(_config_path(folder, scenario), plugins),
+        node_lifecycle=node_lifecycle_config(path, scenario.settings.controller_manager),
     )
 
 
