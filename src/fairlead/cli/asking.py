@@ -70,6 +70,7 @@ def answer_what_if(source: str, asked: Asked, running: RunOptions, outputs: Outp
                 seed=running.seed,
                 horizon=horizon,
                 node_lifecycle=node_lifecycle,
+                batch=running.batch_config,
             ),
             progress=progress,
             command_log=log,

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from fairlead.cli.batch_options import BatchConfig
 from fairlead.cli.options import DEFAULT_OUTPUTS, OutputOptions, Plugins, named, whole_number
 
 DEFAULT_REPORT: Final = "fairlead-simulate.html"
@@ -31,6 +32,7 @@ def simulate(
         named("FILE", "Write the scheduler's metrics to FILE, in Prometheus' text format."),
     ] = None,
     plugin: Plugins = (),
+    batch_config: BatchConfig = None,
     profile_plugins: Annotated[
         bool, Parameter(help="Print how long each scheduler plugin took.", negative=())
     ] = False,
@@ -60,6 +62,6 @@ def simulate(
     from fairlead.cli.simulating import Request, answer_simulation
 
     request = Request(
-        scenario, seed, plugin, snapshot, metrics=metrics, profile_plugins=profile_plugins
+        scenario, seed, plugin, snapshot, metrics, profile_plugins, batch=batch_config
     )
     return answer_simulation(request, outputs)

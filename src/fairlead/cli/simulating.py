@@ -33,6 +33,7 @@ class Request:
     snapshot: Path | None
     metrics: Path | None
     profile_plugins: bool
+    batch: str | None
 
 
 def answer_simulation(request: Request, options: OutputOptions) -> int:
@@ -40,7 +41,8 @@ def answer_simulation(request: Request, options: OutputOptions) -> int:
     started = perf_counter()
     path, scenario = request.path, read_scenario(request.path)
     files = _files(path, scenario.outputs, options, request.snapshot)
-    experiment = experiment_of(path, scenario, request.seed, UserPlugins(request.plugins))
+    plugins = UserPlugins(request.plugins)
+    experiment = experiment_of(path, scenario, request.seed, plugins, request.batch)
     require_writable("--metrics", request.metrics)
     wanted = request.profile_plugins or request.metrics is not None
     meter = Meter(perf_counter_ns) if wanted else None

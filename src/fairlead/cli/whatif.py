@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
+from fairlead.cli.batch_options import BatchConfig, NewBatchConfig
 from fairlead.cli.options import (
     DEFAULT_OUTPUTS,
     Names,
@@ -73,6 +74,7 @@ class ChangeOptions:
         Names,
         repeatable("MODULE:CLASS", "A scheduler plugin of yours for the run with the change."),
     ] = ()
+    new_batch_config: NewBatchConfig = None
     namespace: Annotated[
         str,
         Parameter(
@@ -95,6 +97,7 @@ class RunOptions:
         str, Parameter(help="The longest virtual time to run if the cluster does not settle.")
     ] = "1h"
     fail_on: Annotated[Names, repeatable("CONDITION", FAIL_ON)] = ()
+    batch_config: BatchConfig = None
 
 
 def whatif(

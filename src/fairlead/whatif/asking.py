@@ -8,6 +8,7 @@ from typing import Final
 from fairlead.core.instant import DurationNs
 from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.answer import Answer
+from fairlead.whatif.batch_config import with_jobs
 from fairlead.whatif.change import Change, steps_of_change
 from fairlead.whatif.controller_manager import DEFAULT
 from fairlead.whatif.difference import difference
@@ -21,11 +22,15 @@ from fairlead.whatif.user_plugin import UserPlugins
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What holds with and without the change; `horizon` (ns) as in `Experiment`."""
+    """What holds with and without the change; `horizon` (ns) as in `Experiment`.
+
+    `batch` is how whole jobs are scheduled, see `fairlead.whatif.batch_config`.
+    """
 
     seed: int = 0
     horizon: DurationNs = HORIZON_DEFAULT
     node_lifecycle: NodeLifecycleConfig = DEFAULT
+    batch: str | None = None
 
 
 AS_USUAL: Final = Conditions()
@@ -59,6 +64,7 @@ def what_if(
         steps=tuple(steps_of_change(change, snapshot, conditions.seed)),
         scheduler=read_scheduler_config(change.config, UserPlugins(change.plugin)),
     )
+    without, changed = with_jobs(without, changed, conditions.batch, change.new_batch_config)
     after = run(changed, "with the change", progress, command_log).outcome
     before = run(without, "without the change", progress).outcome
     return Answer(

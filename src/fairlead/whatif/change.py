@@ -52,6 +52,7 @@ class Change:
     lasts: str = ""
     config: str | None = None
     plugin: tuple[str, ...] = ()
+    new_batch_config: str | None = None
     namespace: str = ""
 
     @property
@@ -69,6 +70,7 @@ class Change:
             "--for": (self.lasts,) if self.lasts else (),
             "--config": (self.config,) if self.config else (),
             "--plugin": self.plugin,
+            "--new-batch-config": (self.new_batch_config,) if self.new_batch_config else (),
         }
         return [*_worded(parts), *self.failures.words, *_worded(after)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.batch.configuration import BatchConfig
 from fairlead.core.command import Command
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.kubelet.config import KubeletConfig
@@ -53,4 +54,5 @@ class Experiment:
     seed: int = 0
     kubelet: KubeletConfig = field(default_factory=KubeletConfig)
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
+    batch: BatchConfig | None = None
     node_lifecycle: NodeLifecycleConfig = DEFAULT

@@ -18,8 +18,10 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
 from fairlead.api.objects import Pod
+from fairlead.api.pod import condition
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.store import Store
+from fairlead.batch.controller import Batch
 from fairlead.core.command import Command, CreateObject, Json
 from fairlead.core.instant import Instant, seconds, to_seconds
 from fairlead.core.reporter import Reporter
@@ -123,9 +125,11 @@ class _Run:
             kubelet=experiment.kubelet,
             scheduler=experiment.scheduler,
             node_lifecycle=experiment.node_lifecycle,
+            batch=experiment.batch,
         )
         engine = build_engine(config, self._metrics or self._recorder)
         self._scheduler = engine.find(Scheduler)
+        self._batch = None if experiment.batch is None else engine.find(Batch)
         if self._metrics is not None:
             self._metrics.waiting = self._scheduler.queue
         self._world = SimulatedWorld(
@@ -194,13 +198,19 @@ class _Run:
         world.run(end, stop_when=self._is_quiet, on_progress=on_progress)
 
     def _is_quiet(self) -> bool:
+        """A gang that will have waited too long changes what jobs get, though nothing happens."""
         world = self._world
+        if self._batch is not None and self._batch.next_deadline() is not None:
+            return False
         return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
 
-    def _why_gated(self, pod: Pod) -> str:
-        """Why a plugin keeps `pod` out of the queue, "" if none does."""
+    def _why_waiting(self, pod: Pod) -> str:
+        """Why a plugin keeps `pod` out of the queue, or what was said of it before the run."""
         queued = self._scheduler.queue.find(pod.key)
-        if queued is None or not queued.gated_by:
+        if queued is None:
+            said = condition(pod, "PodScheduled")
+            return "" if said is None else said.message
+        if not queued.gated_by:
             return ""
         served = self._scheduler.served[pod.spec.scheduler_name]
         status = served.framework.run_pre_enqueue(queued.info)
@@ -208,7 +218,7 @@ class _Run:
 
     def _outcome(self, requested_before: dict[str, int]) -> Outcome:
         recorder, world, settled = self._recorder, self._world, self._is_quiet()
-        recorder.explain_waiting(self._why_gated)
+        recorder.explain_waiting(self._why_waiting)
         open_ended = self._experiment.duration is None and settled
         nodes = nodes_at_end(world.store, recorder.everyone())
         names = {node.name for node in nodes}

@@ -12,6 +12,7 @@
     settings:
       kubelet: {start-delay: 1s}
       scheduler: scheduler.yaml
+      batch: batch.yaml                how whole jobs are scheduled
       controller-manager: {flags: {node-eviction-rate: 0.5}}
     outputs: {report: out.html, json: out.json, commands: out.jsonl, snapshot: after.json}
 
@@ -25,7 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from fairlead.apiserver.kind import NODE
+from fairlead.batch.configuration import SHIPPED
 from fairlead.core.instant import Instant
+from fairlead.whatif.batch_config import batch_config
 from fairlead.whatif.documents import Document, read, read_one
 from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.generated import GeneratedNodes, generated_nodes
@@ -79,11 +82,15 @@ def read_scenario(path: str) -> Scenario:
 
 
 def experiment_of(
-    path: str, scenario: Scenario, seed: int | None = None, plugins: UserPlugins | None = None
+    path: str,
+    scenario: Scenario,
+    seed: int | None = None,
+    plugins: UserPlugins | None = None,
+    batch: str | None = None,
 ) -> Experiment:
     """What to run for `scenario`, read from `path`, with `plugins`.
 
-    Raises InputError.
+    `seed` and `batch` (see `fairlead.whatif.batch_config`) override its own. Raises InputError.
     """
     seed = scenario.seed if seed is None else seed
     folder = Path(path).parent
@@ -111,7 +118,8 @@ def experiment_of(
         duration=duration,
         seed=seed,
         kubelet=kubelet_config(path, scenario.settings.kubelet),
-        scheduler=read_scheduler_config(_config_path(folder, scenario), plugins),
+        scheduler=scheduler,
+        batch=batch_config(batch or _batch_source(folder, scenario), scheduler, initial, steps),
         node_lifecycle=node_lifecycle_config(path, scenario.settings.controller_manager),
     )
 
@@ -124,6 +132,11 @@ def _refuse_empty(path: str, inventory: Inventory) -> None:
 def _config_path(folder: Path, scenario: Scenario) -> str | None:
     name = scenario.settings.scheduler
     return None if name is None else str(folder / name)
+
+
+def _batch_source(folder: Path, scenario: Scenario) -> str | None:
+    name = scenario.settings.batch
+    return name if name is None or name in SHIPPED else str(folder / name)
 
 
 def _made(

@@ -35,10 +35,14 @@ class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
 
 
 class Settings(StrictForm, frozen=True, kw_only=True):
-    """`settings:` of a scenario; `scheduler` is a KubeSchedulerConfiguration file."""
+    """`settings:` of a scenario; `scheduler` is a KubeSchedulerConfiguration file.
+
+    `batch` is how whole jobs are scheduled: a file, or the name of a shipped configuration.
+    """
 
     kubelet: KubeletSettings = KubeletSettings()
     scheduler: str | None = None
+    batch: str | None = None
     controller_manager: ControllerManagerSettings = ControllerManagerSettings()
 
 

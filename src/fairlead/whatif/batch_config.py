@@ -1,0 +1,102 @@
+"""Which configuration schedules whole jobs: one that Fairlead brings, a file's, or none.
+
+Where nothing is said, pods that chose a scheduler of whole jobs (`kube-batch`, `volcano`,
+`fairlead`) are scheduled by the recommended configuration; without any such pod there are no
+sessions at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from fairlead.batch.compose import compose
+from fairlead.batch.configuration import (
+    SHIPPED,
+    BatchConfig,
+    ConfigurationError,
+    read_configuration,
+    shipped_configuration,
+)
+from fairlead.batch.job_table import SCHEDULER_NAMES, Ownership
+from fairlead.core.command import CreateObject
+from fairlead.scheduling.config import SchedulerConfig
+from fairlead.state.cluster import Cluster
+from fairlead.whatif.documents import decode_text, read_bytes
+from fairlead.whatif.experiment import Experiment, Step
+from fairlead.whatif.input_error import InputError
+from fairlead.whatif.manifest import Manifest
+
+RECOMMENDED: Final = "fairlead"
+
+
+def read_batch_config(source: str) -> BatchConfig:
+    """The configuration called `source`, else the one in the file `source`. Raises InputError."""
+    if source in SHIPPED:
+        return shipped_configuration(source)
+    path = Path(source)
+    if not path.exists():
+        known = ", ".join(sorted(SHIPPED))
+        raise InputError(source, f"is no file, and none of the configurations {known}")
+    try:
+        config = read_configuration(decode_text(source, read_bytes(path)))
+        compose(config, Cluster())  # says whether all actions and plugins are known
+    except ConfigurationError as cause:
+        raise InputError(source, str(cause)) from None
+    return config
+
+
+def batch_config(
+    source: str | None,
+    scheduler: SchedulerConfig,
+    initial: Iterable[Manifest],
+    steps: Iterable[Step] = (),
+) -> BatchConfig | None:
+    """What schedules whole jobs in a run of these objects: `source`, or what its pods need.
+
+    Raises InputError, also where pods would have two schedulers.
+    """
+    profiles = {profile.scheduler_name for profile in scheduler.profiles}
+    if source is not None:
+        config = read_batch_config(source)
+        _refuse_two_schedulers(source, config, profiles)
+        return config
+    ours = tuple(name for name in SCHEDULER_NAMES if name not in profiles)
+    values: list[Mapping[str, Any]] = [manifest.value for manifest in initial]
+    values += [c.manifest for s in steps for c in s.commands if isinstance(c, CreateObject)]
+    if not any(_scheduler_name(value) in ours for value in values):
+        return None
+    return replace(shipped_configuration(RECOMMENDED), ownership=Ownership(ours))
+
+
+def with_jobs(
+    without: Experiment, changed: Experiment, source: str | None, new_source: str | None
+) -> tuple[Experiment, Experiment]:
+    """Both runs of a what-if with what schedules whole jobs in them: `source`, then `new_source`.
+
+    Raises InputError.
+    """
+    initial, steps = without.initial, changed.steps
+    before = batch_config(source, without.scheduler, initial, steps)
+    after = batch_config(new_source or source, changed.scheduler, initial, steps)
+    return replace(without, batch=before), replace(changed, batch=after)
+
+
+def _refuse_two_schedulers(source: str, config: BatchConfig, profiles: Iterable[str]) -> None:
+    """A profile that bears one of the names that only jobs use is meant to have its pods."""
+    for name in config.ownership.scheduler_names:
+        if name in profiles and name in SCHEDULER_NAMES:
+            problem = f"{name} is a profile of the scheduler configuration, too"
+            raise InputError(source, problem, field="schedulerNames")
+
+
+def _scheduler_name(value: Mapping[str, Any]) -> str:
+    """Whom a pod, or the template of a workload, has chosen; "" for the default and no pod."""
+    spec = value.get("spec")
+    template = spec.get("template") if isinstance(spec, dict) else None
+    if isinstance(template, dict):
+        spec = template.get("spec")
+    name = spec.get("schedulerName") if isinstance(spec, dict) else None
+    return name if isinstance(name, str) else ""
