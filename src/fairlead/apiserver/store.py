@@ -20,7 +20,12 @@ from fairlead.api.codec import without_nulls
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver import loading
 from fairlead.apiserver.admission.chain import ADMISSION
-from fairlead.apiserver.admission.plugin import AdmissionPlugin, Operation
+from fairlead.apiserver.admission.plugin import (
+    ALONE,
+    AdmissionPlugin,
+    Circumstances,
+    Operation,
+)
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.error import (
     STALE,
@@ -121,7 +126,7 @@ class Store:
         namespace, name = meta.get("namespace", ""), meta["name"]
         if meta.get("resourceVersion", "0") != "0":
             raise internal_error(RV_ON_CREATE)
-        obj = self._admitted(Operation.CREATE, kind, obj)
+        obj = self.admitted(Operation.CREATE, kind, obj, write=write)
         existing = self.storage.find(kind, namespace, name)
         if existing is not None:
             going = bool(existing["metadata"].get("deletionTimestamp"))
@@ -213,7 +218,7 @@ class Store:
         """
         old = self.get(kind, namespace, name)
         require(kind, old, uid=uid, resource_version=resource_version)
-        self._admitted(Operation.DELETE, kind, old)
+        self.admitted(Operation.DELETE, kind, old)
         marked = marked_for_deletion(kind, old, now, grace_period_s)
         if marked is not old:
             marked = self.storage.put(kind, marked)
@@ -231,7 +236,8 @@ class Store:
         require_uid(kind, old, meta.get("uid", ""))
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, namespace, name, STALE)
-        new = self._admitted(Operation.UPDATE, kind, validated_update(kind, old, new))
+        new = validated_update(kind, old, new)
+        new = self.admitted(Operation.UPDATE, kind, new, old=old, write=write)
         return self.commit(kind, old, prepared_for_update(kind, old, new), write=write)
 
     def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
@@ -280,9 +286,25 @@ class Store:
 
     # --- stations --------------------------------------------------------------------------
 
-    def _admitted(self, operation: Operation, kind: Kind, obj: Json) -> Json:
+    def admitted(
+        self,
+        operation: Operation,
+        kind: Kind,
+        obj: Json,
+        *,
+        old: Json | None = None,
+        subresource: str = "",
+        write: Write = PLAIN,
+    ) -> Json:
+        """What the plugins make of `obj`; `old` is what is there. Raises ApiError.
+
+        Every verb here asks by itself; subresources written from elsewhere ask through this.
+        """
+        about = ALONE
+        if old is not None or subresource or write is not PLAIN:
+            about = Circumstances(old=old, subresource=subresource, write=write)
         for plugin in self._admission:
-            obj = plugin.admit(operation, kind, obj, self.storage)
+            obj = plugin.admit(operation, kind, obj, self.storage, about)
         return obj
 
     def _named(self, kind: Kind, obj: Json) -> Json:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairlead.apiserver.admission.plugin import Operation
+from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
 from fairlead.apiserver.storage import Json, Storage
@@ -57,8 +57,17 @@ SYSTEM_CLASSES: Final = {
 class Priority:
     """The admission plugin."""
 
-    def admit(self, operation: Operation, kind: Kind, obj: Json, storage: Storage) -> Json:
+    def admit(
+        self,
+        operation: Operation,
+        kind: Kind,
+        obj: Json,
+        storage: Storage,
+        circumstances: Circumstances = ALONE,
+    ) -> Json:
         """Resolve a new pod's priority; refuse a second default and the end of a system class."""
+        if circumstances.subresource:
+            return obj
         if kind is POD:
             return _admitted_pod(operation, obj, storage)
         if kind is PRIORITY_CLASS:
