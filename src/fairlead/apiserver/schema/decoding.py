@@ -1,0 +1,291 @@
+"""Decoding: a JSON value in the form in which an API server keeps objects of its type.
+
+What goes in is what somebody sent; what comes out is what they would read back (before defaults).
+Unknown fields and nulls are gone, quantities and instants have their canonical texts, and empty
+values have become what upstream's types make of them: dropped, kept or written (`Zero`).
+
+The first value of a wrong type refuses the whole, in the words of the language that upstream is
+written in; unknown and repeated fields are only noted, in the order in which they stand.
+
+upstream: sigs.k8s.io/json, encoding/json with the types of staging/src/k8s.io/api
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from fairlead.api.quantity import UPSTREAM_FORM, QuantityError, canonical, parse_quantity
+from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
+from fairlead.apiserver.schema.go_name import go_type
+from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
+from fairlead.apiserver.schema.json_text import Repeating
+from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
+
+Json = dict[str, Any]
+
+_LIMITS: Final = {Type.INT32: 31, Type.INT64: 63}
+_PLAIN: Final = {Type.STRING: "", Type.BOOLEAN: False}
+_INT32: Final = Schema(Type.INT32)
+_NUMBERS: Final = (Type.INT32, Type.INT64, Type.NUMBER)
+
+
+class TypeMismatchError(ValueError):
+    """A value that its field cannot hold; the text is upstream's."""
+
+
+def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
+    """`value` in the form of its type, and what is to be said about its fields.
+
+    Raises TypeMismatchError for the first value of a wrong type.
+    """
+    walk = _Walk()
+    return walk.value(schema, value, _Place()), walk.notes
+
+
+def empty(schema: Schema) -> Any:
+    """What an object of this type is before anybody has said anything."""
+    return _Walk().value(schema, {}, _Place())
+
+
+class _Place:
+    """Where a value stands: its field's path, and the owner and path that errors name."""
+
+    __slots__ = ("names", "owner", "path")
+
+    def __init__(self, path: str = "", names: str = "", owner: str = "") -> None:
+        self.path = path
+        self.names = names
+        self.owner = owner
+
+    def member(self, name: str, owner: Schema) -> _Place:
+        path = f"{self.path}.{name}" if self.path else name
+        names = f"{self.names}.{name}" if self.names else name
+        return _Place(path, names, owner.definition.rpartition(".")[2])
+
+    def entry(self, name: str) -> _Place:
+        return _Place(f"{self.path}.{name}" if self.path else name, self.names, self.owner)
+
+    def item(self, number: int) -> _Place:
+        return _Place(f"{self.path}[{number}]", self.names, self.owner)
+
+
+class _Walk:
+    """One walk through a value, gathering notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def value(self, schema: Schema, value: Any, place: _Place) -> Any:
+        match schema.type:
+            case Type.OBJECT:
+                return self._object(schema, value, place)
+            case Type.LIST:
+                return self._list(schema, value, place)
+            case Type.MAP:
+                return self._map(schema, value, place)
+            case Type.ANY:
+                return value
+            case Type.QUANTITY:
+                return _quantity(value)
+            case Type.INT_OR_STRING if not isinstance(value, str):
+                return _integer(_INT32, value, place)
+            case _:
+                return _SCALARS[schema.type](schema, value, place)
+
+    def _object(self, schema: Schema, value: Any, place: _Place) -> Json:
+        if not isinstance(value, dict):
+            raise _mismatch(schema, value, place)
+        fields = schema.fields
+        made: Json = {}
+        for key, item in self._members(value, place):
+            field = fields.get(key)
+            if field is None:
+                self.notes.append(f'unknown field "{place.member(key, schema).path}"')
+            elif item is None:
+                made.pop(key, None)
+            else:
+                self._set(
+                    made, key, field, self.value(field.schema, item, place.member(key, schema))
+                )
+        for key, inner in emitted(schema):
+            if key not in made:
+                made[key] = zero_value(inner) if inner else None
+        return made
+
+    def _set(self, made: Json, key: str, field: Field, value: Any) -> None:
+        if field.zero is Zero.DROP and not value:
+            made.pop(key, None)
+        elif field.zero is Zero.EMIT and value in ([], {}) and field.schema.type is not Type.OBJECT:
+            made[key] = None
+        else:
+            made[key] = value
+
+    def _members(self, value: Json, place: _Place) -> list[tuple[str, Any]]:
+        """The members in their order; one that is there again is noted, and the last one counts."""
+        if not isinstance(value, Repeating):
+            return list(value.items())
+        seen: dict[str, None] = {}
+        noted: dict[str, None] = {}
+        for key, _ in value.pairs:
+            if key in seen:
+                noted[key] = None
+            seen[key] = None
+        self.notes += [f'duplicate field "{place.entry(key).path}"' for key in noted]
+        return value.pairs
+
+    def _list(self, schema: Schema, value: Any, place: _Place) -> list[Any]:
+        if not isinstance(value, list) or schema.items is None:
+            raise _mismatch(schema, value, place)
+        return [self._item(schema.items, item, place.item(at)) for at, item in enumerate(value)]
+
+    def _item(self, schema: Schema, item: Any, place: _Place) -> Any:
+        return zero_value(schema) if item is None else self.value(schema, item, place)
+
+    def _map(self, schema: Schema, value: Any, place: _Place) -> Json:
+        if not isinstance(value, dict) or schema.items is None:
+            raise _mismatch(schema, value, place)
+        made = {}
+        for key, item in self._members(value, place):
+            made[key] = self._item(schema.items, item, place.entry(key))
+        return made
+
+
+@cache
+def emitted(schema: Schema) -> tuple[tuple[str, Schema | None], ...]:
+    """The fields of an object that are written even if nobody sent them; None: as null."""
+    shown: list[tuple[str, Schema | None]] = []
+    for key, field in schema.fields.items():
+        if field.zero is Zero.EMIT:
+            shown.append((key, field.schema))
+        elif field.zero is Zero.NULL:
+            shown.append((key, None))
+    return tuple(shown)
+
+
+def zero_value(schema: Schema) -> Any:
+    """What is written for a value that nobody gave."""
+    if schema.type is Type.OBJECT:
+        return {key: inner and zero_value(inner) for key, inner in emitted(schema)}
+    if schema.type in _NUMBERS or schema.type is Type.INT_OR_STRING:
+        return 0
+    if schema.type is Type.QUANTITY:
+        return "0"
+    return _PLAIN.get(schema.type)
+
+
+def _text(schema: Schema, value: Any, place: _Place) -> Any:
+    if not isinstance(value, str):
+        raise _mismatch(schema, value, place)
+    return value
+
+
+def _bytes(schema: Schema, value: Any, place: _Place) -> Any:
+    text = _text(schema, value, place)
+    try:
+        return base64.b64encode(base64.b64decode(text, validate=True)).decode()
+    except (binascii.Error, ValueError):
+        raise TypeMismatchError(f"illegal base64 data at input byte {_illegal(text)}") from None
+
+
+def _illegal(text: str) -> int:
+    """Where base64 stops making sense."""
+    legal = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    for at, one in enumerate(text):
+        if one not in legal:
+            return at
+    return len(text) // 4 * 4
+
+
+def _boolean(schema: Schema, value: Any, place: _Place) -> Any:
+    if not isinstance(value, bool):
+        raise _mismatch(schema, value, place)
+    return value
+
+
+def _integer(schema: Schema, value: Any, place: _Place) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _mismatch(schema, value, place)
+    bits = _LIMITS[schema.type]
+    if isinstance(value, float) or not -(1 << bits) <= value < 1 << bits:
+        raise _mismatch(schema, value, place, shown=f"number {_number_text(value)}")
+    return value
+
+
+def _number_text(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _number(schema: Schema, value: Any, place: _Place) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _mismatch(schema, value, place)
+    return value
+
+
+def _quantity(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeMismatchError(_NO_QUANTITY)
+    try:
+        return canonical(parse_quantity(value))
+    except QuantityError:
+        raise TypeMismatchError(_NO_QUANTITY) from None
+
+
+_NO_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREAM_FORM}'"
+
+
+def _time(schema: Schema, value: Any, place: _Place) -> Any:
+    problem = time_problem(_text(schema, value, place))
+    if problem:
+        raise TypeMismatchError(problem)
+    return format_timestamp(parse_timestamp(value))
+
+
+def _micro_time(schema: Schema, value: Any, place: _Place) -> Any:
+    problem = micro_time_problem(_text(schema, value, place))
+    if problem:
+        raise TypeMismatchError(problem)
+    return format_micro_time(parse_timestamp(value))
+
+
+_SCALARS: Final[dict[Type, Callable[[Schema, Any, _Place], Any]]] = {
+    Type.STRING: _text,
+    Type.BYTES: _bytes,
+    Type.BOOLEAN: _boolean,
+    Type.INT32: _integer,
+    Type.INT64: _integer,
+    Type.NUMBER: _number,
+    Type.INT_OR_STRING: _text,
+    Type.TIME: _time,
+    Type.MICRO_TIME: _micro_time,
+}
+
+
+def _mismatch(schema: Schema, value: Any, place: _Place, *, shown: str = "") -> TypeMismatchError:
+    # upstream: encoding/json UnmarshalTypeError
+    what = shown or _json_kind(value)
+    if not place.names:
+        return TypeMismatchError(
+            f"json: cannot unmarshal {what} into Go value of type {go_type(schema)}"
+        )
+    where = f"{place.owner}.{place.names}"
+    return TypeMismatchError(
+        f"json: cannot unmarshal {what} into Go struct field {where} of type {go_type(schema)}"
+    )
+
+
+def _json_kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case int() | float():
+            return "number"
+        case list():
+            return "array"
+        case _:
+            return "object"

@@ -1,0 +1,87 @@
+"""JSON texts whose objects may name a member twice: the last one counts, but it is seen.
+
+upstream: sigs.k8s.io/json, which keeps to the case of names and reports duplicates
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NoReturn
+
+Json = dict[str, Any]
+
+DEPTH_MAX: Final = 10_000
+
+
+class JsonError(ValueError):
+    """A text that is no JSON, in the words of the language that upstream is written in."""
+
+
+class Repeating(dict[str, Any]):
+    """An object with a member that is there more than once; `pairs` has all, in order."""
+
+    pairs: list[tuple[str, Any]]
+
+
+def parse_json(text: bytes | str) -> Any:
+    """The value; objects that repeat members are `Repeating`. Raises JsonError."""
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_refused)
+    except json.JSONDecodeError as cause:
+        raise JsonError(_words(cause)) from None
+    except (UnicodeDecodeError, RecursionError, ValueError):
+        raise JsonError("invalid character in string literal") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> Json:
+    made = dict(pairs)
+    if len(made) == len(pairs):
+        return made
+    repeating = Repeating(made)
+    repeating.pairs = pairs
+    return repeating
+
+
+def _refused(name: str) -> NoReturn:
+    raise JsonError(f"invalid character '{name[0]}' looking for beginning of value")
+
+
+def _words(cause: json.JSONDecodeError) -> str:
+    # upstream: encoding/json scanner.go:scanner.error
+    rest = cause.doc[cause.pos :].lstrip(" \t\r\n")
+    if not rest:
+        return "unexpected end of JSON input"
+    found = f"invalid character {_quoted(rest[0])}"
+    match cause.msg:
+        case "Extra data":
+            return f"{found} after top-level value"
+        case "Expecting property name enclosed in double quotes":
+            return f"{found} looking for beginning of object key string"
+        case "Expecting ':' delimiter":
+            return f"{found} after object key"
+        case "Expecting ',' delimiter":
+            return f"{found} after {_container(cause)}"
+        case "Unterminated string starting at":
+            return "unexpected end of JSON input"
+        case _:
+            return f"{found} looking for beginning of value"
+
+
+def _quoted(character: str) -> str:
+    if character == "'":
+        return r"'\''"
+    return f"'{character}'" if character.isprintable() else repr(character)
+
+
+def _container(cause: json.JSONDecodeError) -> str:
+    """Whether the list or the object that was left last is still open."""
+    depth: list[str] = []
+    quoted = False
+    for at, one in enumerate(cause.doc[: cause.pos]):
+        if one == '"' and cause.doc[at - 1 : at] != "\\":
+            quoted = not quoted
+        elif not quoted and one in "[{":
+            depth.append(one)
+        elif not quoted and one in "]}" and depth:
+            depth.pop()
+    return "array element" if depth and depth[-1] == "[" else "object key:value pair"

@@ -1,0 +1,196 @@
+"""Schema: one type of values, as a node that leads on to the types inside.
+
+Nodes are shared and made when first asked for, so that a type may contain itself. Where upstream's
+types treat empty fields differently, a field says so (`Zero`); how lists and maps are merged by
+patches and by appliers is part of the type (`Topology`) and of the field (`merge_key`).
+
+upstream: staging/src/k8s.io/api/*/types.go and api/openapi-spec/swagger.json
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+import msgspec
+
+VERSION: Final = "1.36"
+_GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+class Type(StrEnum):
+    """What a value is; all but the last three are single values in JSON."""
+
+    STRING = "string"
+    BYTES = "bytes"
+    INT32 = "int32"
+    INT64 = "int64"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    QUANTITY = "quantity"
+    INT_OR_STRING = "intstr"
+    TIME = "time"
+    MICRO_TIME = "microtime"
+    ANY = "any"
+    OBJECT = "object"
+    MAP = "map"
+    LIST = "list"
+
+
+class Topology(StrEnum):
+    """Who owns what of a composite value: the whole, each element, or each keyed item."""
+
+    ATOMIC = "atomic"
+    GRANULAR = "granular"
+    SET = "set"
+    MAP = "map"
+
+
+class Zero(StrEnum):
+    """What becomes of a field that is empty.
+
+    It is dropped, or kept if it was sent, or always written: as its type's zero value or as null.
+    """
+
+    DROP = ""
+    KEEP = "keep"
+    EMIT = "emit"
+    NULL = "null"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of an object; `merge_key` and `strategies` are a strategic merge patch's."""
+
+    schema: Schema
+    zero: Zero
+    required: bool
+    merge_key: str
+    strategies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Schema:
+    """A type. `fields` is an OBJECT's, `items` what a LIST or MAP holds.
+
+    `keys` tell the items of a LIST with Topology.MAP apart; `key_defaults` stand for keys that an
+    item of this type lacks. `definition` is the full name of an OBJECT's type, "" for others.
+    """
+
+    type: Type
+    topology: Topology = Topology.GRANULAR
+    fields: Mapping[str, Field] = field(default_factory=dict)
+    items: Schema | None = None
+    keys: tuple[str, ...] = ()
+    key_defaults: Mapping[str, Any] = field(default_factory=dict)
+    definition: str = ""
+
+    @property
+    def short_name(self) -> str:
+        """`v1.Container`: version and type, as errors about types name them."""
+        return ".".join(self.definition.split(".")[-2:])
+
+
+class _Composite(msgspec.Struct, frozen=True):
+    """A list (`list` is its topology) or a map."""
+
+    of: str | _Composite
+    list: str = ""
+    keys: tuple[str, ...] = ()
+    atomic: bool = False
+
+
+class _FieldRow(msgspec.Struct, frozen=True):
+    t: str | _Composite
+    z: Zero = Zero.DROP
+    r: bool = False
+    k: str = ""
+    s: tuple[str, ...] = ()
+
+
+class _Row(msgspec.Struct, frozen=True):
+    f: dict[str, _FieldRow] = {}
+    t: str | _Composite = ""
+    a: bool = False
+    d: dict[str, Any] = {}
+
+
+class _Table(msgspec.Struct, frozen=True):
+    version: str
+    definitions: dict[str, _Row]
+    kinds: dict[str, str]
+
+
+class SchemaSet:
+    """All types of one version of Kubernetes."""
+
+    def __init__(self, content: bytes) -> None:
+        """`content` is a table made by `tools/schema_table.py`."""
+        self._table = msgspec.json.decode(content, type=_Table)
+        self._made: dict[str, Schema] = {}
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Every `group/version/Kind` there is a schema of, in order."""
+        return tuple(self._table.kinds)
+
+    def of_kind(self, api_version: str, kind: str) -> Schema | None:
+        """The type of a kind's objects, None for kinds that are not built in."""
+        name = self._table.kinds.get(f"{api_version}/{kind}")
+        return self.of_definition(name) if name else None
+
+    def of_definition(self, name: str) -> Schema:
+        """The type called `name`, such as `io.k8s.api.core.v1.Container`. Raises KeyError."""
+        made = self._made.get(name)
+        if made is not None:
+            return made
+        row = self._table.definitions[name]
+        if row.t:
+            self._made[name] = schema = self._of_type(row.t)
+            return schema
+        fields: dict[str, Field] = {}
+        topology = Topology.ATOMIC if row.a else Topology.GRANULAR
+        schema = Schema(Type.OBJECT, topology, fields, key_defaults=row.d, definition=name)
+        self._made[name] = schema if row.f else Schema(Type.ANY)
+        for key, one in row.f.items():
+            fields[key] = Field(self._of_type(one.t), one.z, one.r, one.k, one.s)
+        return self._made[name]
+
+    def _of_type(self, name: str | _Composite) -> Schema:
+        if isinstance(name, str):
+            return self.of_definition(name[1:]) if name.startswith("#") else _scalar(name)
+        items = self._of_type(name.of)
+        if name.list:
+            return Schema(Type.LIST, Topology(name.list), items=items, keys=name.keys)
+        topology = Topology.ATOMIC if name.atomic else Topology.GRANULAR
+        return Schema(Type.MAP, topology, items=items)
+
+
+@cache
+def _scalar(name: str) -> Schema:
+    return Schema(Type(name))
+
+
+@cache
+def schemas(version: str = VERSION) -> SchemaSet:
+    """The types of a shipped version of Kubernetes."""
+    path = files("fairlead.apiserver.schema").joinpath("data", f"{version}.json.gz")
+    return SchemaSet(zlib.decompress(path.read_bytes(), _GZIP))
+
+
+@cache
+def words(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
+    """What each definition ("") and field means, by definition and field."""
+    path = files("fairlead.apiserver.schema").joinpath("data", f"{version}-words.json.gz")
+    content = zlib.decompress(path.read_bytes(), _GZIP)
+    return msgspec.json.decode(content, type=dict[str, dict[str, str]])
+
+
+def schema_of(api_version: str, kind: str) -> Schema | None:
+    """The type of a built-in kind's objects; None for any other kind."""
+    return schemas().of_kind(api_version, kind)

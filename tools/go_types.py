@@ -1,0 +1,222 @@
+"""What Kubernetes' Go types say about empty fields, which its published schemas do not.
+
+Fields are named `version.Type.field`. A field that is held by value and marked "omitempty"
+vanishes when it is zero; one held by pointer stays as it was sent; a struct held by value is
+written even if it is empty.
+
+upstream: staging/src/k8s.io/api/<group>/<version>/types.go
+"""
+
+from __future__ import annotations
+
+
+def _paths(table: str) -> frozenset[str]:
+    """`Type field field` per line; a type without a version is core/v1's."""
+    paths = []
+    for line in table.strip().splitlines():
+        owner, *fields = line.split()
+        paths += [f"{owner if '.' in owner else f'v1.{owner}'}.{field}" for field in fields]
+    return frozenset(paths)
+
+
+# Numbers and booleans held by value; all others are held by pointer.
+PLAIN_NUMBERS = _paths("""
+DaemonSetSpec minReadySeconds
+DaemonSetStatus numberAvailable numberUnavailable updatedNumberScheduled
+DeploymentSpec minReadySeconds paused
+DeploymentStatus availableReplicas readyReplicas replicas unavailableReplicas updatedReplicas
+ReplicaSetSpec minReadySeconds
+ReplicaSetStatus availableReplicas fullyLabeledReplicas readyReplicas
+StatefulSetOrdinals start
+StatefulSetSpec minReadySeconds
+StatefulSetStatus currentReplicas readyReplicas updatedReplicas
+TokenReviewStatus authenticated
+SubjectAccessReviewStatus denied
+ScaleSpec replicas
+v2.HorizontalPodAutoscalerStatus currentReplicas
+JobStatus active failed succeeded
+AWSElasticBlockStoreVolumeSource partition readOnly
+AzureFilePersistentVolumeSource readOnly
+AzureFileVolumeSource readOnly
+CSIPersistentVolumeSource readOnly
+CephFSPersistentVolumeSource readOnly
+CephFSVolumeSource readOnly
+CinderPersistentVolumeSource readOnly
+CinderVolumeSource readOnly
+FCVolumeSource readOnly
+FlexPersistentVolumeSource readOnly
+FlexVolumeSource readOnly
+GCEPersistentDiskVolumeSource partition readOnly
+GlusterfsVolumeSource readOnly
+GlusterfsPersistentVolumeSource readOnly
+ISCSIPersistentVolumeSource chapAuthDiscovery chapAuthSession readOnly
+ISCSIVolumeSource chapAuthDiscovery chapAuthSession readOnly
+NFSVolumeSource readOnly
+PersistentVolumeClaimVolumeSource readOnly
+PortworxVolumeSource readOnly
+QuobyteVolumeSource readOnly
+RBDPersistentVolumeSource readOnly
+RBDVolumeSource readOnly
+ScaleIOPersistentVolumeSource readOnly sslEnabled
+ScaleIOVolumeSource readOnly sslEnabled
+StorageOSPersistentVolumeSource readOnly
+StorageOSVolumeSource readOnly
+Container stdin stdinOnce tty
+EphemeralContainer stdin stdinOnce tty
+ContainerImage sizeBytes
+ContainerPort hostPort
+ContainerStateTerminated signal
+Event count deprecatedCount
+EventSeries count
+NodeSpec unschedulable
+PodSpec hostIPC hostNetwork hostPID
+Probe failureThreshold initialDelaySeconds periodSeconds successThreshold timeoutSeconds
+ReplicationControllerSpec minReadySeconds
+ReplicationControllerStatus availableReplicas fullyLabeledReplicas readyReplicas
+ServicePort nodePort
+ServiceSpec healthCheckNodePort publishNotReadyAddresses
+VolumeMount readOnly
+VolumeMountStatus readOnly
+QueuingConfiguration handSize queueLengthLimit queues
+ResourcePolicyRule clusterScope
+ServiceBackendPort number
+DeviceSubRequest count
+ExactDeviceRequest count
+PriorityClass globalDefault
+CustomResourceColumnDefinition priority
+CustomResourceDefinitionSpec preserveUnknownFields
+CustomResourceDefinitionVersion deprecated
+JSONSchemaProps exclusiveMaximum exclusiveMinimum nullable uniqueItems
+JSONSchemaProps x-kubernetes-embedded-resource x-kubernetes-int-or-string
+ObjectMeta generation
+Status code
+StatusDetails retryAfterSeconds
+""")
+
+# Texts held by pointer: an empty one says something else than none.
+KEPT_TEXTS = _paths("""
+PersistentVolumeClaimSpec storageClassName volumeAttributesClassName volumeMode
+PersistentVolumeSpec volumeAttributesClassName volumeMode
+PersistentVolumeClaimStatus currentVolumeAttributesClassName
+HostPathVolumeSource type
+EndpointPort name protocol appProtocol
+ServicePort appProtocol
+ServiceSpec loadBalancerClass
+PodSpec runtimeClassName preemptionPolicy hostnameOverride
+IngressSpec ingressClassName
+LeaseSpec holderIdentity strategy preferredHolder
+Endpoint hostname nodeName zone
+EndpointAddress nodeName
+VolumeAttachmentSource persistentVolumeName
+TypedLocalObjectReference apiGroup
+TypedObjectReference apiGroup namespace
+IngressClassParametersReference apiGroup namespace scope
+GRPCAction service
+AzureDiskVolumeSource cachingMode fsType kind
+CSIVolumeSource fsType
+WindowsSecurityContextOptions gmsaCredentialSpec gmsaCredentialSpecName runAsUserName
+WebhookClientConfig url
+ServiceReference path
+CustomResourceDefinitionVersion deprecationWarning
+JobSpec managedBy
+CronJobSpec timeZone
+SeccompProfile localhostProfile
+AppArmorProfile localhostProfile
+PodResourceClaim resourceClaimName resourceClaimTemplateName
+PodResourceClaimStatus resourceClaimName
+ClusterTrustBundleProjection name signerName
+DeviceClassSpec extendedResourceName
+JSONSchemaProps $ref x-kubernetes-list-type x-kubernetes-map-type
+ConfigMapNodeConfigSource kubeletConfigKey
+""")
+
+# Structs that are written even when they are empty (those that schemas require are, too).
+HELD_BY_VALUE = _paths("""
+PodTemplateSpec metadata spec
+JobTemplateSpec metadata spec
+PersistentVolumeClaimTemplate metadata spec
+ResourceClaimTemplateSpec metadata spec
+PodTemplate template
+Container resources
+EphemeralContainer resources
+PersistentVolumeClaimSpec resources
+DeploymentSpec strategy
+StatefulSetSpec updateStrategy
+DaemonSetSpec updateStrategy
+ReplicaSetSpec template
+NodeStatus daemonEndpoints nodeInfo
+NodeDaemonEndpoints kubeletEndpoint
+ServiceStatus loadBalancer
+IngressStatus loadBalancer
+ContainerStatus state lastState
+Event source deprecatedSource regarding
+Endpoint conditions
+ResourceClaimSpec devices
+AllocationResult devices
+LimitedPriorityLevelConfiguration limitResponse
+CustomResourceDefinitionStatus acceptedNames
+NetworkPolicySpec podSelector
+IngressServiceBackend port
+TokenReviewStatus user
+SelfSubjectReviewStatus userInfo
+""")
+
+# Fields that are written even when they are empty although schemas do not require them.
+EMITTED = _paths("""
+PodDisruptionBudgetStatus disruptionsAllowed currentHealthy desiredHealthy expectedPods
+PriorityClass value
+StatefulSetStatus availableReplicas
+core.v1.Event firstTimestamp lastTimestamp eventTime reportingComponent reportingInstance
+events.v1.Event eventTime deprecatedFirstTimestamp deprecatedLastTimestamp
+EventSeries lastObservedTime
+PodCondition lastProbeTime lastTransitionTime
+NodeCondition lastHeartbeatTime lastTransitionTime
+ContainerStateRunning startedAt
+ContainerStateTerminated startedAt finishedAt
+DeploymentCondition lastUpdateTime lastTransitionTime
+ReplicaSetCondition lastTransitionTime
+ReplicationControllerCondition lastTransitionTime
+StatefulSetCondition lastTransitionTime
+DaemonSetCondition lastTransitionTime
+JobCondition lastProbeTime lastTransitionTime
+PersistentVolumeClaimCondition lastProbeTime lastTransitionTime
+HorizontalPodAutoscalerCondition lastTransitionTime
+v2.HorizontalPodAutoscalerCondition lastTransitionTime
+v2.HorizontalPodAutoscalerStatus currentMetrics desiredReplicas
+NamespaceCondition lastTransitionTime
+CustomResourceDefinitionCondition lastTransitionTime
+CustomResourceDefinitionStatus conditions storedVersions
+APIServiceCondition lastTransitionTime
+CertificateSigningRequestCondition lastUpdateTime lastTransitionTime
+FlowSchemaCondition lastTransitionTime
+PriorityLevelConfigurationCondition lastTransitionTime
+VolumeError time
+ResourceFieldSelector divisor
+Role rules
+ClusterRole rules
+RoleRef apiGroup
+DeviceClaim requests
+StatefulSetSpec serviceName
+EndpointSlice ports endpoints
+""")
+
+# Required, yet held by pointer: written as null when there is none.
+POINTERS = _paths("""
+TokenRequestSpec boundObjectRef
+ControllerRevision data
+DaemonSetSpec selector
+DeploymentSpec selector
+ReplicaSetSpec selector
+StatefulSetSpec selector
+ScaleIOPersistentVolumeSource secretRef
+ScaleIOVolumeSource secretRef
+""")
+
+# Required by schemas, yet dropped when empty.
+DROPPED = _paths("""
+ValidatingAdmissionPolicyBindingSpec validationActions policyName
+IPAddressSpec parentRef
+""")
+
+# What stands for a missing key of a list's item when items are told apart.
+KEY_DEFAULTS = {"v1.ContainerPort": {"protocol": "TCP"}, "v1.ServicePort": {"protocol": "TCP"}}

@@ -1,0 +1,191 @@
+"""Make the schema tables that Fairlead ships, from Kubernetes' published JSON schemas.
+
+    python tools/schema_table.py _definitions.json 1.36 src/fairlead/apiserver/schema/data
+
+The first argument is the file of definitions of one Kubernetes version, as the package
+kubernetes-validate carries it (`vX.Y.0-local-strict/_definitions.json`). Two files come out:
+`<version>.json.gz`, which the server needs for every write, and `<version>-words.json.gz`, the
+descriptions that only `kubectl explain` reads.
+
+What published schemas do not say stands in `go_types.py` beside this script: which fields
+upstream's types hold by pointer, and which are written even when they are empty.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from go_types import (
+    DROPPED,
+    EMITTED,
+    HELD_BY_VALUE,
+    KEPT_TEXTS,
+    KEY_DEFAULTS,
+    PLAIN_NUMBERS,
+    POINTERS,
+)
+
+Json = dict[str, Any]
+
+NOT_SERVED = re.compile(r"\.v\d+(alpha|beta)\d+\.")
+SPECIAL = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": "quantity",
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": "intstr",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": "time",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": "microtime",
+    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": "any",
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": "any",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON": "any",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray": "any",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrBool": "any",
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrStringArray": "any",
+}
+SCALARS = {
+    ("string", ""): "string",
+    ("string", "byte"): "bytes",
+    ("integer", "int32"): "int32",
+    ("integer", "int64"): "int64",
+    ("number", "double"): "number",
+    ("boolean", ""): "boolean",
+}
+
+
+def main(source: Path, version: str, target: Path) -> None:
+    """Write both files of one version."""
+    definitions = json.loads(source.read_text())["$defs"]
+    served = {
+        name: body
+        for name, body in definitions.items()
+        if not NOT_SERVED.search(name) and name not in SPECIAL
+    }
+    table = {
+        "version": version,
+        "definitions": {name: definition(name, body) for name, body in sorted(served.items())},
+        "kinds": kinds(served),
+    }
+    words = {name: described(body) for name, body in sorted(definitions.items())}
+    written(target / f"{version}.json.gz", table)
+    written(target / f"{version}-words.json.gz", words)
+
+
+def written(path: Path, content: Json) -> None:
+    """Equal content gives equal bytes: no time stamp in the file."""
+    text = json.dumps(content, separators=(",", ":"))
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def kinds(definitions: Json) -> dict[str, str]:
+    """`apps/v1/Deployment` -> the name of its definition."""
+    named = {}
+    for name, body in sorted(definitions.items()):
+        for gvk in body.get("x-kubernetes-group-version-kind", ()):
+            group = f"{gvk['group']}/" if gvk["group"] else ""
+            named[f"{group}{gvk['version']}/{gvk['kind']}"] = name
+    return named
+
+
+def described(body: Json) -> Json:
+    """What a definition ("") and its fields mean."""
+    words = {"": body.get("description", "")}
+    for field, schema in body.get("properties", {}).items():
+        words[field] = schema.get("description", "")
+    return {field: text for field, text in words.items() if text}
+
+
+def definition(name: str, body: Json) -> Json:
+    """One row: its fields, and whether the whole is one value to those who apply it."""
+    short = ".".join(name.split(".")[-2:])
+    full = ".".join(name.split(".")[-3:])
+    required = set(body.get("required", ()))
+    top = "x-kubernetes-group-version-kind" in body
+    row: Json = {}
+    if "properties" in body:
+        row["f"] = {
+            field: described_field(full, field, schema, needed=field in required, top=top)
+            for field, schema in sorted(body["properties"].items())
+        }
+    elif "additionalProperties" in body:
+        row["t"] = type_of(body)
+    if body.get("x-kubernetes-map-type") == "atomic":
+        row["a"] = True
+    if short in KEY_DEFAULTS:
+        row["d"] = KEY_DEFAULTS[short]
+    return row
+
+
+def described_field(full: str, field: str, schema: Json, *, needed: bool, top: bool) -> Json:
+    """One field: type, what becomes of its zero value, how lists of it are merged."""
+    kind = type_of(schema)
+    row: Json = {"t": kind}
+    zero = zero_of(f"{full}.{field}", kind, needed=needed, top=top)
+    if zero:
+        row["z"] = zero
+    if needed:
+        row["r"] = True
+    if "x-kubernetes-patch-merge-key" in schema:
+        row["k"] = schema["x-kubernetes-patch-merge-key"]
+    if "x-kubernetes-patch-strategy" in schema:
+        row["s"] = schema["x-kubernetes-patch-strategy"].split(",")
+    return row
+
+
+def zero_of(path: str, kind: Any, *, needed: bool, top: bool) -> str:
+    """keep: a zero value that somebody sent stays; emit: it is there even if nobody sent it."""
+    group_path, path = path, path.partition(".")[2]
+    field = path.rpartition(".")[2]
+    for zero, paths in (("emit", EMITTED), ("null", POINTERS), ("", DROPPED)):
+        if path in paths or group_path in paths:
+            return zero
+    if top and field in ("apiVersion", "kind"):
+        return "keep"
+    if isinstance(kind, str) and kind.startswith("#"):
+        by_value = path in HELD_BY_VALUE or needed or (top and field in TOP_BY_VALUE)
+        return "emit" if by_value else "keep"
+    if needed:
+        return "emit"
+    if kind in ("int32", "int64", "number", "boolean"):
+        return "" if path in PLAIN_NUMBERS or field == "observedGeneration" else "keep"
+    if kind in ("quantity", "intstr", "time", "microtime", "any"):
+        return "keep"
+    return "keep" if path in KEPT_TEXTS else ""
+
+
+TOP_BY_VALUE = ("metadata", "spec", "status")
+
+
+def type_of(schema: Json) -> Any:
+    """A scalar's name, `#Definition`, or a list or map as an object."""
+    if isinstance(schema.get("$ref"), str):
+        name = schema["$ref"].rpartition("/")[2]
+        return SPECIAL.get(name, f"#{name}")
+    kinds_of_json = schema.get("type", [])
+    found = [one for one in aslist(kinds_of_json) if one != "null"]
+    if found == ["array"]:
+        composite: Json = {"of": type_of(schema["items"]), "list": "atomic"}
+        if "x-kubernetes-list-type" in schema:
+            composite["list"] = schema["x-kubernetes-list-type"]
+        if "x-kubernetes-list-map-keys" in schema:
+            composite["keys"] = schema["x-kubernetes-list-map-keys"]
+        return composite
+    if found == ["object"] and isinstance(schema.get("additionalProperties"), dict):
+        composite = {"of": type_of(schema["additionalProperties"])}
+        if schema.get("x-kubernetes-map-type") == "atomic":
+            composite["atomic"] = True
+        return composite
+    if found == ["object"] or not found:
+        return "any"
+    return SCALARS[found[0], schema.get("format", "")]
+
+
+def aslist(one_or_more: Any) -> list[Any]:
+    """`type` may be one name or several."""
+    return one_or_more if isinstance(one_or_more, list) else [one_or_more]
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
