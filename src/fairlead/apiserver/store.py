@@ -27,6 +27,7 @@ from fairlead.apiserver.admission.plugin import (
     Operation,
 )
 from fairlead.apiserver.condition import with_conditions
+from fairlead.apiserver.deletion import Deletion, with_garbage_finalizer
 from fairlead.apiserver.error import (
     STALE,
     already_exists,
@@ -41,7 +42,11 @@ from fairlead.apiserver.label_key import with_label_keys
 from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.apiserver.precondition import require, require_uid
 from fairlead.apiserver.storage import LOG_CAPACITY, Change, Json, Storage
-from fairlead.apiserver.strategy import prepared_for_create, prepared_for_update
+from fairlead.apiserver.strategy import (
+    prepared_for_create,
+    prepared_for_status,
+    prepared_for_update,
+)
 from fairlead.apiserver.validation import validate_status, validated_new, validated_update
 from fairlead.apiserver.write import PLAIN, Write
 
@@ -216,10 +221,35 @@ class Store:
         `grace_period_s` None leaves it to the object. Raises ApiError: 404, 409 another uid or
         version, 403 not admitted.
         """
+        deletion = Deletion(
+            grace_period_s=grace_period_s,
+            policy="Background",
+            uid=uid,
+            resource_version=resource_version,
+        )
+        return self.let_go(kind, namespace, name, now, deletion)
+
+    def let_go(
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        now: int,
+        deletion: Deletion,
+        *,
+        dry_run: bool = False,
+    ) -> Json:
+        """Delete an object as `deletion` wishes; gives back its last version so far.
+
+        Raises as `delete`.
+        """
         old = self.get(kind, namespace, name)
-        require(kind, old, uid=uid, resource_version=resource_version)
+        require(kind, old, uid=deletion.uid, resource_version=deletion.resource_version)
         self.admitted(Operation.DELETE, kind, old)
-        marked = marked_for_deletion(kind, old, now, grace_period_s)
+        marked = with_garbage_finalizer(kind, old, deletion)
+        marked = marked_for_deletion(kind, marked, now, deletion.grace_period_s)
+        if dry_run:
+            return marked
         if marked is not old:
             marked = self.storage.put(kind, marked)
         if may_go(kind, marked):
@@ -239,6 +269,20 @@ class Store:
         new = validated_update(kind, old, new)
         new = self.admitted(Operation.UPDATE, kind, new, old=old, write=write)
         return self.commit(kind, old, prepared_for_update(kind, old, new), write=write)
+
+    def replace_status(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
+        """Store the status of `new` over that of `old`; what stands elsewhere in it is dropped.
+
+        A resourceVersion or uid in `new` is a precondition. Raises as `update`.
+        """
+        before, meta = old["metadata"], new["metadata"]
+        require_uid(kind, old, meta.get("uid", ""))
+        if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
+            raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
+        new = prepared_for_status(kind, old, without_nulls(new))
+        validate_status(kind, new, new.get("status", {}))
+        new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource="status", write=write)
+        return self.commit(kind, old, new, write=write)
 
     def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
         """Store `new`, which passed all stations, over `old`; gives back what was stored.

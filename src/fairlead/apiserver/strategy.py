@@ -9,6 +9,7 @@ apiserver/pkg/registry/rest/{create,update}.go
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.apiserver.condition import with_conditions
@@ -23,6 +24,13 @@ _SERVERS_METADATA: Final = (
     "deletionGracePeriodSeconds",
     "generation",
 )
+# Which metadata a write of status carries along, where it is not all that clients own.
+# upstream: PrepareForUpdate of the status strategies
+_METADATA: Final = ("annotations", "finalizers", "labels", "managedFields", "ownerReferences")
+_WITH_STATUS: Final[Mapping[str, tuple[str, ...]]] = {
+    "services": ("managedFields",),
+    DEPLOYMENT.resource: ("annotations", "finalizers", "managedFields", "ownerReferences"),
+}
 _NOT_SPEC: Final = ("apiVersion", "kind", "metadata", "status")
 _GATED: Final = {
     "type": "PodScheduled",
@@ -64,6 +72,18 @@ def prepared_for_update(kind: Kind, old: Json, new: Json) -> Json:
     if kind.has_generation and _is_respecified(kind, old, prepared):
         meta["generation"] = before.get("generation", 0) + 1
     return prepared
+
+
+def prepared_for_status(kind: Kind, old: Json, new: Json) -> Json:
+    """`old` with the status of `new`, and of its metadata what a kind lets pass along with it."""
+    before, after = old["metadata"], new["metadata"]
+    written = _WITH_STATUS.get(kind.resource, _METADATA)
+    meta = {key: value for key, value in before.items() if key not in written}
+    meta |= {key: after[key] for key in written if key in after}
+    prepared = {key: value for key, value in old.items() if key != "status"}
+    if "status" in new:
+        prepared["status"] = new["status"]
+    return {**prepared, "metadata": meta}
 
 
 def _new_pod_status(pod: Json, timestamp: str) -> Json:

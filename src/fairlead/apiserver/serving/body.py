@@ -1,0 +1,101 @@
+"""Bodies: what clients send, whatever its media type, as JSON values.
+
+upstream: apimachinery/pkg/runtime/serializer/json/json.go:Decode,
+apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.serving.negotiation import ACCEPTED, JSON, PROTOBUF, YAML
+from fairlead.apiserver.serving.refusal import unknown_body
+
+Json = dict[str, Any]
+DecodeProtobuf = Callable[[bytes], Json]
+
+SHOWN_BYTES_MAX: Final = 30
+
+
+def media_type_of(content_type: str) -> str:
+    """The media type without its parameters; JSON where nothing is said."""
+    return content_type.partition(";")[0].strip().lower() or JSON
+
+
+def decoded(
+    body: bytes, content_type: str, expected: str, protobuf: DecodeProtobuf | None = None
+) -> Json:
+    """The object in `body`, of the kind called `expected` for the refusal of anything else.
+
+    Raises ApiError: 415 for media types that nobody knows, 400 for what is no object.
+    """
+    media_type = media_type_of(content_type)
+    if media_type == PROTOBUF and protobuf is not None:
+        return protobuf(body)
+    if media_type not in ACCEPTED or media_type == PROTOBUF:
+        raise unknown_body(ACCEPTED)
+    try:
+        value = parsed_yaml(body) if media_type == YAML else msgspec.json.decode(body)
+    except (msgspec.DecodeError, yaml.YAMLError, ValueError, RecursionError) as cause:
+        raise _unrecognized(body, expected, str(cause)) from None
+    if value is None and body.strip():
+        return {}
+    if not isinstance(value, dict):
+        why = "json: cannot unmarshal a value that is no object"
+        raise _unrecognized(body, expected, why)
+    return value
+
+
+def parsed_yaml(body: bytes) -> Any:
+    """The one document in `body` as a JSON value; YAML's dates stay texts."""
+    return yaml.load(body, Loader=_TextLoader)  # noqa: S506, TID251 - a safe loader
+
+
+def require_type(obj: Json, kind: Kind) -> Json:
+    """`obj` as the `kind` that its path names. Raises ApiError 400 for another.
+
+    What it does not say about itself is taken from the path.
+    """
+    api_version = obj.get("apiVersion") or kind.api_version
+    name = obj.get("kind") or kind.kind
+    if (api_version, name) != (kind.api_version, kind.kind):
+        raise bad_request(_misplaced(str(api_version), str(name), kind))
+    meta = obj.get("metadata")
+    return {**obj, "apiVersion": api_version, "kind": name, "metadata": meta or {}}
+
+
+def _misplaced(api_version: str, name: str, kind: Kind) -> str:
+    if kind.is_custom:
+        return (
+            f"the API version in the data ({api_version}) does not match the expected API version "
+            f"({kind.api_version})"
+        )
+    why = f'no kind "{name}" is registered for version "{api_version}" in scheme '
+    why += '"pkg/api/legacyscheme/scheme.go:30"'
+    return f'{name} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}'
+
+
+def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
+    shown = body[:SHOWN_BYTES_MAX].decode("utf-8", "replace") or "<empty>"
+    if len(body) > SHOWN_BYTES_MAX:
+        shown += " ..."
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {expected}): couldn't get "
+        f"version/kind; json parse error: {why} ({shown})"
+    )
+
+
+class _TextLoader(yaml.CSafeLoader):
+    """Reads timestamps as texts: JSON has no other."""
+
+
+_TextLoader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in rules if tag != "tag:yaml.org,2002:timestamp"]
+    for first, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+}

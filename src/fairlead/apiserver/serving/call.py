@@ -1,0 +1,123 @@
+"""Call: one request to a resource, with everything that verbs share to answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.request import Request, Response, User
+from fairlead.apiserver.serving.body import DecodeProtobuf
+from fairlead.apiserver.serving.negotiation import Form, error_media_type, negotiated
+from fairlead.apiserver.serving.options import WriteOptions
+from fairlead.apiserver.serving.rendering import Renderer, text_of
+from fairlead.apiserver.serving.route import Target
+from fairlead.apiserver.serving.watch import Watches
+from fairlead.apiserver.storage import Json
+from fairlead.apiserver.store import Store
+from fairlead.apiserver.write import Finish
+
+Warnings = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What an authorizer looks at; for paths that are no resources, all but `path` are ""."""
+
+    user: User
+    verb: str
+    path: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def is_resource(self) -> bool:
+        """Whether this is about a resource."""
+        return bool(self.resource)
+
+
+# Raises ApiError 403 or gives nothing.
+Authorize = Callable[[Attributes], None]
+
+
+def allow_all(_: Attributes) -> None:
+    """Everybody may do everything."""
+
+
+class FieldCheck(Protocol):
+    """Reads the body of a write by its kind's schema."""
+
+    def __call__(
+        self, kind: Kind, body: bytes, obj: Json, validation: str
+    ) -> tuple[Json, Warnings]:
+        """`obj`, decoded from `body`, without what its kind does not have, and warnings.
+
+        Raises ApiError 400 in Strict where fields are unknown or there twice.
+        """
+        ...
+
+
+class Tracker(Protocol):
+    """Keeps metadata.managedFields."""
+
+    def __call__(
+        self, kind: Kind, manager: str, operation: str, subresource: str, now: int
+    ) -> Finish:
+        """The last word on an object that `manager` writes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What a server is made of."""
+
+    store: Store
+    registry: Registry
+    renderer: Renderer
+    watches: Watches
+    protobuf: DecodeProtobuf | None = None
+    check_fields: FieldCheck | None = None
+    track: Tracker | None = None
+    clock: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: `verb` is RBAC's word, `kind` is what is served at the path."""
+
+    parts: Parts
+    request: Request
+    target: Target
+    kind: Kind
+    verb: str
+    now: int
+    warnings: list[str] = field(default_factory=list)
+
+    def form(self) -> Form:
+        """The form of an answer with an object. Raises ApiError 406."""
+        return negotiated(self.request.headers.get("accept", ""))
+
+    def shown(self, obj: Json, code: int = 200, kind: Kind | None = None) -> Response:
+        """`obj` as the answer. Raises ApiError 406."""
+        form, include = self.form(), self.request.parameter("includeObject")
+        kind = kind or self.kind
+        body = self.parts.renderer.object(form, kind, obj, self.now, include)
+        return Response(code, body, form.media_type, warnings=tuple(self.warnings))
+
+    def told(self, status: Json, code: int = 200) -> Response:
+        """A Status as the answer, or anything else that has no kind of its own."""
+        media_type = error_media_type(self.request.headers.get("accept", ""))
+        body = (text_of(media_type, status),)
+        return Response(code, body, media_type, warnings=tuple(self.warnings))
+
+    def manager(self, options: WriteOptions) -> str:
+        """Who writes: as it says itself, or what its User-Agent begins with."""
+        # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
+        agent = self.request.headers.get("user-agent", "")
+        return options.manager or agent.partition("/")[0][:128] or "unknown"

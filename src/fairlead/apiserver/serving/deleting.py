@@ -1,0 +1,156 @@
+"""delete and deletecollection.
+
+upstream: apiserver/pkg/endpoints/handlers/delete.go, registry/generic/registry/store.go:
+Delete, DeleteCollection
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.apiserver.deletion import Deletion
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.request import Request, Response
+from fairlead.apiserver.serving.body import decoded
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.listing import listed
+from fairlead.apiserver.serving.negotiation import negotiated
+from fairlead.apiserver.serving.options import dry_run_causes, integer, is_true, list_options
+from fairlead.apiserver.serving.refusal import bad_option
+from fairlead.apiserver.serving.selection import selection
+from fairlead.apiserver.serving.status import success
+from fairlead.apiserver.storage import Json
+
+POLICIES: Final = ("Foreground", "Background", "Orphan")
+# Kinds whose deletion gives the object; that of the others tells that it is done.
+# upstream: ReturnDeletedObject in pkg/registry/*/storage
+SHOWN: Final = frozenset(
+    {
+        "pods",
+        "services",
+        "serviceaccounts",
+        "podtemplates",
+        "replicationcontrollers",
+        "resourcequotas",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "namespaces",
+        "storageclasses.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "csidrivers.storage.k8s.io",
+        "volumeattachments.storage.k8s.io",
+        "volumeattributesclasses.storage.k8s.io",
+        "deviceclasses.resource.k8s.io",
+        "resourceclaims.resource.k8s.io",
+        "resourceclaimtemplates.resource.k8s.io",
+        "resourceslices.resource.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+    }
+)
+ORPHANED_JOBS: Final = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+    "to remove them or set propagationPolicy=Orphan to suppress this warning"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    deletion: Deletion
+    dry_run: bool
+
+
+def delete(call: Call) -> Response:
+    """Let the object that the path names go."""
+    call.form()
+    options = _options(call)
+    target, kind = call.target, call.kind
+    last = call.parts.store.let_go(
+        kind, target.namespace, target.name, call.now, options.deletion, dry_run=options.dry_run
+    )
+    _warn(call, options.deletion)
+    stays = call.parts.store.find(kind, target.namespace, target.name) is not None
+    holds = bool(last["metadata"].get("finalizers"))
+    if kind.resource in SHOWN or holds or (stays and not options.dry_run):
+        return call.shown(last)
+    return call.told(success(kind, last["metadata"]))
+
+
+def delete_collection(call: Call) -> Response:
+    """Let all objects go that are asked for; the answer shows them as they were."""
+    form = negotiated(call.request.headers.get("accept", ""))
+    options = _options(call)
+    chosen = list_options(call.request, is_watch=False)
+    wanted = selection(call.kind, chosen.label_selector, chosen.field_selector)
+    store, kind, namespace = call.parts.store, call.kind, call.target.namespace
+    page = listed(store.storage, kind, namespace, wanted, chosen)
+    for obj in page.objects:
+        meta = obj["metadata"]
+        place = (meta.get("namespace", ""), meta["name"])
+        if store.find(kind, *place) is not None:
+            store.let_go(kind, *place, call.now, options.deletion, dry_run=options.dry_run)
+    _warn(call, options.deletion)
+    body = call.parts.renderer.list(form, kind, page, call.now)
+    return Response(200, body, form.media_type, warnings=tuple(call.warnings))
+
+
+def _warn(call: Call, deletion: Deletion) -> None:
+    # upstream: pkg/registry/batch/job/strategy.go:WarningsOnDelete
+    if call.kind.resource == "jobs.batch" and not deletion.policy:
+        call.warnings.append(ORPHANED_JOBS)
+
+
+def _options(call: Call) -> _Options:
+    """DeleteOptions from the body, else from the query. Raises ApiError."""
+    body = _body_options(call) if call.request.body.strip() else _query_options(call.request)
+    causes = (*_causes(body), *dry_run_causes(tuple(body.get("dryRun") or ())))
+    if causes:
+        raise bad_option("DeleteOptions", *causes)
+    wanted = body.get("preconditions") or {}
+    policy = body.get("propagationPolicy") or ""
+    if body.get("orphanDependents") is not None:
+        policy = "Orphan" if body["orphanDependents"] else "Background"
+    deletion = Deletion(
+        grace_period_s=body.get("gracePeriodSeconds"),
+        policy=policy,
+        uid=wanted.get("uid") or "",
+        resource_version=wanted.get("resourceVersion") or "",
+    )
+    return _Options(deletion, bool(body.get("dryRun")))
+
+
+def _body_options(call: Call) -> Json:
+    """The options in the body, which need not say what they are; the query's dryRun counts too."""
+    request = call.request
+    content_type = request.headers.get("content-type", "")
+    return decoded(request.body, content_type, "DeleteOptions", call.parts.protobuf)
+
+
+def _query_options(request: Request) -> Json:
+    options: dict[str, Any] = {}
+    grace_period_s = integer(request, "gracePeriodSeconds")
+    if grace_period_s is not None:
+        options["gracePeriodSeconds"] = grace_period_s
+    if request.has("propagationPolicy"):
+        options["propagationPolicy"] = request.parameter("propagationPolicy")
+    if request.has("orphanDependents"):
+        options["orphanDependents"] = is_true(request, "orphanDependents")
+    dry_run = [value for key, value in request.query if key == "dryRun"]
+    if dry_run:
+        options["dryRun"] = dry_run
+    return options
+
+
+def _causes(options: Json) -> list[Cause]:
+    # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateDeleteOptions
+    policy, orphans = options.get("propagationPolicy"), options.get("orphanDependents")
+    if policy is not None and orphans is not None:
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        return [
+            Cause("FieldValueInvalid", f'Invalid value: "{policy}": {why}', "propagationPolicy")
+        ]
+    if policy is not None and policy not in POLICIES:
+        supported = ", ".join(f'"{name}"' for name in (*POLICIES, "nil"))
+        text = f'Unsupported value: "{policy}": supported values: {supported}'
+        return [Cause("FieldValueNotSupported", text, "propagationPolicy")]
+    return []

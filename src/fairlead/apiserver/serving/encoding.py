@@ -1,0 +1,76 @@
+"""Encoding: each version of an object becomes JSON text once, for whoever asks.
+
+The text without its kind and apiVersion is kept beside the object; what stands in front differs:
+a GET and a watch say what the object is, the items of a list do not need to.
+
+    {"kind":"Pod","apiVersion":"v1", + "metadata":{...},"spec":{...}}       an object
+    { + "metadata":{...},"spec":{...}}                                      an item
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage import Change, ChangeType, Storage
+
+Json = dict[str, Any]
+Key = tuple[str, str]
+
+_ENCODER: Final = msgspec.json.Encoder()
+encode: Final[Callable[[Any], bytes]] = _ENCODER.encode
+
+
+class EncodedObjects:
+    """The text of every stored object that anybody has asked for, in its newest version."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Forget what is deleted from `storage`."""
+        self._texts: dict[str, dict[Key, tuple[Json, bytes]]] = {}
+        storage.subscribe(self._forget)
+
+    def item(self, kind: Kind, obj: Json) -> bytes:
+        """`obj` as an item of a list; a custom resource says even there what it is."""
+        if kind.is_custom:
+            return self.whole(kind, obj)
+        return b"{" + self._rest(kind, obj)
+
+    def whole(self, kind: Kind, obj: Json) -> bytes:
+        """`obj` with its kind and apiVersion."""
+        return preamble(kind) + self._rest(kind, obj)
+
+    def _rest(self, kind: Kind, obj: Json) -> bytes:
+        meta = obj["metadata"]
+        texts = self._texts.setdefault(kind.resource, {})
+        key = (meta.get("namespace", ""), meta["name"])
+        known = texts.get(key)
+        if known is not None and known[0] is obj:
+            return known[1]
+        text = rest_of(obj)
+        if known is None or _version(known[0]) <= _version(obj):
+            texts[key] = (obj, text)
+        return text
+
+    def _forget(self, change: Change) -> None:
+        if change.type is ChangeType.DELETED:
+            meta = change.object["metadata"]
+            texts = self._texts.get(change.kind.resource, {})
+            texts.pop((meta.get("namespace", ""), meta["name"]), None)
+
+
+def preamble(kind: Kind) -> bytes:
+    """How the text of an object of `kind` begins."""
+    return b'{"kind":"%s","apiVersion":"%s",' % (kind.kind.encode(), kind.api_version.encode())
+
+
+def rest_of(obj: Json) -> bytes:
+    """The text of `obj` after its kind and apiVersion."""
+    return encode({key: obj[key] for key in obj if key not in ("kind", "apiVersion")})[1:]
+
+
+def _version(obj: Json) -> int:
+    text: str = obj["metadata"].get("resourceVersion", "0")
+    return int(text)

@@ -1,0 +1,86 @@
+"""Event forms: how the lines of a watch look, as objects, as their metadata, or as Tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.serving.encoding import encode, preamble, rest_of
+from fairlead.apiserver.serving.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Form
+from fairlead.apiserver.serving.rendering import Renderer, partial
+from fairlead.apiserver.storage import Json
+
+
+def _line(name: str, text: bytes) -> bytes:
+    return b'{"type":"%s","object":%s}\n' % (name.encode(), text)
+
+
+def error_line(status: Json) -> bytes:
+    """The event that ends a watch with a Status."""
+    return _line("ERROR", encode(status))
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectEvents:
+    """Events with whole objects of `kind`."""
+
+    kind: Kind
+    renderer: Renderer = field(compare=False)
+
+    def event(self, name: str, obj: Json, *, is_first: bool) -> bytes:
+        """See EventForm."""
+        if name in ("BOOKMARK", "DELETED"):
+            return _line(name, preamble(self.kind) + rest_of(obj))
+        return _line(name, self.renderer.texts.whole(self.kind, obj))
+
+    def is_shared(self, *, is_first: bool) -> bool:
+        """See EventForm."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class PartialEvents:
+    """Events with the metadata of objects."""
+
+    form: Form
+
+    def event(self, name: str, obj: Json, *, is_first: bool) -> bytes:
+        """See EventForm."""
+        return _line(name, encode(partial(self.form, obj)))
+
+    def is_shared(self, *, is_first: bool) -> bool:
+        """See EventForm."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class TableEvents:
+    """Events with a Table of one row; only the first says which columns there are."""
+
+    kind: Kind
+    form: Form
+    include: str
+    renderer: Renderer = field(compare=False)
+    clock: Callable[[], int] = field(compare=False)
+
+    def event(self, name: str, obj: Json, *, is_first: bool) -> bytes:
+        """See EventForm."""
+        table = self.renderer.table(self.form, self.kind, obj, self.clock(), self.include)
+        if not is_first:
+            table["columnDefinitions"] = None
+        return _line(name, encode(table))
+
+    def is_shared(self, *, is_first: bool) -> bool:
+        """See EventForm."""
+        return True
+
+
+def is_partial(form: Form) -> bool:
+    """Whether a watch shows metadata alone."""
+    return form.view in (PARTIAL, PARTIAL_LIST)
+
+
+def is_table(form: Form) -> bool:
+    """Whether a watch shows Tables."""
+    return form.view == TABLE

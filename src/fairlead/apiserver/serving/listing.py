@@ -1,0 +1,113 @@
+"""Listing: which objects a list shows, at which version, and how it goes on.
+
+Without a version a list shows the present. With one it may be newer than that (the default, and
+NotOlderThan), or must be exactly that (Exact; and what a limit alone asks for). Version 0 takes
+what is at hand, and is not limited.
+
+upstream: apiserver/pkg/storage/etcd3/store.go:GetList, cacher/delegator.go:shouldDelegateList
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+
+from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.serving.options import EXACT, ListOptions, unsigned
+from fairlead.apiserver.serving.page import (
+    NOW,
+    Token,
+    decoded,
+    encoded,
+    key_of,
+    list_too_old,
+    objects_at,
+    objects_now,
+    token_too_old,
+)
+from fairlead.apiserver.serving.refusal import from_the_future
+from fairlead.apiserver.serving.selection import Selection
+from fairlead.apiserver.storage import Json, Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Objects at a version; `continue_token` is "" and `remaining` None at the end."""
+
+    objects: list[Json]
+    version: int
+    continue_token: str = ""
+    remaining: int | None = None
+
+
+def listed(
+    storage: Storage, kind: Kind, namespace: str, wanted: Selection, options: ListOptions
+) -> Listed:
+    """The objects that a request asks for. Raises ApiError: 400, 410, 504."""
+    if options.continue_token:
+        return _continued(storage, kind, namespace, wanted, options)
+    version = asked_version(storage, options.version)
+    is_limited = options.limit > 0 and options.version != "0"
+    is_exact = options.match == EXACT or (is_limited and not options.match and version > 0)
+    if is_exact:
+        objects = _objects_at(storage, kind, namespace, version)
+    else:
+        objects, version = objects_now(storage, kind, namespace), storage.version
+    limit = options.limit if is_limited else 0
+    return _page(objects, namespace, wanted, version, limit)
+
+
+def asked_version(storage: Storage, text: str) -> int:
+    """A list's resourceVersion, 0 when there is none. Raises ApiError 400, 504."""
+    if not text:
+        return 0
+    problem = unsigned(text)
+    if problem:
+        raise bad_request(f"invalid resource version: {problem}")
+    version = int(text)
+    if version > storage.version:
+        raise from_the_future(version, storage.version)
+    return version
+
+
+def _objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[Json]:
+    try:
+        return objects_at(storage, kind, namespace, version)
+    except ApiError:
+        raise list_too_old() from None
+
+
+def _continued(
+    storage: Storage, kind: Kind, namespace: str, wanted: Selection, options: ListOptions
+) -> Listed:
+    if options.version not in ("", "0"):
+        raise bad_request("specifying resource version is not allowed when using continue")
+    token = decoded(options.continue_token)
+    if token.version == NOW:
+        objects, version = objects_now(storage, kind, namespace), storage.version
+    else:
+        version = token.version
+        if version > storage.version:
+            raise from_the_future(version, storage.version)
+        try:
+            objects = objects_at(storage, kind, namespace, version)
+        except ApiError:
+            raise token_too_old(token) from None
+    first = bisect_left(objects, token.start, key=lambda obj: key_of(obj, namespace))
+    return _page(objects[first:], namespace, wanted, version, options.limit)
+
+
+def _page(
+    objects: list[Json], namespace: str, wanted: Selection, version: int, limit: int
+) -> Listed:
+    matching = objects
+    if not wanted.is_everything:
+        matching = [obj for obj in objects if wanted.matches(obj)]
+    if limit <= 0 or len(matching) <= limit:
+        return Listed(matching, version)
+    page = matching[:limit]
+    token = encoded(Token(version, f"{key_of(page[-1], namespace)}\0"))
+    # How much is left is told only where nobody had to look at the objects to count them.
+    remaining = len(matching) - limit if wanted.is_everything else None
+    return Listed(page, version, token, remaining)

@@ -1,0 +1,183 @@
+"""Options: the query parameters of each verb, checked as the API server checks them.
+
+upstream: apimachinery/pkg/apis/meta/{v1,internalversion}/validation/validation.go,
+apimachinery/pkg/apis/meta/v1/conversion.go
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.apiserver.error import Cause, bad_request
+from fairlead.apiserver.request import Request
+from fairlead.apiserver.serving.refusal import bad_option
+
+FALSE: Final = ("false", "0")
+MANAGER_BYTES_MAX: Final = 128
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_UNSIGNED: Final = re.compile(r"[0-9]+")
+EXACT: Final = "Exact"
+NOT_OLDER_THAN: Final = "NotOlderThan"
+
+
+def is_true(request: Request, name: str) -> bool:
+    """A boolean parameter: given and neither `false` nor `0`."""
+    # upstream: apimachinery/pkg/runtime/converter.go:Convert_Slice_string_To_bool
+    for key, value in request.query:
+        if key == name:
+            return value.lower() not in FALSE
+    return False
+
+
+def integer(request: Request, name: str) -> int | None:
+    """A number, None when it is not given. Raises ApiError 400."""
+    text = request.parameter(name)
+    if not text:
+        return None
+    if not _INTEGER.fullmatch(text):
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    return int(text)
+
+
+def unsigned(text: str) -> str:
+    """Why `text` is no resource version, "" when it is one."""
+    if _UNSIGNED.fullmatch(text):
+        return ""
+    return (
+        f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
+        "invalid syntax"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """What to list or watch; `match` and `send_initial` as they were sent."""
+
+    label_selector: str
+    field_selector: str
+    version: str
+    match: str
+    limit: int
+    continue_token: str
+    timeout_s: int | None
+    bookmarks: bool
+    send_initial: bool | None
+    is_watch: bool
+
+
+def list_options(request: Request, *, is_watch: bool) -> ListOptions:
+    """The options of a list, a watch or the deletion of a collection. Raises ApiError 400, 422."""
+    asked = request.has("sendInitialEvents")
+    options = ListOptions(
+        label_selector=request.parameter("labelSelector"),
+        field_selector=request.parameter("fieldSelector"),
+        version=request.parameter("resourceVersion"),
+        match=request.parameter("resourceVersionMatch"),
+        limit=integer(request, "limit") or 0,
+        continue_token=request.parameter("continue"),
+        timeout_s=integer(request, "timeoutSeconds"),
+        bookmarks=is_true(request, "allowWatchBookmarks"),
+        send_initial=is_true(request, "sendInitialEvents") if asked else None,
+        is_watch=is_watch,
+    )
+    causes = tuple(_watch_causes(options) if is_watch else _list_causes(options))
+    if causes:
+        raise bad_option("ListOptions", *causes)
+    return options
+
+
+def _list_causes(options: ListOptions) -> Iterator[Cause]:
+    field = "resourceVersionMatch"
+    if options.send_initial is not None:
+        yield _forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
+    if not options.match:
+        return
+    if not options.version:
+        yield _forbidden(field, f"{field} is forbidden unless resourceVersion is provided")
+    if options.continue_token:
+        yield _forbidden(field, f"{field} is forbidden when continue is provided")
+    if options.match not in (EXACT, NOT_OLDER_THAN):
+        supported = f'"{EXACT}", "{NOT_OLDER_THAN}", ""'
+        yield _unsupported(field, f'"{options.match}"', supported)
+    if options.match == EXACT and options.version == "0":
+        yield _forbidden(field, f'{field} "exact" is forbidden for resourceVersion "0"')
+
+
+def _watch_causes(options: ListOptions) -> Iterator[Cause]:
+    field = "resourceVersionMatch"
+    if options.send_initial is None and options.match:
+        why = f"{field} is forbidden for watch unless sendInitialEvents is provided"
+        yield _forbidden(field, why)
+    elif options.send_initial is not None and options.match != NOT_OLDER_THAN:
+        why = f"sendInitialEvents requires setting {field} to {NOT_OLDER_THAN}"
+        yield _forbidden(field, why)
+    if options.match not in ("", NOT_OLDER_THAN):
+        yield _unsupported(field, f'"{options.match}"', f'"{NOT_OLDER_THAN}"')
+    if options.continue_token:
+        yield _forbidden("continue", "continue is forbidden for watch")
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How to write; `validation` is Strict, Warn or Ignore."""
+
+    dry_run: bool
+    manager: str
+    validation: str
+    force: bool | None
+
+
+def write_options(request: Request, name: str) -> WriteOptions:
+    """The options of a create, update or patch; `name` is upstream's for them.
+
+    Raises ApiError 422.
+    """
+    asked = request.has("force")
+    options = WriteOptions(
+        dry_run=request.has("dryRun"),
+        manager=request.parameter("fieldManager"),
+        validation=request.parameter("fieldValidation") or "Warn",
+        force=is_true(request, "force") if asked else None,
+    )
+    causes = (*dry_run_causes(_all(request, "dryRun")), *_write_causes(options))
+    if causes:
+        raise bad_option(name, *causes)
+    return options
+
+
+def dry_run_causes(values: tuple[str, ...]) -> Iterator[Cause]:
+    """What is wrong with the values of dryRun."""
+    if values and any(value != "All" for value in values):
+        listed = ",".join(f'"{value}"' for value in values)
+        yield _unsupported("dryRun", f"[{listed}]", '"All"')
+
+
+def _write_causes(options: WriteOptions) -> Iterator[Cause]:
+    if len(options.manager.encode()) > MANAGER_BYTES_MAX:
+        why = f"may not be more than {MANAGER_BYTES_MAX} bytes"
+        yield Cause("FieldValueTooLong", f"Too long: {why}", "fieldManager")
+    elif not options.manager.isprintable():
+        why = "should only contain printable characters"
+        yield Cause(
+            "FieldValueInvalid", f'Invalid value: "{options.manager}": {why}', "fieldManager"
+        )
+    known = ("Ignore", "Warn", "Strict")
+    if options.validation not in known:
+        supported = '"", "Ignore", "Strict", "Warn"'
+        yield _unsupported("fieldValidation", f'"{options.validation}"', supported)
+
+
+def _all(request: Request, name: str) -> tuple[str, ...]:
+    return tuple(value for key, value in request.query if key == name)
+
+
+def _forbidden(field: str, why: str) -> Cause:
+    return Cause("FieldValueForbidden", f"Forbidden: {why}", field)
+
+
+def _unsupported(field: str, value: str, supported: str) -> Cause:
+    text = f"Unsupported value: {value}: supported values: {supported}"
+    return Cause("FieldValueNotSupported", text, field)

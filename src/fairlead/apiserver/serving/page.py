@@ -1,0 +1,119 @@
+"""Pages: a list in parts that fit together, though objects change between them.
+
+A continue token names the version of the first page and the key to go on with; later pages show
+the objects as they were at that version, which the log of changes tells as far back as it
+reaches. A client that comes too late may go on with the present (version -1).
+
+upstream: apiserver/pkg/storage/continue.go, etcd3/store.go:GetList
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from posixpath import normpath
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage import ChangeType, Json, Storage
+
+FORMAT: Final = "meta.k8s.io/v1"
+NOW: Final = -1
+_INVALID: Final = "invalid continue token: continue key is not valid: "
+_LIST_TOO_OLD: Final = "The resourceVersion for the provided list is too old."
+_PAGE_TOO_OLD: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can "
+    "start a new list without the continue parameter, or use the continue token in this response "
+    "to retrieve the remainder of the results. Continuing with the provided token results in an "
+    "inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Where to go on: at `start` (inclusive), with the objects of `version` (NOW for today's)."""
+
+    version: int
+    start: str
+
+
+def encoded(token: Token) -> str:
+    """The token as a client gets it."""
+    text = msgspec.json.encode({"v": FORMAT, "rv": token.version, "start": token.start})
+    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
+
+
+def decoded(text: str) -> Token:
+    """The token that `text` stands for. Raises ApiError 400."""
+    try:
+        padded = text + "=" * (-len(text) % 4)
+        content = msgspec.json.decode(base64.urlsafe_b64decode(padded))
+    except (binascii.Error, ValueError) as cause:
+        raise bad_request(f"{_INVALID}{cause}") from None
+    if not isinstance(content, dict):
+        raise bad_request(f"{_INVALID}{text}")
+    return _checked(content)
+
+
+def _checked(content: dict[str, Any]) -> Token:
+    written, version, start = content.get("v"), content.get("rv", 0), content.get("start", "")
+    if written != FORMAT:
+        raise bad_request(f"{_INVALID}server does not recognize this encoded version {written}")
+    if not isinstance(version, int) or version == 0:
+        text = f"incorrect encoded start resourceVersion (version {FORMAT})"
+        raise bad_request(_INVALID + text)
+    if not isinstance(start, str) or not start:
+        raise bad_request(f"{_INVALID}encoded start key empty (version {FORMAT})")
+    key = start if start.startswith("/") else f"/{start}"
+    if normpath(key) != key:
+        raise bad_request(_INVALID + start)
+    return Token(version, key[1:])
+
+
+def list_too_old() -> ApiError:
+    """410: the log does not reach back to the version that a list asks for."""
+    return ApiError("Expired", 410, _LIST_TOO_OLD)
+
+
+def token_too_old(token: Token) -> ApiError:
+    """410: likewise for a token, with one that goes on with the present."""
+    fresh = encoded(Token(NOW, token.start))
+    return ApiError("Expired", 410, _PAGE_TOO_OLD, continue_token=fresh)
+
+
+def key_of(obj: Json, namespace: str) -> str:
+    """The place of `obj` in a list of one namespace, or of all ("")."""
+    meta = obj["metadata"]
+    own: str = meta["name"]
+    return own if namespace or "namespace" not in meta else f"{meta['namespace']}/{own}"
+
+
+def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[Json]:
+    """The objects of one namespace, or of all (""), in the order of their keys."""
+    found = storage.unsorted(kind)
+    if namespace:
+        found = [obj for obj in found if obj["metadata"].get("namespace", "") == namespace]
+    return sorted(found, key=lambda obj: key_of(obj, namespace))
+
+
+def objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[Json]:
+    """Likewise as they were at `version`. Raises ApiError 410 when that is forgotten."""
+    changes = storage.changes_since(version)
+    objects = {key_of(obj, namespace): obj for obj in objects_now(storage, kind, namespace)}
+    for change in reversed(changes):
+        obj = change.object
+        if change.kind.resource != kind.resource:
+            continue
+        if namespace and obj["metadata"].get("namespace", "") != namespace:
+            continue
+        key = key_of(obj, namespace)
+        if change.type is ChangeType.ADDED:
+            objects.pop(key, None)
+        elif change.previous is not None:
+            objects[key] = change.previous
+    return [objects[key] for key in sorted(objects)]

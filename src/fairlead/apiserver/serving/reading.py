@@ -1,0 +1,133 @@
+"""get, list and watch.
+
+upstream: apiserver/pkg/endpoints/handlers/get.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.request import Response
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.event_form import (
+    ObjectEvents,
+    PartialEvents,
+    TableEvents,
+    error_line,
+    is_partial,
+    is_table,
+)
+from fairlead.apiserver.serving.listing import listed
+from fairlead.apiserver.serving.negotiation import Form, negotiated
+from fairlead.apiserver.serving.options import ListOptions, list_options, unsigned
+from fairlead.apiserver.serving.page import objects_now
+from fairlead.apiserver.serving.refusal import from_the_future, unreadable
+from fairlead.apiserver.serving.selection import Selection, selection
+from fairlead.apiserver.serving.status import failure
+from fairlead.apiserver.serving.watch import EventForm, Scope, Watch
+from fairlead.apiserver.storage import Json
+
+# upstream: apiserver/pkg/server/config.go:MinRequestTimeout; a watch lasts that long at least.
+WATCH_TIMEOUT_S: Final = 3_600
+BOOKMARK_LEAD_S: Final = 2.0
+BOOKMARK_EARLIEST_S: Final = 0.6
+
+
+def get(call: Call) -> Response:
+    """One object, or its text at least as new as asked for."""
+    require_version(call, call.request.parameter("resourceVersion"))
+    return call.shown(found(call))
+
+
+def found(call: Call) -> Json:
+    """The object that the path names. Raises ApiError 404."""
+    call.form()
+    return call.parts.store.get(call.kind, call.target.namespace, call.target.name)
+
+
+def require_version(call: Call, text: str) -> None:
+    """Refuse a version that is none (500), or is still to come (504)."""
+    if not text:
+        return
+    problem = unsigned(text)
+    if problem:
+        raise unreadable(problem)
+    version = call.parts.store.version
+    if int(text) > version:
+        raise from_the_future(int(text), version)
+
+
+def list_objects(call: Call) -> Response:
+    """All objects that are asked for, or a page of them."""
+    form = negotiated(call.request.headers.get("accept", ""), is_list=True)
+    options = list_options(call.request, is_watch=False)
+    wanted = _wanted(call, options)
+    namespace = call.target.namespace
+    page = listed(call.parts.store.storage, call.kind, namespace, wanted, options)
+    include = call.request.parameter("includeObject")
+    body = call.parts.renderer.list(form, call.kind, page, call.now, include)
+    return Response(200, body, form.media_type, warnings=tuple(call.warnings))
+
+
+def watch(call: Call) -> Watch:
+    """What there is, or what has happened since, and what happens from now on."""
+    form = negotiated(call.request.headers.get("accept", ""), streams=True, is_list=True)
+    options = list_options(call.request, is_watch=True)
+    scope = Scope(call.kind, call.target.namespace, _wanted(call, options), _event_form(call, form))
+    problem = unsigned(options.version) if options.version else ""
+    if problem:
+        raise unreadable(problem)
+    timeout_s = options.timeout_s or WATCH_TIMEOUT_S
+    opened = Watch(
+        scope,
+        timeout_s=timeout_s,
+        bookmark_s=_bookmark_s(options, timeout_s),
+        content_type=form.media_type,
+        close=call.parts.watches.remove,
+    )
+    try:
+        _begin(call, opened, options)
+    except ApiError as refusal:  # the answer has begun, so this is an event
+        opened.add(error_line(failure(refusal)))
+        opened.end()
+    return opened
+
+
+def _begin(call: Call, opened: Watch, options: ListOptions) -> None:
+    """Tell what was before now, and listen. Raises ApiError 410."""
+    watches, storage = call.parts.watches, call.parts.store.storage
+    scope, version = opened.scope, int(options.version or "0")
+    if options.send_initial or (version == 0 and options.send_initial is None):
+        for obj in objects_now(storage, scope.kind, scope.namespace):
+            if scope.wanted.matches(obj):
+                opened.tell("ADDED", obj)
+        if options.bookmarks:
+            opened.bookmark(storage.version, is_initial=True)
+    elif version > 0:
+        for change in storage.changes_since(version):
+            if change.kind.resource == scope.kind.resource:
+                watches.tell(opened, change)
+    watches.add(opened)
+
+
+def _wanted(call: Call, options: ListOptions) -> Selection:
+    """What the selectors want; the old way to watch one object names it in the path."""
+    return selection(call.kind, options.label_selector, options.field_selector, call.target.name)
+
+
+def _bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
+    """When to send the last bookmark before the end; a short watch is not worth one."""
+    if not options.bookmarks or timeout_s < BOOKMARK_LEAD_S:
+        return None
+    return max(timeout_s - BOOKMARK_LEAD_S, BOOKMARK_EARLIEST_S)
+
+
+def _event_form(call: Call, form: Form) -> EventForm:
+    renderer = call.parts.renderer
+    if is_table(form):
+        include = call.request.parameter("includeObject")
+        return TableEvents(call.kind, form, include, renderer, call.parts.clock)
+    if is_partial(form):
+        return PartialEvents(form)
+    return ObjectEvents(call.kind, renderer)

@@ -1,0 +1,147 @@
+"""Rendering: an object, a list or an event in the form that was negotiated.
+
+upstream: apiserver/pkg/endpoints/handlers/response.go:transformResponseObject
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.serving.encoding import EncodedObjects, encode
+from fairlead.apiserver.serving.listing import Listed
+from fairlead.apiserver.serving.negotiation import PARTIAL, PARTIAL_LIST, TABLE, YAML, Form
+from fairlead.apiserver.storage import Json
+
+PARTS: Final = 16
+Body = tuple[bytes, ...]
+# (kind, objects, now, which part of each object goes along) -> columnDefinitions and rows
+TableOf = Callable[[Kind, Sequence[Json], int, str], Json]
+
+
+def text_of(media_type: str, value: Any) -> bytes:
+    """Any JSON value as JSON or YAML."""
+    if media_type == YAML:
+        dumped: str = yaml.dump(value, Dumper=yaml.CSafeDumper, allow_unicode=True, width=80)
+        return dumped.encode()
+    return encode(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Renderer:
+    """What all answers are written with; `table_of` None leaves tables out."""
+
+    texts: EncodedObjects
+    table_of: TableOf | None = None
+
+    def object(self, form: Form, kind: Kind, obj: Json, now: int, include: str = "") -> Body:
+        """One object. Raises ApiError 406 where the view is one of lists."""
+        match form.view:
+            case "" if form.media_type != YAML:
+                return (self.texts.whole(kind, obj),)
+            case "":
+                return (text_of(form.media_type, stated(kind, obj)),)
+            case _ if form.view == TABLE:
+                return (text_of(form.media_type, self.table(form, kind, obj, now, include)),)
+            case _ if form.view == PARTIAL:
+                return (text_of(form.media_type, partial(form, obj)),)
+            case _:
+                raise _mismatch(f"{PARTIAL_LIST}, but the requested object is not a list", kind, "")
+
+    def list(self, form: Form, kind: Kind, found: Listed, now: int, include: str = "") -> Body:
+        """A list. Raises ApiError 406 where the view is one of single objects."""
+        meta = _list_metadata(found)
+        match form.view:
+            case "" if form.media_type != YAML:
+                return self._items(kind, found.objects, meta)
+            case "":
+                return (text_of(form.media_type, _plain_list(kind, found.objects, meta)),)
+            case _ if form.view == TABLE:
+                table = self._table(form, kind, found.objects, now, include)
+                return (text_of(form.media_type, {**table, "metadata": meta}),)
+            case _ if form.view == PARTIAL_LIST:
+                items = [partial(form, obj) for obj in found.objects] or None
+                document = {
+                    "kind": PARTIAL_LIST,
+                    "apiVersion": form.view_api_version,
+                    "metadata": meta,
+                    "items": items,
+                }
+                return (text_of(form.media_type, document),)
+            case _:
+                raise _mismatch(f"{PARTIAL}, but the requested object is a list", kind, "List")
+
+    def table(self, form: Form, kind: Kind, obj: Json, now: int, include: str) -> Json:
+        """One object as a Table. Raises ApiError 406 where there are none."""
+        meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+        return {**self._table(form, kind, [obj], now, include), "metadata": meta}
+
+    def _items(self, kind: Kind, objects: Sequence[Json], meta: Json) -> Body:
+        head = {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": meta}
+        start = encode(head)[:-1] + b',"items":['
+        item = self.texts.item
+        texts = [item(kind, obj) for obj in objects]
+        if len(texts) < PARTS:
+            return (start + b",".join(texts) + b"]}",)
+        step = -(-len(texts) // PARTS)
+        parts = [b",".join(texts[at : at + step]) for at in range(0, len(texts), step)]
+        between = [part + b"," for part in parts[:-1]]
+        return (start, *between, parts[-1] + b"]}")
+
+    def _table(
+        self, form: Form, kind: Kind, objects: Sequence[Json], now: int, include: str
+    ) -> Json:
+        if self.table_of is None:
+            raise ApiError("NotAcceptable", 406, "tables are not served")
+        table = self.table_of(kind, objects, now, include)
+        return {**table, "kind": TABLE, "apiVersion": form.view_api_version}
+
+
+def stated(kind: Kind, obj: Json) -> Json:
+    """`obj` saying what it is first."""
+    return {**obj, "kind": kind.kind, "apiVersion": kind.api_version}
+
+
+def partial(form: Form, obj: Json) -> Json:
+    """`obj` reduced to its metadata."""
+    return {"kind": PARTIAL, "apiVersion": form.view_api_version, "metadata": obj["metadata"]}
+
+
+def _plain_list(kind: Kind, objects: Sequence[Json], meta: Json) -> Json:
+    if kind.is_custom:
+        items = [stated(kind, obj) for obj in objects]
+    else:
+        items = [{key: obj[key] for key in obj if key not in _NAMED} for obj in objects]
+    return {
+        "kind": kind.list_kind,
+        "apiVersion": kind.api_version,
+        "metadata": meta,
+        "items": items,
+    }
+
+
+_NAMED: Final = ("kind", "apiVersion")
+
+
+def _list_metadata(found: Listed) -> Json:
+    meta: Json = {"resourceVersion": str(found.version)}
+    if found.continue_token:
+        meta["continue"] = found.continue_token
+    if found.remaining is not None:
+        meta["remainingItemCount"] = found.remaining
+    return meta
+
+
+def _mismatch(what: str, kind: Kind, suffix: str) -> ApiError:
+    package = "unstructured.Unstructured" if kind.is_custom else f"{_package(kind)}.{kind.kind}"
+    return ApiError("NotAcceptable", 406, f"you requested {what} (*{package}{suffix})")
+
+
+def _package(kind: Kind) -> str:
+    """Upstream's Go package of a group's types."""
+    return kind.group.partition(".")[0] or "core"

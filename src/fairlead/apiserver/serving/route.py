@@ -1,0 +1,74 @@
+"""Route: what a path means before anybody knows which kinds are served.
+
+    /api/v1/...                  the core group       /apis/GROUP/VERSION/...     any other
+    .../RESOURCE                 all of them, or those without namespaces
+    .../namespaces/NS/RESOURCE   those of one namespace
+    .../NAME                     one                  .../NAME/SUBRESOURCE        a part of one
+    /VERSION/watch/...           the old way to ask for a watch
+
+Authorization looks at this alone: who may not see whether something exists is told nothing.
+
+upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+CACHE_SIZE: Final = 8_192
+_NAMESPACE_PARTS: Final = ("status", "finalize")  # upstream: namespaceSubresources
+_VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a path of a resource names; "" for what it does not."""
+
+    group: str
+    version: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    rest: str = ""
+    is_watch: bool = False
+
+    @property
+    def is_namespaced(self) -> bool:
+        """Whether the path goes through a namespace."""
+        return bool(self.namespace) and self.resource != "namespaces"
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def target_of(path: str) -> Target | None:
+    """The resource that `path` names; None for all other paths (discovery, health, ...)."""
+    parts = path.strip("/").split("/")
+    if parts[0] == "api" and len(parts) > 2:
+        group, version, rest = "", parts[1], parts[2:]
+    elif parts[0] == "apis" and len(parts) > 3:
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    is_watch = rest[0] == "watch" and len(rest) > 1
+    if is_watch:
+        rest = rest[1:]
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _NAMESPACE_PARTS:
+            rest = rest[2:]
+    resource, name, subresource = (*rest[:3], "", "")[:3]
+    more = "/".join(rest[3:])
+    return Target(group, version, resource, namespace, name, subresource, more, is_watch)
+
+
+def verb_of(method: str, target: Target, *, is_watch: bool) -> str:
+    """What RBAC calls a request; `is_watch`: a list is asked to go on. "" for unknown methods."""
+    if method in ("GET", "HEAD"):
+        if is_watch and not target.name:
+            return "watch"
+        return "get" if target.name else "list"
+    verb = _VERBS.get(method, "")
+    return "deletecollection" if verb == "delete" and not target.name else verb

@@ -1,0 +1,196 @@
+"""ApiServer: a request and the time go in, a response or a watch comes out.
+
+    1. what does the path name?            nothing of ours: documents (discovery, health), or 404
+    2. may the user do that?               403, before anybody learns whether it exists
+    3. is that served, and that way?       404, 405
+    4. which verb of which kind, or which of its subresources?
+    5. do it; every refusal on the way is an ApiError and becomes a Status
+
+upstream: apiserver/pkg/server/config.go:DefaultBuildHandlerChain, endpoints/installer.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.request import Headers, Request, Response
+from fairlead.apiserver.serving import deleting, reading, writing
+from fairlead.apiserver.serving.body import DecodeProtobuf
+from fairlead.apiserver.serving.call import (
+    Attributes,
+    Authorize,
+    Call,
+    FieldCheck,
+    Parts,
+    Tracker,
+    allow_all,
+)
+from fairlead.apiserver.serving.encoding import EncodedObjects
+from fairlead.apiserver.serving.negotiation import error_media_type
+from fairlead.apiserver.serving.options import is_true
+from fairlead.apiserver.serving.refusal import no_method, no_resource
+from fairlead.apiserver.serving.rendering import Renderer, TableOf, text_of
+from fairlead.apiserver.serving.route import Target, target_of, verb_of
+from fairlead.apiserver.serving.status import failure
+from fairlead.apiserver.serving.subresources import SUBRESOURCES
+from fairlead.apiserver.serving.watch import Watch, Watches
+from fairlead.apiserver.store import Store
+
+Answer = Response | Watch
+# Answers a path that is no resource; None leaves it to the next.
+Document = Callable[[Request, int], Response | None]
+
+NOT_FOUND: Final = Response(
+    404,
+    (b"404 page not found\n",),
+    "text/plain; charset=utf-8",
+    (("X-Content-Type-Options", "nosniff"),),
+)
+_VERBS: Final[Mapping[str, Callable[[Call], Answer]]] = {
+    "get": reading.get,
+    "list": reading.list_objects,
+    "watch": reading.watch,
+    "create": writing.create,
+    "update": writing.update,
+    "patch": writing.patch,
+    "delete": deleting.delete,
+    "deletecollection": deleting.delete_collection,
+}
+
+
+class ApiServer:
+    """The Kubernetes API over `store`. Single writer: one call after the other."""
+
+    def __init__(  # noqa: PLR0913 - the parts it is made of
+        self,
+        store: Store,
+        *,
+        clock: Callable[[], int],
+        registry: Registry | None = None,
+        authorize: Authorize = allow_all,
+        documents: Sequence[Document] = (),
+        table_of: TableOf | None = None,
+        protobuf: DecodeProtobuf | None = None,
+        check_fields: FieldCheck | None = None,
+        track: Tracker | None = None,
+    ) -> None:
+        """`clock` tells the time (ns) for what happens between requests, ages in a watch."""
+        self._authorize = authorize
+        self._documents = tuple(documents)
+        self._parts = Parts(
+            store=store,
+            registry=registry or Registry(),
+            renderer=Renderer(EncodedObjects(store.storage), table_of),
+            watches=Watches(store.storage),
+            protobuf=protobuf,
+            check_fields=check_fields,
+            track=track,
+            clock=clock,
+        )
+
+    @property
+    def watches(self) -> Watches:
+        """The watches that are open."""
+        return self._parts.watches
+
+    def handle(self, request: Request, now: int) -> Answer:
+        """Answer one request at `now` (ns since 1970)."""
+        try:
+            return self._answer(request, now)
+        except ApiError as refusal:
+            return refused(refusal, request)
+
+    def _answer(self, request: Request, now: int) -> Answer:
+        target = target_of(request.path)
+        if target is None:
+            return self._document(request, now)
+        is_watch = target.is_watch or is_true(request, "watch")
+        verb = verb_of(request.method, target, is_watch=is_watch)
+        if target.is_watch and verb == "get":
+            verb = "watch"
+        self._authorize(_attributes(request, target, verb))
+        if request.method == "HEAD":
+            raise no_method()
+        kind = self._parts.registry.find(target.group, target.version, target.resource)
+        if kind is None:
+            return self._unserved(target)
+        call = Call(self._parts, request, target, kind, verb, now)
+        return _act_of(call)(call)
+
+    def _document(self, request: Request, now: int) -> Answer:
+        verb = request.method.lower()
+        self._authorize(Attributes(request.user, verb, request.path))
+        for document in self._documents:
+            answer = document(request, now)
+            if answer is not None:
+                return answer
+        if request.path.startswith("/api/"):
+            raise no_resource()
+        return NOT_FOUND
+
+    def _unserved(self, target: Target) -> Answer:
+        if self._parts.registry.versions(target.group):
+            raise no_resource()
+        return NOT_FOUND
+
+
+def refused(refusal: ApiError, request: Request) -> Response:
+    """The Status of a refusal, in the media type that the client reads."""
+    media_type = error_media_type(request.headers.get("accept", ""))
+    headers: Headers = ()
+    if refusal.retry_after_s:
+        headers = (("Retry-After", str(refusal.retry_after_s)),)
+    return Response(refusal.code, (text_of(media_type, failure(refusal)),), media_type, headers)
+
+
+def _act_of(call: Call) -> Callable[[Call], Answer]:
+    """What carries out the call. Raises ApiError 404, 405."""
+    target, kind = call.target, call.kind
+    if target.is_namespaced != kind.namespaced and (target.is_namespaced or target.name):
+        raise no_resource()
+    if target.subresource:
+        return _subresource_act(call)
+    if call.verb not in kind.verbs:
+        raise no_method()
+    if kind.namespaced and not target.namespace and call.verb not in ("list", "watch"):
+        raise no_method()
+    if call.verb == "create" and target.name:
+        raise no_method()
+    if call.verb in ("update", "patch") and not target.name:
+        raise no_method()
+    return _special(kind, call.verb) or _VERBS[call.verb]
+
+
+def _subresource_act(call: Call) -> Callable[[Call], Answer]:
+    part = call.kind.part(call.target.subresource)
+    if part is None:
+        raise no_resource()
+    act = SUBRESOURCES.get(part.name)
+    if act is None:
+        raise no_resource()
+    if call.verb not in part.verbs:
+        raise no_method()
+    return act
+
+
+def _special(kind: Kind, verb: str) -> Callable[[Call], Answer] | None:
+    """What is posted, answered and forgotten."""
+    return SUBRESOURCES.get(kind.plural) if verb == "create" else None
+
+
+def _attributes(request: Request, target: Target, verb: str) -> Attributes:
+    return Attributes(
+        request.user,
+        verb or request.method.lower(),
+        request.path,
+        target.group,
+        target.version,
+        target.resource,
+        target.subresource,
+        target.namespace,
+        target.name,
+    )

@@ -1,0 +1,152 @@
+"""create, update and patch of whole objects.
+
+upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.apiserver.error import Cause, bad_request, invalid
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.request import Response
+from fairlead.apiserver.serving.body import decoded, require_type
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.options import WriteOptions, write_options
+from fairlead.apiserver.serving.patching import patched
+from fairlead.apiserver.serving.reading import found
+from fairlead.apiserver.storage import Json
+from fairlead.apiserver.write import Write
+
+OTHER_NAMESPACE: Final = (
+    "the namespace of the provided object does not match the namespace sent on the request"
+)
+# Kinds whose PUT creates what is not there.
+# upstream: AllowCreateOnUpdate in pkg/registry/*/strategy.go
+CREATED_BY_UPDATE: Final = frozenset(
+    {
+        "leases.coordination.k8s.io",
+        "endpoints",
+        "events",
+        "events.events.k8s.io",
+        "services",
+        "limitranges",
+        "roles.rbac.authorization.k8s.io",
+        "rolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "clusterrolebindings.rbac.authorization.k8s.io",
+    }
+)
+# Kinds whose PUT must say which version it replaces.
+# upstream: AllowUnconditionalUpdate, likewise
+VERSIONED_UPDATES: Final = frozenset(
+    {
+        "leases.coordination.k8s.io",
+        "poddisruptionbudgets.policy",
+        "customresourcedefinitions.apiextensions.k8s.io",
+    }
+)
+
+
+def create(call: Call) -> Response:
+    """Store the object in the body."""
+    call.form()
+    options = write_options(call.request, "CreateOptions")
+    obj = in_namespace(call, sent(call, options))
+    write = write_of(call, options)
+    stored = call.parts.store.create(obj, call.now, kind=call.kind, write=write)
+    return call.shown(stored, 201)
+
+
+def update(call: Call) -> Response:
+    """Put the object in the body in place of the one that the path names."""
+    call.form()
+    options = write_options(call.request, "UpdateOptions")
+    new = named(call, in_namespace(call, sent(call, options)))
+    store, target = call.parts.store, call.target
+    old = store.find(call.kind, target.namespace, target.name)
+    if old is None and call.kind.resource in CREATED_BY_UPDATE:
+        new = without_version(new)
+        stored = store.create(new, call.now, kind=call.kind, write=write_of(call, options))
+        return call.shown(stored, 201)
+    old = store.get(call.kind, target.namespace, target.name)
+    require_version(call.kind, new)
+    return call.shown(store.replace(call.kind, old, new, write=write_of(call, options)))
+
+
+def patch(call: Call) -> Response:
+    """Change the object that the path names."""
+    call.form()
+    options = write_options(call.request, "PatchOptions")
+    new, operation = patched(call, options, found(call))
+    old = found(call)
+    write = write_of(call, options, operation)
+    return call.shown(call.parts.store.replace(call.kind, old, new, write=write))
+
+
+def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
+    """The object in the body, of the call's kind unless another is meant. Raises ApiError."""
+    kind, request = kind or call.kind, call.request
+    content_type = request.headers.get("content-type", "")
+    obj = decoded(request.body, content_type, kind.kind, call.parts.protobuf)
+    obj = require_type(obj, kind)
+    if call.parts.check_fields is None:
+        return obj
+    obj, warnings = call.parts.check_fields(kind, request.body, obj, options.validation)
+    call.warnings.extend(warnings)
+    return obj
+
+
+def write_of(
+    call: Call, options: WriteOptions, operation: str = "Update", subresource: str = ""
+) -> Write:
+    """How the store is to carry out a request with these options."""
+    track = call.parts.track
+    finish = None
+    if track is not None:
+        manager = call.manager(options)
+        finish = track(call.kind, manager, operation, subresource, call.now)
+    user, warn = call.request.user, call.warnings.append
+    return Write(dry_run=options.dry_run, finish=finish, user=user, warn=warn)
+
+
+def in_namespace(call: Call, obj: Json) -> Json:
+    """`obj` in the namespace of the path. Raises ApiError 400 for an object of another."""
+    meta = obj["metadata"]
+    if not isinstance(meta, dict):
+        raise bad_request("metadata must be an object")
+    if not call.kind.namespaced:
+        return obj
+    namespace = meta.get("namespace")
+    if namespace and namespace != call.target.namespace:
+        raise bad_request(OTHER_NAMESPACE)
+    return {**obj, "metadata": {**meta, "namespace": call.target.namespace}}
+
+
+def named(call: Call, obj: Json) -> Json:
+    """`obj`, if it has the name of the path. Raises ApiError 400 otherwise."""
+    # upstream: apiserver/pkg/endpoints/handlers/rest.go:checkName
+    name, asked = obj["metadata"].get("name", ""), call.target.name
+    if not name:
+        why = f"the name of the object ({asked} based on URL) was undeterminable: "
+        raise bad_request(f"{why}name must be provided")
+    if name != asked:
+        why = f"the name of the object ({name}) does not match the name on the URL ({asked})"
+        raise bad_request(why)
+    return obj
+
+
+def without_version(obj: Json) -> Json:
+    """`obj` as if nobody had read it before."""
+    meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
+    return {**obj, "metadata": meta}
+
+
+def require_version(kind: Kind, obj: Json) -> None:
+    """Refuse to replace an object of some kinds whatever its version. Raises ApiError 422."""
+    if kind.resource not in VERSIONED_UPDATES and not kind.is_custom:
+        return
+    if obj["metadata"].get("resourceVersion", "0") == "0":
+        text = "Invalid value: 0: must be specified for an update"
+        cause = Cause("FieldValueInvalid", text, "metadata.resourceVersion")
+        raise invalid(kind, "", obj["metadata"]["name"], (cause,))
