@@ -5,29 +5,11 @@ from __future__ import annotations
 import gc
 import resource
 import time
-from dataclasses import dataclass
-from typing import Final
 
 from fairlead.bench.bare_world import BareWorld
+from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
 from fairlead.bench.workload import Setting, Workload
 from fairlead.core.stimulus import ObjectChanged, ObjectsLoaded
-
-_KIB_PER_MIB: Final = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One run; `peak_mib` is the process's peak resident size."""
-
-    workload: str
-    pods_per_second: float
-    seconds: float
-    peak_mib: float
-    upstream_threshold: float | None
-
-
-class IncompleteRunError(RuntimeError):
-    """A workload after which not every measured pod was bound."""
 
 
 def measure(workload: Workload) -> Measurement:
@@ -45,7 +27,7 @@ def measure(workload: Workload) -> Measurement:
     if world.bound - before < len(setting.measured):
         missing = len(setting.measured) - (world.bound - before)
         raise IncompleteRunError(f"{workload.name}: {missing} pods were not bound")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _KIB_PER_MIB
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB
     rate = len(setting.measured) / elapsed
     return Measurement(workload.name, rate, elapsed, peak, workload.threshold)
 

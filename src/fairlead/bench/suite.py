@@ -6,13 +6,16 @@ import json
 import subprocess
 import sys
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
-from fairlead.bench.measure import IncompleteRunError, measure
+from fairlead.bench.measure import measure
+from fairlead.bench.measurement import IncompleteRunError, Measurement
+from fairlead.bench.outage import OUTAGES, measure_outage
 from fairlead.bench.workloads import WORKLOADS
 from fairlead.worlds.collector import collect_rarely
 
 Json = dict[str, Any]
+NAMES: Final = (*WORKLOADS, *OUTAGES)
 
 
 class WorkloadFailedError(RuntimeError):
@@ -20,11 +23,11 @@ class WorkloadFailedError(RuntimeError):
 
 
 def measure_apart(name: str) -> Json:
-    """The fields of `fairlead.bench.measure.Measurement` for the workload called `name`.
+    """The fields of `fairlead.bench.measurement.Measurement` for the workload called `name`.
 
-    Raises KeyError for an unknown name, WorkloadFailedError when the run failed.
+    `name` is one of NAMES. Raises WorkloadFailedError when the run failed.
     """
-    command = [sys.executable, "-m", "fairlead.bench.suite", WORKLOADS[name].name]
+    command = [sys.executable, "-m", "fairlead.bench.suite", name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - ours
     if done.returncode:
         last_line = done.stderr.strip().rpartition("\n")[2]
@@ -33,10 +36,15 @@ def measure_apart(name: str) -> Json:
     return found
 
 
-def _measure_here(name: str) -> int:
+def measure_here(name: str) -> Measurement:
+    """Run the workload called `name` in this process. Raises IncompleteRunError."""
+    return measure_outage(OUTAGES[name]) if name in OUTAGES else measure(WORKLOADS[name])
+
+
+def _main(name: str) -> int:
     collect_rarely()
     try:
-        sys.stdout.write(json.dumps(asdict(measure(WORKLOADS[name]))))
+        sys.stdout.write(json.dumps(asdict(measure_here(name))))
     except IncompleteRunError as problem:
         sys.stderr.write(f"{problem}\n")
         return 1
@@ -44,4 +52,4 @@ def _measure_here(name: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_measure_here(sys.argv[1]))
+    sys.exit(_main(sys.argv[1]))

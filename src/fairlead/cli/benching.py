@@ -11,8 +11,7 @@ from typing import Any, Literal
 from rich.console import Console
 from rich.table import Table
 
-from fairlead.bench.suite import WorkloadFailedError, measure_apart
-from fairlead.bench.workloads import WORKLOADS
+from fairlead.bench.suite import NAMES, WorkloadFailedError, measure_apart
 
 Json = dict[str, Any]
 TITLE = "Engine only: no API server, no store; upstream's thresholds include both"
@@ -25,8 +24,8 @@ def run_benchmarks(workloads: Sequence[str], output: Literal["text", "json"]) ->
 
     0 when all ran, 1 when one failed, 2 for an unknown name.
     """
-    chosen = list(workloads) or list(WORKLOADS)
-    unknown = [name for name in chosen if name not in WORKLOADS]
+    chosen = list(workloads) or list(NAMES)
+    unknown = [name for name in chosen if name not in NAMES]
     if unknown:
         print(f"fairlead: no workload {unknown[0]!r}; {_known(unknown[0])}", file=sys.stderr)
         return 2
@@ -47,15 +46,15 @@ def run_benchmarks(workloads: Sequence[str], output: Literal["text", "json"]) ->
 
 def _known(given: str) -> str:
     """All names, the nearest first."""
-    nearest = difflib.get_close_matches(given, WORKLOADS, n=1, cutoff=NEAREST_CUTOFF)
+    nearest = difflib.get_close_matches(given, NAMES, n=1, cutoff=NEAREST_CUTOFF)
     hint = f"did you mean {nearest[0]}? " if nearest else ""
-    return f"{hint}known: {', '.join(WORKLOADS)}"
+    return f"{hint}known: {', '.join(NAMES)}"
 
 
 def _table(results: Sequence[Json]) -> Table:
     table = Table(title=TITLE)
     table.add_column("workload", overflow="fold")
-    for heading in ("pods/s", "seconds", "peak MiB", "upstream", "times"):
+    for heading in ("pods/s", "seconds", "peak MiB", "upstream", "times", "virtual s/s"):
         table.add_column(heading, justify="right")
     for result in results:
         table.add_row(*_cells(result))
@@ -64,7 +63,7 @@ def _table(results: Sequence[Json]) -> Table:
 
 def _cells(result: Json) -> list[str]:
     threshold = result["upstream_threshold"]
-    rate = result["pods_per_second"]
+    rate, pace = result["pods_per_second"], result["virtual_seconds_per_second"]
     return [
         result["workload"],
         f"{rate:,.0f}",
@@ -72,4 +71,5 @@ def _cells(result: Json) -> list[str]:
         f"{result['peak_mib']:,.0f}",
         f"{threshold:,.0f}" if threshold else "-",
         f"{rate / threshold:.0f}x" if threshold else "-",
+        f"{pace:,.0f}" if pace else "-",
     ]

@@ -7,7 +7,6 @@ DiskPressureCondition, PIDPressureCondition
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from fairlead.api.kubelet_behaviour import Report
@@ -101,7 +100,9 @@ def is_news(node: Node, said: Conditions) -> bool:
 def post(node: Node, said: Conditions, now: Instant) -> PatchStatus:
     """The write that says so, with a heartbeat at `now`."""
     stamp = format_timestamp(now)
-    conditions = tuple(replace(one, last_heartbeat_time=stamp) for one in said.values())
+    conditions = tuple(
+        Condition(one.type, one.status, one.reason, one.message, stamp) for one in said.values()
+    )
     return PatchStatus(node_ref(node), conditions=conditions)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.bench.bare_world import BareWorld
-from fairlead.bench.measure import IncompleteRunError, measure
+from fairlead.bench.measure import measure
+from fairlead.bench.measurement import IncompleteRunError
 from fairlead.bench.workload import Setting, Workload
 from fairlead.bench.workloads import WORKLOADS
 from fairlead.core.command import CreateObject

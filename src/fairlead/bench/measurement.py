@@ -1,0 +1,28 @@
+"""Measurement: what came of one run of a benchmark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+KIB_PER_MIB: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One run; `peak_mib` is the process's peak resident size.
+
+    `pods_per_second` counts pods bound, or evicted where an outage is simulated; only that has a
+    `virtual_seconds_per_second`, simulated time per wall time.
+    """
+
+    workload: str
+    pods_per_second: float
+    seconds: float
+    peak_mib: float
+    upstream_threshold: float | None
+    virtual_seconds_per_second: float | None = None
+
+
+class IncompleteRunError(RuntimeError):
+    """A workload after which not every measured pod was bound."""

@@ -1,0 +1,201 @@
+"""Outages: a simulated day of a whole cluster, an hour of which one of three zones is dark.
+
+Ten pods on every node, fifty to a ReplicaSet, each tolerating a lost node for the usual five
+minutes. From six o'clock on the machines of the first zone are off for an hour. Nothing else
+happens, so what a day costs is what an outage costs: nodes found silent, pods marked, nodes tainted
+at the zone's rate, pods evicted, made anew and scheduled elsewhere, and a third of the cluster
+coming back.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.kubelet_behaviour import KUBELET, Mode
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.store import Store
+from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
+from fairlead.bench.templates import HOSTNAME, ZONE
+from fairlead.core.instant import Instant, seconds
+from fairlead.core.reporter import PodEvicted, Record
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+Json = dict[str, Any]
+
+START: Final[Instant] = seconds(1_800_000_000)
+HOUR_S: Final = 3_600
+DARK_FROM_H: Final = 6
+DAY_H: Final = 24
+ZONES: Final = ("zone-a", "zone-b", "zone-c")
+PODS_PER_NODE: Final = 10
+REPLICAS: Final = 50
+NAMESPACE: Final = "bench"
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A day of `nodes` nodes; `seconds_max` is what it may take on two cores."""
+
+    name: str
+    nodes: int
+    seconds_max: float
+    dark_s: float = HOUR_S
+
+
+@dataclass(slots=True)
+class _Evictions:
+    """Counts them."""
+
+    count: int = 0
+
+    def report(self, record: Record) -> None:
+        self.count += isinstance(record, PodEvicted)
+
+
+def measure_outage(outage: Outage) -> Measurement:
+    """Run the day once in this process. Raises IncompleteRunError."""
+    manifests = [*_nodes(outage.nodes), *_workloads(outage.nodes)]
+    evictions = _Evictions()
+    started = time.perf_counter()
+    world = _world(outage, evictions)
+    world.load(manifests)
+    world.run(START + seconds(DAY_H * HOUR_S))
+    elapsed = time.perf_counter() - started
+    _verify(outage, world.store, evictions.count)
+    return Measurement(
+        workload=outage.name,
+        pods_per_second=evictions.count / elapsed,
+        seconds=elapsed,
+        peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / KIB_PER_MIB,
+        upstream_threshold=None,
+        virtual_seconds_per_second=DAY_H * HOUR_S / elapsed,
+    )
+
+
+def _world(outage: Outage, evictions: _Evictions) -> SimulatedWorld:
+    lifecycle = NodeLifecycleConfig(is_taking_over=True)
+    engine = build_engine(EngineConfig(start=START, node_lifecycle=lifecycle), evictions)
+    world = SimulatedWorld(engine, start=START, events_max=0)
+    dark_from = START + seconds(DARK_FROM_H * HOUR_S)
+    world.at(dark_from, _Steer(str(Mode.STOPPED)))
+    world.at(dark_from + seconds(outage.dark_s), _Steer(None))
+    return world
+
+
+@dataclass(frozen=True, slots=True)
+class _Steer:
+    """Tells the kubelets of the first zone how to behave."""
+
+    behaviour: str | None
+
+    def __call__(self, store: Store, now: Instant) -> None:
+        patch = {"metadata": {"annotations": {KUBELET: self.behaviour}}}
+        for node in store.list(NODE):
+            if node["metadata"]["labels"][ZONE] == ZONES[0]:
+                store.patch(NODE, "", node["metadata"]["name"], patch, now)
+
+
+def _verify(outage: Outage, store: Store, evicted: int) -> None:
+    """Somebody was evicted, and everybody runs and is ready at the end."""
+    ready = sum(_is_ready(pod) for pod in store.list(POD))
+    expected = outage.nodes * PODS_PER_NODE
+    if not evicted or ready != expected:
+        problem = f"{evicted} pods were evicted, and {ready} of {expected} are ready"
+        raise IncompleteRunError(f"{outage.name}: {problem}")
+
+
+def _is_ready(pod: Json) -> bool:
+    conditions = pod["status"].get("conditions", ())
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+# --- the cluster -----------------------------------------------------------------------------
+
+
+def _nodes(count: int) -> Iterator[Json]:
+    stamp = format_timestamp(START)
+    offered = {"cpu": "4", "memory": "32Gi", "pods": "110"}
+    ready = {
+        "type": "Ready",
+        "status": "True",
+        "lastHeartbeatTime": stamp,
+        "lastTransitionTime": stamp,
+    }
+    for number in range(count):
+        name = f"node-{number:05d}"
+        labels = {HOSTNAME: name, ZONE: ZONES[number % len(ZONES)]}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": name, "uid": name, "labels": labels, "creationTimestamp": stamp},
+            "status": {"allocatable": offered, "capacity": offered, "conditions": [ready]},
+        }
+
+
+def _workloads(nodes: int) -> Iterator[Json]:
+    for number in range(nodes * PODS_PER_NODE // REPLICAS):
+        name = f"app-{number:04d}"
+        labels = {"app": name}
+        meta = {"name": name, "namespace": NAMESPACE, "uid": name}
+        template = {"metadata": {"labels": labels}, "spec": _spec()}
+        yield {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": meta,
+            "spec": {
+                "replicas": REPLICAS,
+                "selector": {"matchLabels": labels},
+                "template": template,
+            },
+        }
+        for place in range(number * REPLICAS, (number + 1) * REPLICAS):
+            yield _pod(name, place, nodes, labels)
+
+
+def _pod(owner: str, place: int, nodes: int, labels: Json) -> Json:
+    reference = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": owner, "uid": owner}
+    name, stamp = f"{owner}-{place:05d}", format_timestamp(START)
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": stamp}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "uid": name,
+            "labels": labels,
+            "ownerReferences": [{**reference, "controller": True}],
+            "creationTimestamp": stamp,
+        },
+        "spec": {**_spec(), "nodeName": f"node-{place % nodes:05d}"},
+        "status": {"phase": "Running", "startTime": stamp, "conditions": [ready]},
+    }
+
+
+def _spec() -> Json:
+    resources = {"requests": {"cpu": "100m", "memory": "500Mi"}}
+    tolerations = [
+        {
+            "key": f"node.kubernetes.io/{key}",
+            "operator": "Exists",
+            "effect": "NoExecute",
+            "tolerationSeconds": 300,
+        }
+        for key in ("not-ready", "unreachable")
+    ]
+    container = {"name": "pause", "image": "pause", "resources": resources}
+    return {"containers": [container], "tolerations": tolerations}
+
+
+OUTAGES: Final = {
+    outage.name: outage
+    for outage in (Outage("Outage/5000Nodes_24h", 5_000, 60), Outage("Outage/100Nodes_24h", 100, 2))
+}
