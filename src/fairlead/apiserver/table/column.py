@@ -1,0 +1,59 @@
+"""What stands at the head of a table.
+
+upstream: apimachinery/pkg/apis/meta/v1/types.go:TableColumnDefinition
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+Json = dict[str, Any]
+Cell = str | int | float | bool | None
+Cells = Callable[[Json, int], list[Cell]]
+
+_SPEC: Final = re.compile(r"(?P<name>[^/:*]+)(?::(?P<type>\w+))?(?:/(?P<format>\w+))?(?P<wide>\*?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; `priority` 0 is always shown, 1 only by `kubectl get -o wide`."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    priority: int = 0
+    description: str = ""
+
+    def definition(self) -> Json:
+        """As clients get it."""
+        return {
+            "name": self.name,
+            "type": self.type,
+            "format": self.format,
+            "description": self.description,
+            "priority": self.priority,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """How a kind is printed; `cells` takes an object and the time, in ns since 1970."""
+
+    columns: tuple[Column, ...]
+    cells: Cells
+
+
+def printer(specs: str, cells: Cells) -> Printer:
+    """A printer whose columns are written as `Name/name, Desired:integer, Node*` (wide)."""
+    return Printer(tuple(_column(spec.strip()) for spec in specs.split(",")), cells)
+
+
+def _column(spec: str) -> Column:
+    match = _SPEC.fullmatch(spec)
+    assert match, spec
+    return Column(
+        match["name"], match["type"] or "string", match["format"] or "", 1 if match["wide"] else 0
+    )

@@ -1,0 +1,78 @@
+"""Which printer a kind has, by the kind's name: no two groups print different kinds of one name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.apiserver.table import control, core, network, storage, workload
+from fairlead.apiserver.table.autoscaling import HORIZONTAL_POD_AUTOSCALER
+from fairlead.apiserver.table.column import Printer
+from fairlead.apiserver.table.pod import POD
+
+PRINTERS: Final[Mapping[str, Printer]] = {
+    "APIService": control.API_SERVICE,
+    "CSIDriver": storage.CSI_DRIVER,
+    "CSINode": storage.CSI_NODE,
+    "CertificateSigningRequest": core.CERTIFICATE_SIGNING_REQUEST,
+    "ClusterRoleBinding": control.ROLE_BINDING,
+    "ComponentStatus": core.COMPONENT_STATUS,
+    "ConfigMap": core.CONFIG_MAP,
+    "ControllerRevision": workload.CONTROLLER_REVISION,
+    "CronJob": workload.CRON_JOB,
+    "DaemonSet": workload.DAEMON_SET,
+    "Deployment": workload.DEPLOYMENT,
+    "DeviceClass": core.NAMED,
+    "EndpointSlice": network.ENDPOINT_SLICE,
+    "Endpoints": network.ENDPOINTS,
+    "Event": core.EVENT,
+    "FlowSchema": control.FLOW_SCHEMA,
+    "HorizontalPodAutoscaler": HORIZONTAL_POD_AUTOSCALER,
+    "IPAddress": network.IP_ADDRESS,
+    "Ingress": network.INGRESS,
+    "IngressClass": network.INGRESS_CLASS,
+    "Job": workload.JOB,
+    "Lease": core.LEASE,
+    "MutatingAdmissionPolicy": control.MUTATING_POLICY,
+    "MutatingAdmissionPolicyBinding": control.POLICY_BINDING,
+    "MutatingWebhookConfiguration": control.WEBHOOKS,
+    "Namespace": core.NAMESPACE,
+    "NetworkPolicy": network.NETWORK_POLICY,
+    "Node": core.NODE,
+    "PersistentVolume": storage.PERSISTENT_VOLUME,
+    "PersistentVolumeClaim": storage.PERSISTENT_VOLUME_CLAIM,
+    "Pod": POD,
+    "PodDisruptionBudget": core.POD_DISRUPTION_BUDGET,
+    "PodTemplate": workload.POD_TEMPLATE,
+    "PriorityClass": core.PRIORITY_CLASS,
+    "PriorityLevelConfiguration": control.PRIORITY_LEVEL,
+    "ReplicaSet": workload.REPLICA_SET,
+    "ReplicationController": workload.REPLICATION_CONTROLLER,
+    "ResourceClaim": storage.RESOURCE_CLAIM,
+    "ResourceClaimTemplate": core.NAMED,
+    "ResourceQuota": core.RESOURCE_QUOTA,
+    "ResourceSlice": storage.RESOURCE_SLICE,
+    "RoleBinding": control.ROLE_BINDING,
+    "RuntimeClass": core.RUNTIME_CLASS,
+    "Scale": workload.SCALE,
+    "Secret": core.SECRET,
+    "Service": network.SERVICE,
+    "ServiceAccount": core.NAMED,
+    "ServiceCIDR": network.SERVICE_CIDR,
+    "StatefulSet": workload.STATEFUL_SET,
+    "StorageClass": storage.STORAGE_CLASS,
+    "ValidatingAdmissionPolicy": control.VALIDATING_POLICY,
+    "ValidatingAdmissionPolicyBinding": control.POLICY_BINDING,
+    "ValidatingWebhookConfiguration": control.WEBHOOKS,
+    "VolumeAttachment": storage.VOLUME_ATTACHMENT,
+    "VolumeAttributesClass": storage.VOLUME_ATTRIBUTES_CLASS,
+}
+# What has no printer of its own shows when it was created.
+OTHERWISE: Final = core.DATED
+# What a custom resource without columns of its own shows.
+CUSTOM: Final = core.NAMED
+
+
+def printer_of(kind: str) -> Printer:
+    """The printer of a built-in kind."""
+    return PRINTERS.get(kind, OTHERWISE)

@@ -1,0 +1,108 @@
+"""Reading what may not be there: nothing in a printed object is certain to exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+NONE: Final = "<none>"
+UNSET: Final = "<unset>"
+MORE_MAX: Final = 3
+
+
+def at(obj: Any, *path: str) -> Any:
+    """The value at `path`, None when it is not there."""
+    for key in path:
+        if not isinstance(obj, dict):
+            return None
+        obj = obj.get(key)
+    return obj
+
+
+def text(obj: Any, *path: str) -> str:
+    """The value at `path` as text, "" when it is not there."""
+    value = at(obj, *path)
+    return "" if value is None else str(value)
+
+
+def number(obj: Any, *path: str) -> int:
+    """The number at `path`, 0 when it is not there."""
+    value = at(obj, *path)
+    return value if isinstance(value, int) else 0
+
+
+def items(obj: Any, *path: str) -> list[Any]:
+    """The list at `path`, empty when it is not there."""
+    value = at(obj, *path)
+    return value if isinstance(value, list) else []
+
+
+def mapping(obj: Any, *path: str) -> Json:
+    """The map at `path`, empty when it is not there."""
+    value = at(obj, *path)
+    return value if isinstance(value, dict) else {}
+
+
+def name_of(obj: Json) -> str:
+    """`metadata.name`."""
+    return text(obj, "metadata", "name")
+
+
+def has_condition(obj: Json, kind: str) -> bool:
+    """Whether the condition of type `kind` is there and true."""
+    return any(
+        condition.get("type") == kind and condition.get("status") == "True"
+        for condition in items(obj, "status", "conditions")
+    )
+
+
+def labels(values: Json) -> str:
+    """`a=b,c=d`, or `<none>`."""
+    # upstream: apimachinery/pkg/labels/labels.go:FormatLabels
+    return ",".join(f"{key}={values[key]}" for key in sorted(values)) or NONE
+
+
+def selector_text(selector: Json | None) -> str:
+    """`a=b,c in (d,e),!f`, "" for one that selects nothing in particular."""
+    # upstream: apimachinery/pkg/labels/selector.go:Requirement.String
+    selector = selector or {}
+    terms = [(key, f"{key}={value}") for key, value in mapping(selector, "matchLabels").items()]
+    terms += [
+        (text(expression, "key"), _requirement(expression))
+        for expression in items(selector, "matchExpressions")
+    ]
+    return ",".join(term for _, term in sorted(terms, key=lambda term: term[0]))
+
+
+def _requirement(expression: Json) -> str:
+    key, values = text(expression, "key"), ",".join(sorted(items(expression, "values")))
+    match expression.get("operator"):
+        case "In":
+            return f"{key} in ({values})"
+        case "NotIn":
+            return f"{key} notin ({values})"
+        case "Exists":
+            return key
+        case _:
+            return f"!{key}"
+
+
+def first_few(values: Iterable[str], *, total: int = 0, most: int = MORE_MAX) -> str:
+    """`a,b,c + 2 more...`; `total` where it is not the number of values."""
+    listed = list(values)
+    shown = ",".join(listed[:most])
+    if len(listed) <= most:
+        return shown
+    return f"{shown} + {(total or len(listed)) - most} more..."
+
+
+def container_names(spec: Json) -> str:
+    """The names of a pod's containers."""
+    return ",".join(text(container, "name") for container in items(spec, "containers"))
+
+
+def container_images(spec: Json) -> str:
+    """The images of a pod's containers."""
+    return ",".join(text(container, "image") for container in items(spec, "containers"))
