@@ -15,7 +15,8 @@ from fairlead.engine.adviser import Adviser
 from fairlead.framework.profile import Profile
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.testing.builders import make_node, make_pod
-from fairlead.worlds.extender import punctual, server
+from fairlead.apiserver.http import punctual
+from fairlead.worlds.extender import server
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.extender.answers import Answers
 from fairlead.worlds.extender.app import ExtenderApp

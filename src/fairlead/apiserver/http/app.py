@@ -1,0 +1,167 @@
+"""ApiApp: an ApiServer behind HTTP, as an ASGI application.
+
+    who is it?  ->  the whole body, in bounded size and time  ->  ApiServer.handle  ->  bytes
+
+An answer leaves in parts, compressed where the client asks and it is long; a watch leaves line by
+line until it is over, its time is up, the client has gone, or the server is about to stop. What
+happens within one `SEND_INTERVAL_S` leaves together, so that busy watches cost little.
+
+upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/writers,watch}.go
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.http.stream import stream
+from fairlead.apiserver.request import Request, Response, User
+from fairlead.apiserver.serving.server import ApiServer, refused
+from fairlead.apiserver.serving.watch import Watch
+
+BODY_BYTES_MAX: Final = 3 << 20  # upstream: apiserver/pkg/server/config.go:MaxRequestBodyBytes
+BODY_SECONDS_MAX: Final = 30.0
+GZIP_BYTES_MIN: Final = 128 << 10  # upstream: responsewriters/writers.go:defaultGzipThresholdBytes
+GZIP_LEVEL: Final = 1
+PARAMETERS_MAX: Final = 256
+NO_CACHE: Final = (b"cache-control", b"no-cache, private")
+_WITHOUT_BODY: Final = ("GET", "HEAD")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+# The user of a request's headers. Raises ApiError 401.
+Authenticate = Callable[[Mapping[str, str]], User]
+# Waits until everything that was answered so far can no longer be lost.
+Settle = Callable[[], Awaitable[None]]
+
+
+class ClientGone(Exception):  # noqa: N818 - an event, not an error of ours
+    """Whoever asked has left."""
+
+
+class ApiApp:
+    """Answers requests with `server`; `clock` tells the time in ns since 1970."""
+
+    def __init__(
+        self,
+        server: ApiServer,
+        authenticate: Authenticate,
+        clock: Callable[[], int],
+        settle: Settle | None = None,
+    ) -> None:
+        """`settle` is waited for before a change is acknowledged."""
+        self._server = server
+        self._authenticate = authenticate
+        self._clock = clock
+        self._settle = settle
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """One request (ASGI)."""
+        headers = {
+            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
+        }
+        request = Request(scope["method"], scope["path"], headers=headers)
+        try:
+            answer = await self._answer(scope, request, receive)
+        except ApiError as refusal:
+            answer = refused(refusal, request)
+        except ClientGone:
+            return
+        if isinstance(answer, Watch):
+            await stream(answer, self._server.watches, receive, send)
+        else:
+            await _send(send, request, answer)
+
+    async def _answer(self, scope: Message, request: Request, receive: Receive) -> Response | Watch:
+        user = self._authenticate(request.headers)
+        method = request.method
+        body = b"" if method in _WITHOUT_BODY else await _body(request, receive)
+        query = scope["query_string"]
+        parameters = _parameters(query.decode("latin-1")) if query else ()
+        request = Request(method, request.path, parameters, request.headers, body, user)
+        answer = self._server.handle(request, self._clock())
+        if self._settle is not None and method not in _WITHOUT_BODY:
+            await self._settle()
+        return answer
+
+    def close(self) -> None:
+        """End all watches in good order: the server is about to stop."""
+        self._server.watches.close_all()
+
+
+def _parameters(query: str) -> tuple[tuple[str, str], ...]:
+    try:
+        parsed = parse_qsl(query, keep_blank_values=True, max_num_fields=PARAMETERS_MAX)
+    except ValueError:
+        raise ApiError("BadRequest", 400, "too many query parameters") from None
+    return tuple(parsed)
+
+
+async def _body(request: Request, receive: Receive) -> bytes:
+    """The whole body. Raises ApiError for one that is too long or too slow."""
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and int(length) > BODY_BYTES_MAX:
+        raise _too_long()
+    body = bytearray()
+    try:
+        async with asyncio.timeout(BODY_SECONDS_MAX):
+            while True:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise ClientGone
+                body += message.get("body", b"")
+                if len(body) > BODY_BYTES_MAX:
+                    raise _too_long()
+                if not message.get("more_body", False):
+                    return bytes(body)
+    except TimeoutError:
+        text = f"the body took longer than {BODY_SECONDS_MAX:g} seconds"
+        raise ApiError("Timeout", 408, text) from None
+
+
+def _too_long() -> ApiError:
+    text = f"Request entity too large: limit is {BODY_BYTES_MAX}"
+    return ApiError("RequestEntityTooLarge", 413, text)
+
+
+async def _send(send: Send, request: Request, response: Response) -> None:
+    parts = response.body if request.method != "HEAD" else ()
+    length = sum(map(len, response.body))
+    headers = [NO_CACHE, (b"content-type", response.content_type.encode())]
+    headers += [(name.lower().encode(), text.encode()) for name, text in response.headers]
+    if any(name == b"cache-control" for name, _ in headers[2:]):
+        del headers[0]
+    headers += [(b"warning", _warning(text).encode()) for text in response.warnings]
+    if length > GZIP_BYTES_MIN and _takes_gzip(request.headers.get("accept-encoding", "")):
+        parts = _zipped(parts)
+        length = sum(map(len, parts))
+        headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
+    headers.append((b"content-length", str(length).encode()))
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    for part in parts[:-1]:
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+    await send({"type": "http.response.body", "body": parts[-1] if parts else b""})
+
+
+def _warning(text: str) -> str:
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{quoted}"'
+
+
+def _takes_gzip(accepted: str) -> bool:
+    for clause in accepted.split(","):
+        coding, _, parameters = clause.partition(";")
+        if coding.strip().lower() in ("gzip", "*"):
+            return parameters.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False
+
+
+def _zipped(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    packer = zlib.compressobj(GZIP_LEVEL, wbits=31)
+    packed = [packer.compress(part) for part in parts]
+    return (*packed, packer.flush())

@@ -1,0 +1,79 @@
+"""Listener: an ApiApp on a socket, in a running event loop.
+
+upstream: apiserver/pkg/server/secure_serving.go
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from socket import socket
+from typing import Final
+
+import uvicorn
+
+from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.http.punctual import PunctualProtocol
+
+IDLE_SECONDS_MAX: Final = 120  # longer than Go's clients keep theirs (90 s)
+GRACE_SECONDS: Final = 3
+BACKLOG: Final = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """Where the server's certificate chain and its key are."""
+
+    chain_file: str
+    key_file: str
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to whoever runs the loop."""
+
+    def install_signal_handlers(self) -> None:
+        """Nothing to install."""
+
+
+class Listener:
+    """Serves `app` on a socket that listens already; TLS with a `certificate`."""
+
+    def __init__(self, app: ApiApp, listening: socket, certificate: Certificate | None) -> None:
+        """Nothing happens before `start`."""
+        config = uvicorn.Config(
+            app,
+            http=PunctualProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            backlog=BACKLOG,
+            timeout_keep_alive=IDLE_SECONDS_MAX,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            ssl_certfile=certificate.chain_file if certificate else None,
+            ssl_keyfile=certificate.key_file if certificate else None,
+        )
+        self._app = app
+        self._listening = listening
+        self._server = _Server(config)
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Begin to accept; comes back when connections are."""
+        config = self._server.config
+        if not config.loaded:
+            config.load()
+        self._server.lifespan = config.lifespan_class(config)
+        await self._server.startup([self._listening])
+        self._task = asyncio.create_task(self._server.main_loop())
+
+    async def stop(self) -> None:
+        """End the watches in good order, finish what is under way, hang up."""
+        self._app.close()
+        self._server.should_exit = True
+        if self._task is not None:
+            await self._task
+            await self._server.shutdown([self._listening])

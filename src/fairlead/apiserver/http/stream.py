@@ -1,0 +1,94 @@
+"""Streaming: the lines of a watch, as they come, to a client that may leave at any time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from fairlead.apiserver.serving.watch import Watch, Watches
+
+SEND_INTERVAL_S: Final = 0.02
+NO_CACHE: Final = (b"cache-control", b"no-cache, private")
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+async def stream(watch: Watch, watches: Watches, receive: Receive, send: Send) -> None:
+    """Send the lines of `watch` until it is over or the client has left."""
+    headers = [NO_CACHE, (b"content-type", watch.content_type.encode())]
+    leaving: asyncio.Task[Message] | None = None
+    try:
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"", "more_body": True})
+        leaving = asyncio.ensure_future(_left(receive))
+        await _Streaming(watch, watches, send, leaving).run()
+    finally:
+        watch.on_data = None
+        watch.close()
+        if leaving is not None:
+            leaving.cancel()
+
+
+async def _left(receive: Receive) -> Message:
+    """Come back when the client has left."""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return message
+
+
+class _Streaming:
+    """One watch on its way; `_woken` is what it waits for."""
+
+    def __init__(
+        self, watch: Watch, watches: Watches, send: Send, leaving: asyncio.Task[Message]
+    ) -> None:
+        self._watch = watch
+        self._watches = watches
+        self._send = send
+        self._leaving = leaving
+        self._loop = asyncio.get_running_loop()
+        self._woken = asyncio.Event()
+
+    async def run(self) -> None:
+        """Send until the end, and say that it is the end if the client is still there."""
+        timers = self._timers()
+        self._watch.on_data = self._woken.set
+        self._leaving.add_done_callback(lambda _: self._woken.set())
+        try:
+            while await self._send_lines():
+                await self._woken.wait()
+        finally:
+            for timer in timers:
+                timer.cancel()
+        if not self._leaving.done():
+            await self._send({"type": "http.response.body", "body": b""})
+
+    def _timers(self) -> list[asyncio.TimerHandle]:
+        timers = [self._loop.call_later(self._watch.timeout_s, self._end)]
+        if self._watch.bookmark_s is not None:
+            timers.append(self._loop.call_later(self._watch.bookmark_s, self._mark))
+        return timers
+
+    def _end(self) -> None:
+        self._watch.end()
+
+    def _mark(self) -> None:
+        self._watch.bookmark(self._watches.version)
+
+    async def _send_lines(self) -> bool:
+        """Send what there is; whether there may be more."""
+        self._woken.clear()
+        is_over = self._watch.is_over
+        lines = self._watch.take()
+        if self._leaving.done():
+            return False
+        if lines:
+            body = b"".join(lines)
+            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+            if not is_over:
+                await asyncio.sleep(SEND_INTERVAL_S)
+        return not is_over
