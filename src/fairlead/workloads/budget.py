@@ -162,12 +162,13 @@ def desired_healthy(budget: PodDisruptionBudget, expected: int) -> int:
     return 0
 
 
-def scaled(value: int | str, total: int) -> int:
-    """`value` itself, or that percentage of `total`, rounded up. Raises BudgetError."""
+def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
+    """`value` itself, or that percentage of `total`, rounded. Raises BudgetError."""
     # upstream: apimachinery/pkg/util/intstr/intstr.go:GetScaledValueFromIntOrPercent
     if isinstance(value, int):
         return value
     percent = _PERCENT.fullmatch(value)
     if percent is None:
         raise BudgetError("invalid value for IntOrString: invalid type: string is not a percentage")
-    return -(-int(percent[1]) * total // 100)
+    share = int(percent[1]) * total
+    return -(-share // 100) if is_rounded_up else share // 100

@@ -16,10 +16,16 @@ VOLUME_RETRY_DEFAULT: Final = seconds(1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadsConfig:
-    """How long an owner whose pods are refused waits before it tries again: doubling waits."""
+    """How the workload controllers work.
+
+    An owner whose pods are refused waits before it tries again: doubling waits. `is_observed`:
+    somebody reads what is only written to be read (status, revisions, events of creations), as in
+    a local control plane; a simulation decides the same without it.
+    """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
     retry_max: DurationNs = RETRY_MAX_DEFAULT
+    is_observed: bool = False
 
     def retry_after(self, failures: int) -> DurationNs:
         """The wait after the `failures`-th refusal in a row (1, 2, ...)."""

@@ -10,6 +10,7 @@ alone: nothing in Fairlead reads it, and the disruption controller counts for it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from fairlead.api.objects import (
     ApiObject,
@@ -20,11 +21,19 @@ from fairlead.api.objects import (
     PriorityClass,
     ReplicaSet,
 )
-from fairlead.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.core.command import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
 from fairlead.core.instant import Instant
 from fairlead.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
+    FailureReason,
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
@@ -33,11 +42,15 @@ from fairlead.core.stimulus import (
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.identity import owner_key
 from fairlead.workloads.owner import Owner, complaints, is_owner, reference_to, rule_of
+from fairlead.workloads.owner_status import OwnerStatus
 from fairlead.workloads.pod_set import PodSet
 from fairlead.workloads.pod_sets import PodSets
 from fairlead.workloads.priority_class import missing_classes
 from fairlead.workloads.rollouts import Rollouts
 from fairlead.workloads.stand_in import Buried
+from fairlead.workloads.status_writing import StatusWriter
+
+AT_ONCE: Final[Instant] = 0
 
 
 class Workloads:
@@ -46,8 +59,11 @@ class Workloads:
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start knowing nothing."""
         config = config or WorkloadsConfig()
+        writer = StatusWriter()
+        self._writer = writer
         self._pod_sets = PodSets(config)
-        self._rollouts = Rollouts(config, self._pod_sets)
+        self._rollouts = Rollouts(config, self._pod_sets, writer)
+        self._status = OwnerStatus(self._pod_sets, writer)
         self._nodes: dict[str, Node] = {}
         self._daemon_sets: dict[str, None] = {}  # their keys
 
@@ -62,19 +78,31 @@ class Workloads:
                 return self._load(objects, now)
             case CommandSucceeded(CreateObject() as command):
                 return self._see_creation(command.target, now)
+            case CommandSucceeded(PatchStatus(target)):
+                self._see_status_written(target)
+                return []
             case CommandFailed():
                 return self._see_failure(stimulus, now)
             case _:
                 return []
 
     def next_deadline(self) -> Instant | None:
-        """When the first owner that was refused tries again."""
+        """When an owner that was refused tries again; at once where something is left to do."""
+        if self._pod_sets.changed or self._rollouts.changed:
+            return AT_ONCE
         waits = (self._pod_sets.next_retry(), self._rollouts.next_retry())
         return min((wait for wait in waits if wait is not None), default=None)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """Let owners that were refused try again."""
-        return self._pod_sets.retry(now) + self._rollouts.retry(now)
+        """Follow up what has changed, or let owners that were refused try again."""
+        if not self._pod_sets.changed and not self._rollouts.changed:
+            return self._pod_sets.retry(now) + self._rollouts.retry(now)
+        changed, self._pod_sets.changed = self._pod_sets.changed, {}
+        commands: list[Command] = []
+        for key in changed:
+            self._rollouts.note_pods(key)
+            commands += self._status.tell(key, now)
+        return commands + self._rollouts.settle_changed(now)
 
     # --- single changes ------------------------------------------------------------------------
 
@@ -135,6 +163,7 @@ class Workloads:
         pods = self._introduce(owner)
         if isinstance(owner, DaemonSet):
             self._daemon_sets[pods.key] = None
+        self._status.learn(pods.key, owner)
         rule = rule_of(owner, pods, self._pod_sets.rules[pods.key], self._nodes)
         return pods.key, self._pod_sets.set_rule(pods.key, rule)
 
@@ -152,6 +181,7 @@ class Workloads:
         if key not in self._pod_sets.sets:
             return []
         self._daemon_sets.pop(key, None)
+        self._status.forget(key)
         self._pod_sets.set_rule(key, Buried())
         return self._pod_sets.reconcile(key, None, now) + self._rollouts.forget_replica_set(
             key, now
@@ -202,8 +232,15 @@ class Workloads:
             case "Pod":
                 return self._pod_sets.created(target, now)
             case "ReplicaSet":
-                self._rollouts.created(target)
+                return self._rollouts.created(target)
         return []
+
+    def _see_status_written(self, target: ObjectRef) -> None:
+        """A status is written, or could not be: it may have to be written again."""
+        if self._writer.answered(target):
+            key = owner_key(target.kind, target.namespace, target.name, target.uid)
+            changed = self._rollouts if target.kind == "Deployment" else self._pod_sets
+            changed.changed[key] = None
 
     def _see_failure(self, failure: CommandFailed, now: Instant) -> list[Command]:
         reason, message = failure.reason, failure.message
@@ -216,6 +253,8 @@ class Workloads:
                 self._pod_sets.not_deleted(target, reason, now)
             case PatchObject(target) if target.kind == "ReplicaSet":
                 self._rollouts.not_scaled(target, now)
+            case PatchStatus(target) if reason is not FailureReason.NOT_FOUND:
+                self._see_status_written(target)
             case _:
                 pass
         return []

@@ -1,14 +1,13 @@
-"""Deployments: which ReplicaSet has the Deployment's template, and how many replicas each wants.
+"""Deployments: which ReplicaSet has the Deployment's template, and which others are left.
 
-A Deployment makes a ReplicaSet for its template unless it has one, and scales: the one with the
-template as the Deployment says, all others to nothing. Differs from upstream for now: a changed
-template moves all replicas at once, where a rolling update would go step by step.
+A Deployment makes a ReplicaSet for its template unless it has one; `rolling_update` says how many
+replicas each one has while they change places, `rollouts` drives it.
 
 A dump may hold a Deployment and its pods but not the ReplicaSets between them. Those are
 *implied*: the pods' owner reference names them, `<deployment>-<pod-template-hash>`, and they are
 ruled from here as if they were there.
 
-upstream: pkg/controller/deployment/deployment_controller.go, sync.go:getNewReplicaSet, scale
+upstream: pkg/controller/deployment/deployment_controller.go, sync.go:getNewReplicaSet
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from typing import Any, Final
 from fairlead.api.objects import Deployment, OwnerReference, Pod, ReplicaSet
 from fairlead.api.selector import selector_matches
 from fairlead.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
-from fairlead.core.instant import Instant
+from fairlead.core.instant import Instant, seconds
 from fairlead.workloads.generated_name import template_hash
-from fairlead.workloads.pod_set import PodSet
+from fairlead.workloads.pod_set import PodSet, pod_state
 from fairlead.workloads.pod_template import (
     TEMPLATE_HASH_LABEL,
     read_template,
@@ -30,12 +29,31 @@ from fairlead.workloads.pod_template import (
     with_labels,
 )
 from fairlead.workloads.replicas import Replicas
+from fairlead.workloads.revision import (
+    DESIRED,
+    MOST,
+    REVISION,
+    next_revision,
+    number_in,
+    size_annotations,
+    told_annotations,
+)
+from fairlead.workloads.rolling_update import Bounds, Part
 
 Json = dict[str, Any]
 
-REVISION: Final = "deployment.kubernetes.io/revision"
 REPLICA_SET: Final = "ReplicaSet"
 WHY_OWNER_DELETED: Final = "its owner was deleted"
+WHY_HISTORY: Final = "older than its Deployment's revision history"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a ReplicaSet was patched to and does not show yet."""
+
+    replicas: int
+    desired: int
+    most: int
 
 
 @dataclass(slots=True)
@@ -43,26 +61,49 @@ class Rollout:
     """A Deployment with its ReplicaSets, known and implied, by their keys.
 
     `current` is the key of the one whose pods `template` describes, "" while there is none.
-    `asked` are replica counts patched and not yet seen, `birth` is the name of a ReplicaSet
-    under way.
+    `sizes` are what implied ones should have, `asked` what was patched and is not yet seen,
+    `birth` is the name of a ReplicaSet under way, `refusal` why there is none, `news` (reason and
+    message) that there is one.
     """
 
     key: str
     deployment: Deployment
     replica_sets: dict[str, ReplicaSet] = field(default_factory=dict)
     implied: dict[str, PodSet] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
     current: str = ""
     template: Json = field(default_factory=dict)
-    asked: dict[str, int] = field(default_factory=dict)
+    asked: dict[str, Asked] = field(default_factory=dict)
     birth: str = ""
     collisions: int = 0
     failures: int = 0
+    refusal: str = ""
+    news: tuple[str, str] | None = None
     retry_at: Instant | None = None
 
     @property
     def is_usable(self) -> bool:
         """Whether the Deployment's template describes a pod."""
         return read_template(self.deployment.spec.template) is not None
+
+    @property
+    def bounds(self) -> Bounds:
+        """How far the rollout may stray from what is wanted."""
+        spec = self.deployment.spec
+        return Bounds.of(spec.strategy, spec.replicas)
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The identity of the Deployment."""
+        return _ref("Deployment", self.deployment)
+
+    def imply(self, key: str, pods: PodSet) -> None:
+        """Take `pods` for those of a ReplicaSet that is not known; they are as many as there are.
+
+        Where the Deployment has no other, those that are missing were lost and are wanted back.
+        """
+        self.implied[key] = pods
+        self.sizes[key] = len(pods.active)
 
     def find_current(self, *, is_loaded: bool = False) -> None:
         """Decide whose template the Deployment has; `is_loaded` trusts a snapshot's other signs."""
@@ -75,41 +116,132 @@ class Rollout:
         self.current = found or self._resembling(wanted)
         self.template = wanted
 
-    def commands(self) -> list[Command]:
-        """The ReplicaSet to make, or those to scale."""
-        if not self.current:
-            return [] if self.birth or self.retry_at is not None else [self._create()]
-        return [
-            self._scale(key, replica_set, wanted)
-            for key, replica_set in self.replica_sets.items()
-            if (wanted := self.wanted(key)) not in (replica_set.spec.replicas, self.asked.get(key))
-        ]
+    def parts(self, sets: dict[str, PodSet], now: Instant) -> tuple[Part | None, list[Part]]:
+        """The current ReplicaSet, if there is one, and the others."""
+        min_ready = seconds(self.deployment.spec.min_ready_seconds)
+        others = []
+        current = None
+        for key in (*self.replica_sets, *self.implied):
+            pods = sets.get(key)
+            part = self._part(key, 0 if pods is None else pods.available(min_ready, now))
+            if key == self.current:
+                current = part
+            else:
+                others.append(part)
+        return current, others
 
-    def wanted(self, key: str) -> int:
-        """How many replicas the ReplicaSet `key` should have."""
-        return self.deployment.spec.replicas if key == self.current else 0
+    def _part(self, key: str, available: int) -> Part:
+        if key in self.implied:
+            pods = self.implied[key]
+            age = (_oldest_pod(pods), pods.owner.name)
+            return Part(key=key, replicas=self.sizes[key], available=available, age=age)
+        one = self.replica_sets[key]
+        asked = self.asked.get(key)
+        annotations = one.metadata.annotations
+        return Part(
+            key=key,
+            replicas=asked.replicas if asked else one.spec.replicas,
+            available=available,
+            age=(one.metadata.creation_timestamp, one.metadata.name),
+            desired=asked.desired if asked else number_in(annotations, DESIRED),
+            most=asked.most if asked else number_in(annotations, MOST),
+        )
+
+    def is_quiet(self, sets: dict[str, PodSet]) -> bool:
+        """Whether no pod of an old ReplicaSet lives any more, not even on its way out."""
+        # upstream: recreate.go:oldPodsRunning
+        return not any(
+            pod_state(pod) not in ("succeeded", "failed")
+            for key in (*self.replica_sets, *self.implied)
+            if key != self.current and key in sets
+            for pod in sets[key].pods.values()
+        )
 
     def rule(self, key: str) -> Replicas:
         """What the implied ReplicaSet `key` wants of its pods."""
         name = self.implied[key].owner.name
         digest = name.removeprefix(f"{self.deployment.metadata.name}-")
-        return Replicas(self.wanted(key), with_labels(self.template, {TEMPLATE_HASH_LABEL: digest}))
+        template = with_labels(self.template, {TEMPLATE_HASH_LABEL: digest})
+        return Replicas(self.sizes[key], template)
 
     def see(self, key: str, replica_set: ReplicaSet) -> None:
         """Take the newest version of one of its ReplicaSets."""
         self.replica_sets[key] = replica_set
         self.implied.pop(key, None)
-        if self.asked.get(key) == replica_set.spec.replicas:
+        asked = self.asked.get(key)
+        if asked is not None and asked.replicas == replica_set.spec.replicas:
             del self.asked[key]
         if self.birth == replica_set.metadata.name:
-            self.birth, self.failures = "", 0
+            self.news = ("NewReplicaSetCreated", f'Created new replica set "{self.birth}"')
+            self.birth, self.failures, self.refusal = "", 0, ""
 
     def burial(self) -> list[Command]:
         """The Deployment is gone: its ReplicaSets go too."""
         return [
             DeleteObject(_ref(REPLICA_SET, replica_set), why=WHY_OWNER_DELETED)
             for replica_set in self.replica_sets.values()
+            if not is_ending(replica_set)
         ]
+
+    def create(self, replicas: int) -> Command:
+        """The ReplicaSet for the Deployment's template, with so many replicas for a start."""
+        # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
+        meta, spec = self.deployment.metadata, self.deployment.spec
+        digest = template_hash(spec.template, self.collisions)
+        label = {TEMPLATE_HASH_LABEL: digest}
+        template = with_labels(spec.template, label)
+        self.birth = f"{meta.name}-{digest}"
+        body: Json = {
+            "replicas": replicas,
+            "selector": _selector(self.deployment, label),
+            "template": template,
+        }
+        if spec.min_ready_seconds:
+            body["minReadySeconds"] = spec.min_ready_seconds
+        return CreateObject(
+            {
+                "apiVersion": "apps/v1",
+                "kind": REPLICA_SET,
+                "metadata": {
+                    "name": self.birth,
+                    "namespace": meta.namespace,
+                    "labels": template["metadata"]["labels"],
+                    "annotations": self._annotations(),
+                    "ownerReferences": [_reference(self.deployment)],
+                },
+                "spec": body,
+            }
+        )
+
+    def scale(self, key: str, size: int) -> Command:
+        """Let the known ReplicaSet `key` have `size` replicas."""
+        bounds = self.bounds
+        self.asked[key] = Asked(size, bounds.replicas, bounds.most)
+        annotations = size_annotations(bounds)
+        patch = {"metadata": {"annotations": annotations}, "spec": {"replicas": size}}
+        return PatchObject(_ref(REPLICA_SET, self.replica_sets[key]), patch)
+
+    def forgettable(self, sets: dict[str, PodSet]) -> list[Command]:
+        """Delete old, empty ReplicaSets beyond the revision history."""
+        # upstream: sync.go:cleanupDeployment
+        old = [
+            (number_in(one.metadata.annotations, REVISION) or 0, one.metadata.name, key)
+            for key, one in self.replica_sets.items()
+            if key != self.current and not is_ending(one)
+        ]
+        excess = len(old) - self.deployment.spec.revision_history_limit
+        return [
+            DeleteObject(_ref(REPLICA_SET, self.replica_sets[key]), why=WHY_HISTORY)
+            for _, _, key in sorted(old)[: max(0, excess)]
+            if not self.replica_sets[key].spec.replicas and key not in self.asked
+            if key not in sets or not sets[key].active
+        ]
+
+    def _annotations(self) -> dict[str, str]:
+        """What a new ReplicaSet says of the Deployment as it is now."""
+        told = told_annotations(self.deployment.metadata.annotations)
+        revision = next_revision(self.replica_sets.values())
+        return told | size_annotations(self.bounds) | {REVISION: str(revision)}
 
     def _is_present(self, key: str) -> bool:
         return key in self.replica_sets or key in self.implied
@@ -140,34 +272,9 @@ class Rollout:
         )
         return next(matches, "")
 
-    def _create(self) -> Command:
-        # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
-        meta, spec = self.deployment.metadata, self.deployment.spec
-        digest = template_hash(spec.template, self.collisions)
-        label = {TEMPLATE_HASH_LABEL: digest}
-        template = with_labels(spec.template, label)
-        self.birth = f"{meta.name}-{digest}"
-        return CreateObject(
-            {
-                "apiVersion": "apps/v1",
-                "kind": REPLICA_SET,
-                "metadata": {
-                    "name": self.birth,
-                    "namespace": meta.namespace,
-                    "labels": template["metadata"]["labels"],
-                    "ownerReferences": [_reference(self.deployment)],
-                },
-                "spec": {
-                    "replicas": spec.replicas,
-                    "selector": _selector(self.deployment, label),
-                    "template": template,
-                },
-            }
-        )
 
-    def _scale(self, key: str, replica_set: ReplicaSet, wanted: int) -> Command:
-        self.asked[key] = wanted
-        return PatchObject(_ref(REPLICA_SET, replica_set), {"spec": {"replicas": wanted}})
+def _oldest_pod(pods: PodSet) -> str:
+    return min((pod.metadata.creation_timestamp for pod in pods.pods.values()), default="")
 
 
 def implied_by(deployment: Deployment, pods: PodSet) -> bool:

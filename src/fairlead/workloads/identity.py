@@ -9,6 +9,7 @@ from fairlead.core.command import ObjectRef, RecordEvent
 
 # The names under which upstream's controllers report (controller_names.go).
 CONTROLLER_NAMES: Final = {
+    "CronJob": "cronjob-controller",
     "DaemonSet": "daemonset-controller",
     "Deployment": "deployment-controller",
     "Job": "job-controller",
@@ -17,10 +18,41 @@ CONTROLLER_NAMES: Final = {
     "StatefulSet": "statefulset-controller",
 }
 
+STATEFUL_SET: Final = "StatefulSet"
+
 
 def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
     """What identifies an owner: its uid, or kind/namespace/name where none is known."""
     return uid or f"{kind}/{namespace}/{name}"
+
+
+def happened(owner: ObjectRef, reason: str, note: str, *, is_warning: bool = False) -> RecordEvent:
+    """The event by which the controller of `owner` tells what it did or could not do."""
+    return RecordEvent(
+        regarding=owner,
+        type="Warning" if is_warning else "Normal",
+        reason=reason,
+        action=reason,
+        note=note,
+        reporting_controller=CONTROLLER_NAMES.get(owner.kind, "workload-controller"),
+    )
+
+
+def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
+    """The event that tells of a pod made for `owner`."""
+    # upstream: pkg/controller/controller_utils.go:createPods; stateful_pod_control.go has its own
+    if owner.kind == STATEFUL_SET:
+        note = f"create Pod {name} in StatefulSet {owner.name} successful"
+        return happened(owner, "SuccessfulCreate", note)
+    return happened(owner, "SuccessfulCreate", f"Created pod: {name}")
+
+
+def pod_deleted(owner: ObjectRef, name: str) -> RecordEvent:
+    """The event that tells of a pod that `owner` let go."""
+    if owner.kind == STATEFUL_SET:
+        note = f"delete Pod {name} in StatefulSet {owner.name} successful"
+        return happened(owner, "SuccessfulDelete", note)
+    return happened(owner, "SuccessfulDelete", f"Deleted pod: {name}")
 
 
 def failed_create(owner: ObjectRef, message: str) -> RecordEvent:

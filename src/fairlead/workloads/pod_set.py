@@ -22,8 +22,10 @@ from enum import StrEnum
 from typing import Any
 
 from fairlead.api.objects import OwnerReference, Pod
-from fairlead.api.pod import is_terminating
-from fairlead.core.instant import Instant
+from fairlead.api.pod import condition, is_terminating
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.core.command import ObjectRef
+from fairlead.core.instant import DurationNs, Instant
 from fairlead.workloads.annotation import original_name
 
 Json = dict[str, Any]
@@ -49,6 +51,14 @@ def pod_state(pod: Pod) -> PodState:
             return PodState.LEAVING if is_terminating(pod) else PodState.ACTIVE
 
 
+def ready_since(pod: Pod) -> Instant | None:
+    """Since when `pod` is ready (0 where nothing says it), None when it is not."""
+    ready = condition(pod, "Ready")
+    if ready is None or ready.status != "True":
+        return None
+    return parse_timestamp(ready.last_transition_time) if ready.last_transition_time else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Loss:
     """A pod that went without our doing; `serial` orders the losses of an owner."""
@@ -70,8 +80,9 @@ class Birth:
 class PodSet:
     """What is known of one owner's pods; all keys are pod names in `namespace`.
 
-    `proven` says that the last creation was taken; until one is, only one is tried at a time.
-    `retry_at` is set while the owner waits after a refusal.
+    `ready` says of active pods that are ready since when. `proven` says that the last creation was
+    taken; until one is, only one is tried at a time. `retry_at` is set while the owner waits after
+    a refusal, `refusal` is what it was told until one is taken.
     """
 
     key: str
@@ -79,6 +90,7 @@ class PodSet:
     owner: OwnerReference
     pods: dict[str, Pod] = field(default_factory=dict)
     active: dict[str, Pod] = field(default_factory=dict)
+    ready: dict[str, Instant] = field(default_factory=dict)
     by_slot: dict[str, dict[str, None]] = field(default_factory=dict)
     births: dict[str, Birth] = field(default_factory=dict)
     expected: dict[str, str] = field(default_factory=dict)  # slot -> name of its birth
@@ -87,10 +99,17 @@ class PodSet:
     lost: int = 0
     succeeded: int = 0
     failed: int = 0
+    leaving: int = 0
     serial: int = 0
     proven: bool = False
     failures: int = 0
+    refusal: str = ""
     retry_at: Instant | None = None
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The identity of the owner."""
+        return ObjectRef(self.owner.kind, self.namespace, self.owner.name, self.owner.uid)
 
     # --- pods come, change and go --------------------------------------------------------------
 
@@ -106,9 +125,9 @@ class PodSet:
             return before
         self.deaths.pop(name, None)
         if after is PodState.ACTIVE:
-            self.active[name] = pod
+            self._activate(pod)
         else:
-            self.active.pop(name, None)
+            self._deactivate(name)
         self._count(before, after)
         return before
 
@@ -119,7 +138,8 @@ class PodSet:
             return None
         name = pod.metadata.name
         del self.pods[name]
-        self.active.pop(name, None)
+        self._deactivate(name)
+        self.leaving -= before is PodState.LEAVING
         self.deaths.pop(name, None)
         in_slot = self.by_slot.get(slot, {})
         in_slot.pop(name, None)
@@ -159,14 +179,41 @@ class PodSet:
     def begin_death(self, pod: Pod) -> None:
         """The deletion of `pod` by its owner is under way."""
         self.deaths[pod.metadata.name] = pod.metadata.uid
-        self.active.pop(pod.metadata.name, None)
+        self._deactivate(pod.metadata.name)
 
     def end_death(self, name: str) -> None:
         """The deletion was refused: the pod counts again if it ever did."""
         if self.deaths.pop(name, None) is not None and name in self.pods:
             pod = self.pods[name]
             if pod_state(pod) is PodState.ACTIVE:
-                self.active[name] = pod
+                self._activate(pod)
+
+    def available(self, min_ready: DurationNs, now: Instant) -> int:
+        """How many active pods have been ready for `min_ready`."""
+        # upstream: pkg/api/v1/pod/util.go:IsPodAvailable
+        if not min_ready:
+            return len(self.ready)
+        return sum(since + min_ready <= now for since in self.ready.values())
+
+    def next_available(self, min_ready: DurationNs, now: Instant) -> Instant | None:
+        """When the next ready pod will have been so for `min_ready`, None when none waits."""
+        if not min_ready:
+            return None
+        dues = (since + min_ready for since in self.ready.values())
+        return min((due for due in dues if due > now), default=None)
+
+    def _activate(self, pod: Pod) -> None:
+        name = pod.metadata.name
+        self.active[name] = pod
+        since = ready_since(pod)
+        if since is None:
+            self.ready.pop(name, None)
+        else:
+            self.ready[name] = since
+
+    def _deactivate(self, name: str) -> None:
+        self.active.pop(name, None)
+        self.ready.pop(name, None)
 
     def _state(self, pod: Pod) -> PodState | None:
         known = self.pods.get(pod.metadata.name)
@@ -176,6 +223,8 @@ class PodSet:
         if before is not after:
             self.succeeded += after is PodState.SUCCEEDED
             self.failed += after is PodState.FAILED
+            self.leaving += after is PodState.LEAVING
+            self.leaving -= before is PodState.LEAVING
 
     # --- losses and who stands in for them -----------------------------------------------------
 

@@ -2,7 +2,9 @@
 
 Every change of a pod touches its owner's set alone, and only a change of what it counts as
 (`PodState`) asks the rule again. An owner whose pods are refused tries one again after doubling
-waits, and all the others once that one was taken (upstream's slow start).
+waits, and all the others once that one was taken (upstream's slow start). What else follows from
+a change, such as status and the next step of a rollout, waits in `changed` until everything of
+that instant has settled.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from fairlead.core.stimulus import FailureReason
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.generated_name import generated_name
-from fairlead.workloads.identity import failed_create, owner_key, pod_ref
+from fairlead.workloads.identity import failed_create, owner_key, pod_created, pod_deleted, pod_ref
 from fairlead.workloads.pod_set import Birth, PodSet, PodState, pod_state
 from fairlead.workloads.pod_template import pod_manifest
 from fairlead.workloads.rule import Plan, Rule, Wish
@@ -32,9 +34,13 @@ class PodSets:
     sets: dict[str, PodSet] = field(default_factory=dict)
     rules: dict[str, Rule] = field(default_factory=dict)
     keys_by_path: dict[str, str] = field(default_factory=dict)  # for references without a uid
+    watched: dict[str, None] = field(default_factory=dict)  # sets whose every change counts
+    changed: dict[str, None] = field(default_factory=dict)  # those that did change
     _homes: dict[str, str] = field(default_factory=dict)  # pod key -> key of its set
     _births: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
+    _wakes: TimerQueue[str] = field(default_factory=TimerQueue)
+    _awaited: dict[str, Instant] = field(default_factory=dict)  # key -> its next wake
 
     # --- owners --------------------------------------------------------------------------------
 
@@ -72,6 +78,17 @@ class PodSets:
             if pod_state(pod) is PodState.LEAVING and rule.is_loss(pod, PodState.LEAVING):
                 pods.lose(pod, rule.slot_of(pod))
 
+    def note(self, key: str) -> None:
+        """Something about the pods of `key` has changed."""
+        if self.config.is_observed or key in self.watched:
+            self.changed[key] = None
+
+    def wake(self, key: str, due: Instant) -> None:
+        """Look at the pods of `key` again at `due`, although nothing may have changed."""
+        if self._awaited.get(key) != due:
+            self._awaited[key] = due
+            self._wakes.add(due, key)
+
     # --- pods ----------------------------------------------------------------------------------
 
     def take_in(self, pod: Pod) -> PodState | None:
@@ -88,6 +105,7 @@ class PodSets:
         slot, after = self.rules[pods.key].slot_of(pod), pod_state(pod)
         is_ours = pods.deaths.get(pod.metadata.name) == pod.metadata.uid
         before = pods.put(pod, slot)
+        self.note(pods.key)
         if before is after:
             return commands
         if before is PodState.ACTIVE and not is_ours:
@@ -105,6 +123,7 @@ class PodSets:
         if before is None:
             return []
         del self._homes[pod.key]
+        self.note(key)
         if before is PodState.ACTIVE and not is_ours:
             self._lose(pods, pod, None)
         return self.reconcile(key, slot, now)
@@ -146,9 +165,15 @@ class PodSets:
         return commands
 
     def _deletions(self, pods: PodSet, plan: Plan) -> list[Command]:
+        commands: list[Command] = []
         for pod in plan.delete:
             pods.begin_death(pod)
-        return [DeleteObject(pod_ref(pod), why=plan.why) for pod in plan.delete]
+            commands.append(DeleteObject(pod_ref(pod), why=plan.why))
+            if self.config.is_observed:
+                commands.append(pod_deleted(pods.ref, pod.metadata.name))
+        if plan.delete:
+            self.note(pods.key)
+        return commands
 
     def _creations(self, pods: PodSet, plan: Plan) -> list[Command]:
         if pods.retry_at is not None:
@@ -175,10 +200,17 @@ class PodSets:
     def created(self, target: ObjectRef, now: Instant) -> list[Command]:
         """A pod was taken; after the first one the others follow."""
         key = self._births.pop((target.namespace, target.name), None)
-        if key is None or self.sets[key].proven:
+        if key is None:
             return []
-        self.sets[key].proven, self.sets[key].failures = True, 0
-        return self.reconcile(key, None, now)
+        pods = self.sets[key]
+        told: list[Command] = []
+        if self.config.is_observed:
+            told.append(pod_created(pods.ref, target.name))
+        if pods.proven:
+            return told
+        pods.proven, pods.failures, pods.refusal = True, 0, ""
+        self.note(key)
+        return told + self.reconcile(key, None, now)
 
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
@@ -195,8 +227,9 @@ class PodSets:
         if reason is FailureReason.ALREADY_EXISTS and not birth.slot:
             return self.reconcile(key, None, now)
         self._wait(pods, now)
-        owner = ObjectRef(pods.owner.kind, pods.namespace, pods.owner.name, pods.owner.uid)
-        return [failed_create(owner, message)]
+        pods.refusal = message
+        self.note(key)
+        return [failed_create(pods.ref, message)]
 
     def not_deleted(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
         """A pod of ours could not be deleted: later, unless it is gone anyway."""
@@ -209,11 +242,15 @@ class PodSets:
             self._wait(pods, now)
 
     def next_retry(self) -> Instant | None:
-        """When the first waiting owner tries again."""
-        return self._retries.next_due()
+        """When the first waiting owner tries again, or is to be looked at."""
+        dues = (self._retries.next_due(), self._wakes.next_due())
+        return min((due for due in dues if due is not None), default=None)
 
     def retry(self, now: Instant) -> list[Command]:
         """Let the owners whose wait is over try again."""
+        for key in self._wakes.pop_due(now):
+            self._awaited.pop(key, None)
+            self.changed[key] = None
         commands = []
         for key in self._retries.pop_due(now):
             self.sets[key].retry_at = None

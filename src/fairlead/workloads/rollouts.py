@@ -1,4 +1,15 @@
-"""Rollouts: all Deployments, what became of what they asked for, and when they ask again."""
+"""Rollouts: all Deployments, one step at a time, and when they ask again what was refused.
+
+    something changed ──▶ settle: a ReplicaSet to make, sizes to change
+            ▲                         │
+            └── their pods changed ◀──┘      until old and new have changed places
+
+While a rollout is under way its ReplicaSets' pods are watched, because each one that becomes
+available, or stops being so, allows or forbids the next step. Where somebody reads it, status,
+events and revisions are written too.
+
+upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
+"""
 
 from __future__ import annotations
 
@@ -7,15 +18,28 @@ from typing import Final
 
 from fairlead.api.objects import Deployment, ReplicaSet
 from fairlead.api.pod import controller_of
-from fairlead.core.command import Command, CreateObject, ObjectRef
-from fairlead.core.instant import Instant
+from fairlead.core.command import Command, ObjectRef, PatchObject
+from fairlead.core.instant import Instant, seconds
 from fairlead.core.stimulus import FailureReason
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.deployment import REPLICA_SET, Rollout, implied_by, is_ending
-from fairlead.workloads.identity import failed_create, owner_key
+from fairlead.workloads.identity import failed_create, happened, owner_key
 from fairlead.workloads.pod_sets import PodSets, is_stand_in
+from fairlead.workloads.revision import REVISION, revised, revision_of
+from fairlead.workloads.rolling_update import (
+    RECREATE,
+    ROLLING_UPDATE,
+    Part,
+    grown,
+    is_scaling,
+    proportional,
+    recreated,
+    rolled,
+)
+from fairlead.workloads.rollout_status import Count, Course, is_complete, overdue_at, status_of
 from fairlead.workloads.stand_in import Buried
+from fairlead.workloads.status_writing import StatusWriter
 
 DEPLOYMENT: Final = "Deployment"
 
@@ -26,7 +50,10 @@ class Rollouts:
 
     config: WorkloadsConfig
     pod_sets: PodSets
+    writer: StatusWriter
+    changed: dict[str, None] = field(default_factory=dict)  # keys of rollouts to look at again
     _rollouts: dict[str, Rollout] = field(default_factory=dict)
+    _homes: dict[str, str] = field(default_factory=dict)  # key of a ReplicaSet -> of its rollout
     _births: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
 
@@ -37,6 +64,7 @@ class Rollouts:
         rollout = self._rollouts.get(key)
         if rollout is None:
             rollout = self._rollouts[key] = Rollout(key, deployment)
+            rollout.collisions = deployment.status.get("collisionCount", 0)
         rollout.deployment = deployment
         return rollout
 
@@ -49,6 +77,7 @@ class Rollouts:
         rollout = self._rollouts.get(owner_key(DEPLOYMENT, namespace, owner.name, owner.uid))
         if rollout is not None:
             rollout.see(key, replica_set)
+            self._homes[key] = rollout.key
         return rollout
 
     def load(self, now: Instant) -> list[Command]:
@@ -61,7 +90,7 @@ class Rollouts:
             if pods.owner.kind == REPLICA_SET and is_stand_in(self.pod_sets.rules[key]):
                 rollout = by_name.get((pods.namespace, pods.owner.name.rpartition("-")[0]))
                 if rollout is not None and implied_by(rollout.deployment, pods):
-                    rollout.implied[key] = pods
+                    self._imply(rollout, key)
         commands: list[Command] = []
         for rollout in self._rollouts.values():
             commands += self.settle(rollout, now, is_loaded=True)
@@ -90,31 +119,138 @@ class Rollouts:
 
     def forget_replica_set(self, key: str, now: Instant) -> list[Command]:
         """A ReplicaSet is gone; its Deployment makes another."""
-        for rollout in self._rollouts.values():
-            if rollout.replica_sets.pop(key, None) is not None:
-                rollout.asked.pop(key, None)
-                return self.settle(rollout, now)
-        return []
+        rollout = self._rollouts.get(self._homes.pop(key, ""))
+        if rollout is None or rollout.replica_sets.pop(key, None) is None:
+            return []
+        rollout.asked.pop(key, None)
+        return self.settle(rollout, now)
+
+    # --- deciding ------------------------------------------------------------------------------
 
     def settle(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
-        """Decide about one Deployment; after loading, all pods are decided about later."""
+        """One step of a rollout; after loading, all pods are decided about later."""
+        self._note(rollout)
         if is_ending(rollout.deployment) or not rollout.is_usable:
             return []
         rollout.find_current(is_loaded=is_loaded)
-        commands = rollout.commands()
-        meta = rollout.deployment.metadata
-        if any(isinstance(one, CreateObject) for one in commands):
-            self._births[meta.namespace, rollout.birth] = rollout.key
+        new, old = rollout.parts(self.pod_sets.sets, now)
+        commands: list[Command] = []
+        if new is None and not rollout.birth and rollout.retry_at is None:
+            commands = self._begin(rollout, old)
+        sizes = self._sizes(rollout, new, old)
+        for key, size in sizes.items():
+            commands += self._resize(rollout, key, size, now, is_loaded=is_loaded)
         for key in rollout.implied:
             if self.pod_sets.set_rule(key, rollout.rule(key)) and not is_loaded:
                 commands += self.pod_sets.reconcile(key, None, now)
+        self._watch(rollout, now)
         return commands
+
+    def settle_changed(self, now: Instant) -> list[Command]:
+        """What follows for the rollouts that `note_pods` and others noted."""
+        changed, self.changed = self.changed, {}
+        commands: list[Command] = []
+        for key in changed:
+            rollout = self._rollouts.get(key)
+            if rollout is not None:
+                commands += self.settle(rollout, now)
+                commands += self._tell(rollout, now)
+                self.changed.pop(key, None)  # settling noted it once more
+        return commands
+
+    def note_pods(self, key: str) -> None:
+        """The pods of the ReplicaSet `key` have changed."""
+        rollout = self._rollouts.get(self._homes.get(key, ""))
+        if rollout is not None:
+            self.changed[rollout.key] = None
+
+    def _begin(self, rollout: Rollout, old: list[Part]) -> list[Command]:
+        """The ReplicaSet for a new template, if it may begin."""
+        spec, bounds = rollout.deployment.spec, rollout.bounds
+        if spec.paused:
+            return []
+        if spec.strategy.type == RECREATE:
+            if any(one.replicas for one in old) or not rollout.is_quiet(self.pod_sets.sets):
+                return []
+            size = bounds.replicas
+        else:
+            size = grown(0, sum(one.replicas for one in old), bounds)
+        command = rollout.create(size)
+        meta = rollout.deployment.metadata
+        self._births[meta.namespace, rollout.birth] = rollout.key
+        return [command]
+
+    def _sizes(self, rollout: Rollout, new: Part | None, old: list[Part]) -> dict[str, int]:
+        spec, bounds = rollout.deployment.spec, rollout.bounds
+        parts = [*old, *((new,) if new is not None else ())]
+        scaling = is_scaling(parts, spec.replicas)
+        if spec.paused or scaling:
+            sizes = proportional(
+                new,
+                old,
+                bounds,
+                is_rolling=spec.strategy.type == ROLLING_UPDATE,
+                reported=rollout.deployment.status.get("replicas", 0),
+            )
+            # Those whose size stays must learn of the new whole, too, or it would never be over.
+            stale = {one.key: one.replicas for one in parts if one.replicas and scaling}
+            return stale | sizes
+        if spec.strategy.type == RECREATE:
+            is_quiet = rollout.is_quiet(self.pod_sets.sets)
+            return recreated(new, old, spec.replicas, is_quiet=is_quiet)
+        return rolled(new, old, bounds) if new is not None else {}
+
+    def _resize(
+        self, rollout: Rollout, key: str, size: int, now: Instant, *, is_loaded: bool
+    ) -> list[Command]:
+        if key in rollout.implied:
+            rollout.sizes[key] = size
+            return []
+        one = rollout.replica_sets[key]
+        commands = [rollout.scale(key, size)]
+        if self.config.is_observed and size != one.spec.replicas:
+            commands.append(_scaled(rollout.ref, one.metadata.name, one.spec.replicas, size))
+        return commands
+
+    def _watch(self, rollout: Rollout, now: Instant) -> None:
+        """Watch the pods of a rollout under way, and only of those."""
+        is_under_way = bool(rollout.birth) or any(
+            part.replicas or not rollout.is_quiet(self.pod_sets.sets)
+            for part in rollout.parts(self.pod_sets.sets, now)[1]
+        )
+        for key in (*rollout.replica_sets, *rollout.implied):
+            self._homes[key] = rollout.key
+            if is_under_way:
+                self.pod_sets.watched[key] = None
+            else:
+                self.pod_sets.watched.pop(key, None)
+        if is_under_way or self.config.is_observed:
+            self._wait_for_availability(rollout, now)
+
+    def _wait_for_availability(self, rollout: Rollout, now: Instant) -> None:
+        min_ready = seconds(rollout.deployment.spec.min_ready_seconds)
+        for key in (*rollout.replica_sets, *rollout.implied):
+            pods = self.pod_sets.sets.get(key)
+            due = pods.next_available(min_ready, now) if pods is not None else None
+            if due is not None:
+                self.pod_sets.wake(key, due)
 
     # --- outcomes ------------------------------------------------------------------------------
 
-    def created(self, target: ObjectRef) -> None:
+    def created(self, target: ObjectRef) -> list[Command]:
         """A ReplicaSet was taken."""
-        self._births.pop((target.namespace, target.name), None)
+        rollout = self._rollouts.get(self._births.pop((target.namespace, target.name), ""))
+        if rollout is None or not self.config.is_observed:
+            return []
+        made = next(
+            (
+                one
+                for one in rollout.replica_sets.values()
+                if one.metadata.name == target.name and one.spec.replicas
+            ),
+            None,
+        )
+        return [] if made is None else [_scaled(rollout.ref, target.name, 0, made.spec.replicas)]
 
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
@@ -130,16 +266,16 @@ class Rollouts:
             rollout.collisions += 1
             return self.settle(rollout, now)
         self._wait(rollout, now)
-        meta = rollout.deployment.metadata
-        owner = ObjectRef(DEPLOYMENT, meta.namespace, meta.name, meta.uid)
-        return [failed_create(owner, message)]
+        rollout.refusal = message
+        self._note(rollout)
+        return [failed_create(rollout.ref, message)]
 
     def not_scaled(self, target: ObjectRef, now: Instant) -> None:
         """A ReplicaSet kept its size: try again later."""
         key = owner_key(REPLICA_SET, target.namespace, target.name, target.uid)
-        for rollout in self._rollouts.values():
-            if rollout.asked.pop(key, None) is not None:
-                self._wait(rollout, now)
+        rollout = self._rollouts.get(self._homes.get(key, ""))
+        if rollout is not None and rollout.asked.pop(key, None) is not None:
+            self._wait(rollout, now)
 
     def next_retry(self) -> Instant | None:
         """When the first waiting Deployment tries again."""
@@ -151,7 +287,8 @@ class Rollouts:
         for key in self._retries.pop_due(now):
             rollout = self._rollouts.get(key)
             if rollout is not None:
-                rollout.retry_at = None
+                if rollout.retry_at is not None and rollout.retry_at <= now:
+                    rollout.retry_at = None
                 commands += self.settle(rollout, now)
         return commands
 
@@ -164,4 +301,87 @@ class Rollouts:
     def _find_implied(self, rollout: Rollout) -> None:
         for key, pods in self.pod_sets.sets.items():
             if is_stand_in(self.pod_sets.rules[key]) and implied_by(rollout.deployment, pods):
-                rollout.implied[key] = pods
+                self._imply(rollout, key)
+
+    def _imply(self, rollout: Rollout, key: str) -> None:
+        rollout.imply(key, self.pod_sets.sets[key])
+        self._homes[key] = rollout.key
+
+    # --- what is only written to be read ---------------------------------------------------------
+
+    def _note(self, rollout: Rollout) -> None:
+        if self.config.is_observed:
+            self.changed[rollout.key] = None
+
+    def _tell(self, rollout: Rollout, now: Instant) -> list[Command]:
+        """Status, revisions, and ReplicaSets that nobody will go back to."""
+        if not self.config.is_observed:
+            return []
+        deployment, count = rollout.deployment, self._count(rollout, now)
+        commands = self._revise(rollout)
+        if is_complete(deployment, count) or deployment.spec.paused:
+            commands += rollout.forgettable(self.pod_sets.sets)
+        status = status_of(deployment, count, self._course(rollout), now)
+        due = overdue_at(deployment)
+        if due is not None and due > now:
+            self._retries.add(due, rollout.key)
+        return commands + self.writer.write(rollout.ref, deployment.status, status)
+
+    def _count(self, rollout: Rollout, now: Instant) -> Count:
+        new, old = rollout.parts(self.pod_sets.sets, now)
+        parts = [*old, *((new,) if new is not None else ())]
+        sets = [self.pod_sets.sets[part.key] for part in parts if part.key in self.pod_sets.sets]
+        current = self.pod_sets.sets.get(rollout.current)
+        return Count(
+            asked=sum(part.replicas for part in parts),
+            replicas=sum(len(pods.active) for pods in sets),
+            updated=0 if current is None else len(current.active),
+            ready=sum(len(pods.ready) for pods in sets),
+            available=sum(part.available for part in parts),
+            terminating=sum(pods.leaving for pods in sets),
+        )
+
+    def _course(self, rollout: Rollout) -> Course:
+        current = rollout.replica_sets.get(rollout.current)
+        name = "" if current is None else current.metadata.name
+        pods = self.pod_sets.sets.get(rollout.current)
+        news, rollout.news = rollout.news, None
+        if news is None and current is not None and _is_without_progress(rollout.deployment):
+            news = ("FoundNewReplicaSet", f'Found new replica set "{name}"')
+        return Course(
+            name=name,
+            collisions=rollout.collisions,
+            news=news,
+            refusal=rollout.refusal or ("" if pods is None else pods.refusal),
+            is_set_refused=bool(rollout.refusal),
+        )
+
+    def _revise(self, rollout: Rollout) -> list[Command]:
+        """Number the current ReplicaSet, and the Deployment after it."""
+        current = rollout.replica_sets.get(rollout.current)
+        if current is None:
+            return []
+        meta = rollout.deployment.metadata
+        others = [one for key, one in rollout.replica_sets.items() if key != rollout.current]
+        changes = revised(current, others, meta.annotations)
+        if changes:
+            ref = ObjectRef(
+                REPLICA_SET, meta.namespace, current.metadata.name, current.metadata.uid
+            )
+            return [PatchObject(ref, {"metadata": {"annotations": dict(changes)}})]
+        revision = str(revision_of(current))
+        if meta.annotations.get(REVISION) == revision:
+            return []
+        return [PatchObject(rollout.ref, {"metadata": {"annotations": {REVISION: revision}}})]
+
+
+def _scaled(owner: ObjectRef, name: str, before: int, after: int) -> Command:
+    # upstream: pkg/controller/deployment/sync.go:scaleReplicaSet
+    word = "up" if after > before else "down"
+    note = f"Scaled {word} replica set {name} from {before} to {after}"
+    return happened(owner, "ScalingReplicaSet", note)
+
+
+def _is_without_progress(deployment: Deployment) -> bool:
+    conditions = deployment.status.get("conditions", ())
+    return not any(one.get("type") == "Progressing" for one in conditions)

@@ -12,6 +12,7 @@ from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import format_timestamp
 from fairlead.core.command import (
     Bind,
+    Condition,
     CreateObject,
     DeleteObject,
     EvictPod,
@@ -48,9 +49,13 @@ def merged(target, patch):
 
 
 class World:
-    """Performs the commands of `controllers`; `place` binds pods, `refuse` turns commands down."""
+    """Performs the commands of `controllers`; `place` binds pods, `refuse` turns commands down.
 
-    def __init__(self, *controllers, place=None, refuse=None):
+    With `runs`, a pod that is bound is ready at once.
+    """
+
+    def __init__(self, *controllers, place=None, refuse=None, runs=False):
+        self.runs = runs
         self.controllers = controllers
         self.place = place or (lambda pod: None)
         self.refuse = refuse or (lambda command: None)
@@ -79,6 +84,12 @@ class World:
 
     def patch_status(self, kind, name, fields, namespace="ns"):
         self._do(PatchStatus(ObjectRef(kind, namespace, name), fields))
+
+    def start(self, name, namespace="ns", *, ready=True):
+        """The pod runs, and is ready unless told otherwise."""
+        condition = Condition("Ready", "True" if ready else "False")
+        target = ObjectRef("Pod", namespace, name)
+        self._perform(PatchStatus(target, {"phase": "Running"}, (condition,)))
 
     def delete(self, kind, name, *, namespace="ns", grace=None):
         self._do(DeleteObject(ObjectRef(kind, namespace, name), grace))
@@ -122,9 +133,17 @@ class World:
         for _ in range(SETTLE_MAX):
             if self.stimuli:
                 self._tell(self.stimuli.popleft())
-            elif not self._place_one():
+            elif not self._follow_up() and not self._place_one():
                 return
         raise AssertionError("the world does not come to rest")
+
+    def _follow_up(self):
+        """Let the first controller that wants to do something at once do it."""
+        for one in self.controllers:
+            if (deadline := one.next_deadline()) is not None and deadline < T0:
+                self._perform_all(one.handle_deadline(self.now))
+                return True
+        return False
 
     def run(self, duration):
         """Let `duration` pass."""
@@ -295,6 +314,8 @@ class World:
             node = self.place(one)
             if node is not None:
                 self._perform(Bind(ObjectRef("Pod", key[1], key[2]), node))
+                if self.runs:
+                    self.start(key[2], key[1])
                 return True
         return False
 

@@ -1,0 +1,60 @@
+"""OwnerStatus: writes the status of the owners of pods, where somebody reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlead.api.objects import ReplicaSet, ReplicationController
+from fairlead.core.command import Command
+from fairlead.core.instant import Instant, seconds
+from fairlead.workloads.owner import Owner
+from fairlead.workloads.pod_sets import PodSets
+from fairlead.workloads.replica_status import replica_status
+from fairlead.workloads.status_writing import StatusWriter
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class OwnerStatus:
+    """The newest version of each owner, by the key of its pods."""
+
+    pod_sets: PodSets
+    writer: StatusWriter
+    _owners: dict[str, Owner] = field(default_factory=dict)
+
+    def learn(self, key: str, owner: Owner) -> None:
+        """Note the newest version of `owner`."""
+        if self.pod_sets.config.is_observed:
+            self._owners[key] = owner
+            self.pod_sets.note(key)
+
+    def forget(self, key: str) -> None:
+        """The owner is gone."""
+        self._owners.pop(key, None)
+
+    def tell(self, key: str, now: Instant) -> list[Command]:
+        """Write what has changed about the pods of `key`."""
+        owner = self._owners.get(key)
+        if owner is None:
+            return []
+        pods = self.pod_sets.sets[key]
+        due = pods.next_available(seconds(_min_ready_s(owner)), now)
+        if due is not None:
+            self.pod_sets.wake(key, due)
+        match owner:
+            case ReplicaSet() | ReplicationController():
+                return self._write(key, owner, replica_status(owner, pods, now))
+            case _:
+                return []
+
+    def _write(self, key: str, owner: Owner, status: Json) -> list[Command]:
+        before = owner.status
+        assert isinstance(before, Mapping)
+        return self.writer.write(self.pod_sets.sets[key].ref, before, status)
+
+
+def _min_ready_s(owner: Owner) -> int:
+    return getattr(owner.spec, "min_ready_seconds", 0)

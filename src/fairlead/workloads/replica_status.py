@@ -1,0 +1,50 @@
+"""What the status of a ReplicaSet or ReplicationController says.
+
+upstream: pkg/controller/replicaset/replica_set_utils.go:calculateStatus
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.api.objects import ReplicaSet, ReplicationController
+from fairlead.api.timestamp import format_timestamp
+from fairlead.core.instant import Instant, seconds
+from fairlead.workloads.pod_set import PodSet
+
+Json = dict[str, Any]
+
+REPLICA_FAILURE: Final = "ReplicaFailure"
+
+
+def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now: Instant) -> Json:
+    """The status that `owner`, whose pods are `pods`, should have."""
+    count = len(pods.active)
+    numbers = {
+        # Its pods were made from its template, so they all have the template's labels.
+        "fullyLabeledReplicas": count,
+        "readyReplicas": len(pods.ready),
+        "availableReplicas": pods.available(seconds(owner.spec.min_ready_seconds), now),
+        "observedGeneration": owner.metadata.generation,
+    }
+    status: Json = {"replicas": count} | {key: one for key, one in numbers.items() if one}
+    if isinstance(owner, ReplicaSet):
+        status["terminatingReplicas"] = pods.leaving
+    conditions = _conditions(owner.status, pods.refusal, now)
+    return status | {"conditions": conditions} if conditions else status
+
+
+def _conditions(before: Json, refusal: str, now: Instant) -> list[Json]:
+    known = before.get("conditions", [])
+    others = [one for one in known if one.get("type") != REPLICA_FAILURE]
+    if not refusal:
+        return others
+    own = [one for one in known if one.get("type") == REPLICA_FAILURE]
+    failure = {
+        "type": REPLICA_FAILURE,
+        "status": "True",
+        "lastTransitionTime": format_timestamp(now),
+        "reason": "FailedCreate",
+        "message": refusal,
+    }
+    return others + (own or [failure])

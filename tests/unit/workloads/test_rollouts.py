@@ -1,0 +1,206 @@
+"""Rollouts as `kubectl rollout` sees them: status, revisions, history, pauses, deadlines."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.core.command import CreateObject, PatchStatus
+from fairlead.core.instant import seconds
+from fairlead.core.stimulus import FailureReason
+from fairlead.workloads.config import WorkloadsConfig
+from fairlead.workloads.controller import Workloads
+
+REVISION = "deployment.kubernetes.io/revision"
+
+
+@pytest.fixture
+def world(new_world):
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    return new_world(controller, place=lambda pod: "n1", runs=True).load()
+
+
+def deployment(build, replicas=2, **fields):
+    return build.owned("Deployment", "web", replicas, uid="dep", **fields)
+
+
+def set_image(world, build, image):
+    world.patch("Deployment", "web", {"spec": {"template": build.template(image)}})
+
+
+def status(world):
+    return world.get("Deployment", "web")["status"]
+
+
+def condition(world, kind):
+    found = [one for one in status(world)["conditions"] if one["type"] == kind]
+    return found[0] if found else None
+
+
+def replica_sets(world):
+    """Revision by image."""
+    return {
+        one["spec"]["template"]["spec"]["containers"][0]["image"]: one
+        for key, one in world.objects.items()
+        if key[0] == "ReplicaSet"
+    }
+
+
+def sizes(world):
+    return {image: one["spec"]["replicas"] for image, one in replica_sets(world).items()}
+
+
+def revisions(world):
+    return {
+        image: one["metadata"]["annotations"][REVISION]
+        for image, one in replica_sets(world).items()
+    }
+
+
+def test_a_new_deployment_tells_that_it_is_complete(world, build):
+    world.create(deployment(build, 3))
+    found = status(world)
+    assert {key: found[key] for key in found if key.endswith("eplicas")} == {
+        "replicas": 3,
+        "updatedReplicas": 3,
+        "readyReplicas": 3,
+        "availableReplicas": 3,
+        "terminatingReplicas": 0,
+    }
+    assert condition(world, "Available")["reason"] == "MinimumReplicasAvailable"
+    progress = condition(world, "Progressing")
+    assert (progress["status"], progress["reason"]) == ("True", "NewReplicaSetAvailable")
+    (one,) = replica_sets(world).values()
+    assert progress["message"] == (
+        f'ReplicaSet "{one["metadata"]["name"]}" has successfully progressed.'
+    )
+    assert one["status"]["availableReplicas"] == 3
+    assert [event.note for event in world.events if event.regarding.kind == "Deployment"] == [
+        f"Scaled up replica set {one['metadata']['name']} from 0 to 3"
+    ]
+
+
+def test_pods_that_never_get_ready_hold_a_rollout_up(world, build):
+    """Two of the four old ones may go at most: what is available stays so."""
+    world.create(deployment(build, 4))
+    world.runs = False
+    set_image(world, build, "web:2")
+    assert sizes(world) == {"web:1": 3, "web:2": 2}
+    assert status(world)["updatedReplicas"] == 2
+    assert status(world)["unavailableReplicas"] == 2
+    world.run(seconds(602))
+    assert condition(world, "Progressing")["reason"] == "ProgressDeadlineExceeded"
+    assert condition(world, "Available")["status"] == "True"
+    for name in list(world.pods()):
+        world.start(name)
+    world.runs = True
+    world.settle()
+    assert sizes(world) == {"web:1": 0, "web:2": 4}
+    assert condition(world, "Progressing")["reason"] == "NewReplicaSetAvailable"
+
+
+def test_a_rollback_takes_the_old_replica_set_as_the_newest_revision(world, build):
+    world.create(deployment(build))
+    set_image(world, build, "web:2")
+    assert revisions(world) == {"web:1": "1", "web:2": "2"}
+    set_image(world, build, "web:1")
+    assert revisions(world) == {"web:1": "3", "web:2": "2"}
+    assert sizes(world) == {"web:1": 2, "web:2": 0}
+    old = replica_sets(world)["web:1"]["metadata"]["annotations"]
+    assert old["deployment.kubernetes.io/revision-history"] == "1"
+    assert world.get("Deployment", "web")["metadata"]["annotations"][REVISION] == "3"
+
+
+def test_the_cause_of_a_change_is_kept_with_its_revision(world, build):
+    cause = {"kubernetes.io/change-cause": "kubectl set image"}
+    kept = "kubectl.kubernetes.io/last-applied-configuration"
+    one = deployment(build)
+    one["metadata"]["annotations"] = cause | {kept: "{}"}
+    world.create(one)
+    (made,) = replica_sets(world).values()
+    assert made["metadata"]["annotations"]["kubernetes.io/change-cause"] == "kubectl set image"
+    assert kept not in made["metadata"]["annotations"]
+
+
+def test_old_revisions_beyond_the_history_go(world, build):
+    world.create(deployment(build, revisionHistoryLimit=1))
+    for number in (2, 3, 4):
+        set_image(world, build, f"web:{number}")
+    assert sizes(world) == {"web:3": 0, "web:4": 2}
+
+
+def test_a_paused_rollout_waits(world, build):
+    """It still scales, and a template changed meanwhile counts when it goes on."""
+    world.create(deployment(build))
+    world.patch("Deployment", "web", {"spec": {"paused": True}})
+    assert condition(world, "Progressing")["reason"] == "DeploymentPaused"
+    set_image(world, build, "web:2")
+    world.patch("Deployment", "web", {"spec": {"replicas": 3}})
+    assert sizes(world) == {"web:1": 3}
+    world.patch("Deployment", "web", {"spec": {"paused": False}})
+    assert sizes(world) == {"web:1": 0, "web:2": 3}
+    assert condition(world, "Progressing")["reason"] == "NewReplicaSetAvailable"
+
+
+def test_recreate_has_no_two_versions_at_a_time(world, build):
+    """The new ReplicaSet is made when the last old pod is gone, not when it is asked to go."""
+    world.create(deployment(build, strategy={"type": "Recreate"}))
+    set_image(world, build, "web:2")
+    assert sizes(world) == {"web:1": 0}
+    for name in sorted(world.pods(alive=False)):
+        assert sizes(world) == {"web:1": 0}
+        world.delete("Pod", name, grace=0)
+    assert sizes(world) == {"web:1": 0, "web:2": 2}
+
+
+def test_pods_count_as_available_when_they_have_been_ready_long_enough(world, build):
+    world.create(deployment(build, 2, minReadySeconds=10))
+    assert status(world)["readyReplicas"] == 2
+    assert "availableReplicas" not in status(world)
+    world.run(seconds(10))
+    assert status(world)["availableReplicas"] == 2
+    assert condition(world, "Progressing")["reason"] == "NewReplicaSetAvailable"
+
+
+def test_a_scaling_in_the_middle_is_shared_out(world, build):
+    world.create(deployment(build, 8))
+    world.runs = False
+    set_image(world, build, "web:2")
+    before = sizes(world)
+    world.patch("Deployment", "web", {"spec": {"replicas": 16}})
+    after = sizes(world)
+    assert before == {"web:1": 6, "web:2": 4}
+    assert after == {"web:1": 12, "web:2": 8}
+
+
+def test_a_refused_replica_set_is_told(new_world, build):
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    world = new_world(controller, refuse=_no_replica_sets).load()
+    world.create(deployment(build))
+    world.settle()
+    assert condition(world, "Progressing")["reason"] == "ReplicaSetCreateError"
+    assert condition(world, "ReplicaFailure")["reason"] == "FailedCreate"
+
+
+def _no_replica_sets(command):
+    is_one = isinstance(command, CreateObject) and command.manifest["kind"] == "ReplicaSet"
+    return FailureReason.FORBIDDEN if is_one else None
+
+
+def test_refused_pods_are_told_in_both_status(new_world, build):
+    def no_pods(command):
+        is_one = isinstance(command, CreateObject) and command.manifest["kind"] == "Pod"
+        return FailureReason.FORBIDDEN if is_one else None
+
+    world = new_world(Workloads(WorkloadsConfig(is_observed=True)), refuse=no_pods).load()
+    world.create(deployment(build))
+    (one,) = replica_sets(world).values()
+    assert one["status"]["conditions"][0]["reason"] == "FailedCreate"
+    assert condition(world, "ReplicaFailure")["message"] == "refused by the test"
+
+
+def test_nothing_is_written_that_was_written_already(world, build):
+    world.create(deployment(build, 3))
+    before = len(world.sent(PatchStatus))
+    world.patch("Deployment", "web", {"metadata": {"labels": {"a": "b"}}})
+    world.run(seconds(3600))
+    assert len(world.sent(PatchStatus)) == before
