@@ -13,15 +13,17 @@ from fairlead.apiserver.subresource import Subresource
 
 Json = dict[str, Any]
 
-MEDIA_TYPE_PARAMETERS: Final = "g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+API_VERSION: Final = "apidiscovery.k8s.io/v2"
+LIST: Final = "APIGroupDiscoveryList"
+MEDIA_TYPE_PARAMETERS: Final = f"g=apidiscovery.k8s.io;v=v2;as={LIST}"
 
 
 def api_group_discovery_list(registry: Registry, *, is_core: bool) -> Json:
     """`/api` (the core group, `is_core`) or `/apis` (all others) with all that is in them."""
     groups = [group for group in registry.groups() if is_core != bool(group)]
     return {
-        "kind": "APIGroupDiscoveryList",
-        "apiVersion": "apidiscovery.k8s.io/v2",
+        "kind": LIST,
+        "apiVersion": API_VERSION,
         "metadata": {},
         "items": [_group(registry, group) for group in groups],
     }

@@ -1,0 +1,178 @@
+"""Documents: what is answered on paths that name no resource.
+
+    /api  /apis                    in one document, or group by group, as Accept asks
+    /api/v1  /apis/G  /apis/G/V    one group, one version
+    /version  /                    what this is, and what there is
+    /healthz  /livez  /readyz      whether it is well
+
+Each is written once and kept until the registry changes.
+
+upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.apiserver.discovery.aggregated import (
+    API_VERSION,
+    LIST,
+    MEDIA_TYPE_PARAMETERS,
+    api_group_discovery_list,
+)
+from fairlead.apiserver.discovery.health import CHECKS, health_report
+from fairlead.apiserver.discovery.legacy import (
+    api_group,
+    api_group_list,
+    api_resource_list,
+    api_versions,
+)
+from fairlead.apiserver.discovery.paths import paths
+from fairlead.apiserver.discovery.version import version_info
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.request import Request, Response
+from fairlead.apiserver.serving.negotiation import (
+    ACCEPTED,
+    PROTOBUF,
+    Clause,
+    clauses,
+    negotiated,
+)
+from fairlead.apiserver.serving.refusal import no_method, no_resource, not_a_view
+from fairlead.apiserver.serving.rendering import text_of
+
+Json = dict[str, Any]
+Path = tuple[str, ...]
+
+_TEXT: Final = "text/plain; charset=utf-8"
+_NO_SNIFF: Final = ("X-Content-Type-Options", "nosniff")
+_PUBLIC: Final = (("Cache-Control", "public"), ("Vary", "Accept"))
+_READING: Final = ("GET", "HEAD")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A written document and the text by which clients know it again."""
+
+    body: bytes
+    etag: str
+
+
+class Documents:
+    """A Document (see `serving.server`) for everything above."""
+
+    def __init__(self, registry: Registry, server_address: str, fairlead_version: str) -> None:
+        """`server_address` is the host and port that clients are told."""
+        self._registry = registry
+        self._server_address = server_address
+        self._version = version_info(fairlead_version)
+        self._kept: dict[tuple[Path, str], _Kept] = {}
+        self._revision = registry.revision
+
+    def __call__(self, request: Request, now: int) -> Response | None:
+        """The document at the request's path, None when there is none; `now` is no matter.
+
+        Raises ApiError: 404 no such version of a group, 405, 406.
+        """
+        path = tuple(part for part in request.path.split("/") if part)
+        if path and path[0] in CHECKS:
+            return _health(path, request)
+        if path and path[0] not in ("api", "apis", "version"):
+            return None
+        accept = request.headers.get("accept", "")
+        if path in (("api",), ("apis",)) and request.method in _READING:
+            clause = _aggregated_clause(accept)
+            if clause is not None:
+                return self._aggregated(path, clause, request)
+        document = self._document(path)
+        if document is None:
+            return None
+        # The index alone answers every method.
+        if path and request.method not in _READING:
+            raise no_method()
+        media_type = negotiated(accept).media_type
+        return Response(200, (self._written(path, media_type, document).body,), media_type)
+
+    def _document(self, path: Path) -> Callable[[], Json | None] | None:
+        """What makes the document at `path`. Raises ApiError 404."""
+        registry = self._registry
+        match path:
+            case ():
+                return lambda: paths(registry)
+            case ("version",):
+                return lambda: self._version
+            case ("api",):
+                return lambda: api_versions(self._server_address)
+            case ("apis",):
+                return lambda: api_group_list(registry)
+            case ("apis", group) if registry.versions(group):
+                return lambda: api_group(registry, group)
+            case ("api", version) if registry.kinds("", version):
+                return lambda: api_resource_list(registry, "", version)
+            case ("apis", group, version) if registry.versions(group):
+                if not registry.kinds(group, version):
+                    raise no_resource()
+                return lambda: api_resource_list(registry, group, version)
+            case _:
+                return None
+
+    def _aggregated(self, path: Path, clause: Clause, request: Request) -> Response:
+        registry, is_core = self._registry, path == ("api",)
+        media_type = f"{clause.media_type};{MEDIA_TYPE_PARAMETERS}"
+        kept = self._written(
+            path, media_type, lambda: api_group_discovery_list(registry, is_core=is_core)
+        )
+        headers = (*_PUBLIC, ("ETag", kept.etag))
+        if request.headers.get("if-none-match") == kept.etag:
+            return Response(304, (), "", headers)
+        return Response(200, (kept.body,), media_type, headers)
+
+    def _written(self, path: Path, media_type: str, document: Callable[[], Any]) -> _Kept:
+        if self._revision != self._registry.revision:
+            self._kept.clear()
+            self._revision = self._registry.revision
+        kept = self._kept.get((path, media_type))
+        if kept is None:
+            body = text_of(media_type.partition(";")[0], document())
+            digest = hashlib.sha512(body).hexdigest().upper()
+            kept = self._kept[path, media_type] = _Kept(body, f'"{digest}"')
+        return kept
+
+
+def _aggregated_clause(accept: str) -> Clause | None:
+    """The clause of Accept that asks for one document, None where another is wanted before.
+
+    Raises ApiError 406 where nothing else would do than what there is not.
+    """
+    wanted = clauses(accept)
+    for clause in wanted:
+        if clause.media_type not in ACCEPTED or clause.media_type == PROTOBUF:
+            continue
+        if not clause.parameter("as"):
+            return None
+        if _asks_for_list(clause):
+            return clause
+    if any(clause.media_type in ACCEPTED for clause in wanted) and all(
+        clause.parameter("as") for clause in wanted
+    ):
+        raise not_a_view(ACCEPTED)
+    return None
+
+
+def _asks_for_list(clause: Clause) -> bool:
+    group, _, version = API_VERSION.partition("/")
+    asked = (clause.parameter("as"), clause.parameter("g"), clause.parameter("v"))
+    return asked == (LIST, group, version)
+
+
+def _health(path: Path, request: Request) -> Response | None:
+    """A report on all checks of an endpoint, or on one."""
+    endpoint, check = path[0], "/".join(path[1:])
+    if check:
+        return Response(200, (b"ok",), _TEXT) if check in CHECKS[endpoint] else None
+    excluded = [value for key, value in request.query if key == "exclude"]
+    report = health_report(endpoint, verbose=request.has("verbose"), excluded=excluded)
+    return Response(200, (report.encode(),), _TEXT, (_NO_SNIFF,))

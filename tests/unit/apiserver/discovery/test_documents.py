@@ -1,0 +1,126 @@
+"""What is answered on paths that name no resource, in which form, and what is kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.apiserver.discovery.documents import Documents
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.request import Request
+
+V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+V2BETA1 = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+WIDGET = Kind("example.com", "v1", "Widget", "widgets", is_custom=True)
+
+
+@pytest.fixture
+def registry():
+    return Registry()
+
+
+@pytest.fixture
+def documents(registry):
+    return Documents(registry, "10.0.0.1:6443", "0.1")
+
+
+def ask(documents, path, accept="", *, method="GET", query=(), **headers):
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    request = Request(method, path, query, {"accept": accept, **named})
+    return documents(request, 0)
+
+
+def kind_of(response):
+    return json.loads(b"".join(response.body))["kind"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        ("", "APIGroupList"),
+        ("application/json", "APIGroupList"),
+        (V2, "APIGroupDiscoveryList"),
+        (f"{V2},{V2BETA1},application/json", "APIGroupDiscoveryList"),
+        (f"{V2BETA1},application/json", "APIGroupList"),
+        (f"application/json,{V2}", "APIGroupList"),
+        (f"{V2};profile=nopeer", "APIGroupDiscoveryList"),
+    ],
+)
+def test_groups_come_as_accept_asks(documents, accept, expected):
+    assert kind_of(ask(documents, "/apis", accept)) == expected
+
+
+def test_an_old_form_alone_is_refused(documents):
+    with pytest.raises(ApiError, match="only the following media types are accepted") as refused:
+        ask(documents, "/apis", V2BETA1)
+    assert refused.value.code == 406
+
+
+def test_the_answer_repeats_what_was_asked_for(documents):
+    assert ask(documents, "/api", V2).content_type == V2
+    assert ask(documents, "/api").content_type == "application/json"
+
+
+def test_who_knows_a_document_need_not_read_it_again_until_it_changes(documents, registry):
+    headers = dict(ask(documents, "/apis", V2).headers)
+    assert headers["Vary"] == "Accept"
+    assert headers["ETag"] == headers["ETag"].upper()
+    again = ask(documents, "/apis", V2, if_none_match=headers["ETag"])
+    assert (again.status, again.body) == (304, ())
+    registry.define("widgets.example.com", [WIDGET])
+    changed = ask(documents, "/apis", V2, if_none_match=headers["ETag"])
+    assert changed.status == 200
+    assert b"widgets" in changed.body[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/api/", "APIVersions"),
+        ("/apis/", "APIGroupList"),
+        ("/apis/apps", "APIGroup"),
+        ("/api/v1/", "APIResourceList"),
+        ("/apis/apps/v1", "APIResourceList"),
+    ],
+)
+def test_a_slash_at_the_end_is_no_matter(documents, path, expected):
+    assert kind_of(ask(documents, path)) == expected
+
+
+@pytest.mark.parametrize("path", ["/nope", "/apis/nope", "/apis/nope/v1", "/readyz/etcd"])
+def test_what_is_not_there_is_left_to_others(documents, path):
+    assert ask(documents, path) is None
+
+
+def test_an_unknown_version_of_a_group_is_refused(documents):
+    with pytest.raises(ApiError) as refused:
+        ask(documents, "/apis/apps/v9")
+    assert refused.value.code == 404
+
+
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis/apps", "/version"])
+def test_documents_are_only_read(documents, path):
+    with pytest.raises(ApiError) as refused:
+        ask(documents, path, method="POST")
+    assert refused.value.code == 405
+
+
+@pytest.mark.parametrize("path", ["/", "/healthz", "/livez/etcd"])
+def test_some_answer_every_method(documents, path):
+    assert ask(documents, path, method="POST").status == 200
+
+
+def test_the_version_can_be_compared(documents):
+    said = json.loads(ask(documents, "/version").body[0])
+    assert (said["major"], said["minor"]) == ("1", "36")
+    assert said["gitVersion"] == "v1.36.2+fairlead-0.1"
+
+
+def test_health_in_a_word_or_check_by_check(documents):
+    assert ask(documents, "/readyz").body == (b"ok",)
+    verbose = ask(documents, "/readyz", query=(("verbose", ""), ("exclude", "ping"))).body[0]
+    assert verbose.startswith(b"[+]ping excluded: ok\n[+]log ok\n")
+    assert verbose.endswith(b"[+]shutdown ok\nreadyz check passed\n")
