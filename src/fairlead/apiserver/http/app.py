@@ -132,9 +132,11 @@ def _too_long() -> ApiError:
 async def _send(send: Send, request: Request, response: Response) -> None:
     parts = response.body if request.method != "HEAD" else ()
     length = sum(map(len, response.body))
-    headers = [NO_CACHE, (b"content-type", response.content_type.encode())]
+    headers = [NO_CACHE]
+    if response.content_type:
+        headers.append((b"content-type", response.content_type.encode()))
     headers += [(name.lower().encode(), text.encode()) for name, text in response.headers]
-    if any(name == b"cache-control" for name, _ in headers[2:]):
+    if any(name == b"cache-control" for name, _ in headers[1:]):
         del headers[0]
     headers += [(b"warning", _warning(text).encode()) for text in response.warnings]
     if length > GZIP_BYTES_MIN and _takes_gzip(request.headers.get("accept-encoding", "")):
