@@ -140,6 +140,17 @@ JOB: Final = _BY_NAME["job"]
 CRON_JOB: Final = _BY_NAME["cronjob"]
 POD_DISRUPTION_BUDGET: Final = _BY_NAME["poddisruptionbudget"]
 PRIORITY_CLASS: Final = _BY_NAME["priorityclass"]
+SERVICE_ACCOUNT: Final = _BY_NAME["serviceaccount"]
+LIMIT_RANGE: Final = _BY_NAME["limitrange"]
+RESOURCE_QUOTA: Final = _BY_NAME["resourcequota"]
+PERSISTENT_VOLUME: Final = _BY_NAME["persistentvolume"]
+PERSISTENT_VOLUME_CLAIM: Final = _BY_NAME["persistentvolumeclaim"]
+STORAGE_CLASS: Final = _BY_NAME["storageclass"]
+LEASE: Final = _BY_NAME["lease"]
+ROLE: Final = _BY_NAME["role"]
+ROLE_BINDING: Final = _BY_NAME["rolebinding"]
+CLUSTER_ROLE: Final = _BY_NAME["clusterrole"]
+CLUSTER_ROLE_BINDING: Final = _BY_NAME["clusterrolebinding"]
 
 
 def find_kind(name: str) -> Kind | None:

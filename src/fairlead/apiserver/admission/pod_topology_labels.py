@@ -1,0 +1,52 @@
+"""PodTopologyLabels: a pod bears the labels that say in which zone and region it runs.
+
+They are the node's at the moment of binding; a pod that is created on a node gets them at once.
+
+upstream: plugin/pkg/admission/podtopologylabels/admission.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.kind import NODE, POD, Kind
+from fairlead.apiserver.storage import Json, Storage
+
+LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
+
+
+class PodTopologyLabels:
+    """The admission plugin."""
+
+    def admit(
+        self,
+        operation: Operation,
+        kind: Kind,
+        obj: Json,
+        storage: Storage,
+        circumstances: Circumstances = ALONE,
+    ) -> Json:
+        """Label a binding, or a new pod that has its node already."""
+        if kind is not POD or operation is not Operation.CREATE:
+            return obj
+        match circumstances.subresource:
+            case "binding":
+                target = obj.get("target", {})
+                node = target.get("name", "") if target.get("kind", "Node") == "Node" else ""
+            case "":
+                node = obj.get("spec", {}).get("nodeName", "")
+            case _:
+                return obj
+        labels = _topology(storage, node) if node else {}
+        if not labels:
+            return obj
+        meta = obj.get("metadata", {})
+        return {**obj, "metadata": {**meta, "labels": {**meta.get("labels", {}), **labels}}}
+
+
+def _topology(storage: Storage, name: str) -> Json:
+    """The labels of a node that pods inherit; none of a node that is not there."""
+    node = storage.find(NODE, "", name) or {"metadata": {}}
+    labels = node["metadata"].get("labels", {})
+    return {key: labels[key] for key in LABELS if key in labels}

@@ -1,0 +1,39 @@
+"""TaintNodesByCondition: a new node is not ready until somebody says that it is.
+
+upstream: plugin/pkg/admission/nodetaint/admission.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.kind import NODE, Kind
+from fairlead.apiserver.storage import Json, Storage
+
+NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+class TaintNodesByCondition:
+    """The admission plugin."""
+
+    def admit(
+        self,
+        operation: Operation,
+        kind: Kind,
+        obj: Json,
+        storage: Storage,
+        circumstances: Circumstances = ALONE,
+    ) -> Json:
+        """Taint a new node."""
+        if kind is not NODE or operation is not Operation.CREATE or circumstances.subresource:
+            return obj
+        spec = obj.get("spec", {})
+        taints = spec.get("taints", [])
+        if any(_is_not_ready(taint) for taint in taints):
+            return obj
+        return {**obj, "spec": {**spec, "taints": [*taints, NOT_READY]}}
+
+
+def _is_not_ready(taint: Json) -> bool:
+    return all(taint.get(key) == value for key, value in NOT_READY.items())
