@@ -19,11 +19,12 @@ from fairlead.core.status import Code, Status, unresolvable
 from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.fault import PluginFault
+from fairlead.framework.feasibility import Feasibility
 from fairlead.framework.interface import SCORE_MAX
 from fairlead.framework.nominator import Nominator
 from fairlead.scheduling.compose import Beliefs, Served, serve
 from fairlead.scheduling.config import SchedulerConfig
-from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
+from fairlead.scheduling.feasibility import find_nodes_that_fit
 from fairlead.scheduling.prioritization import explain_scores
 from fairlead.state.cluster import Cluster
 from fairlead.state.node_info import NodeInfo

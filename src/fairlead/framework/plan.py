@@ -13,7 +13,7 @@ name since the plan last looked: one by one when few changed, over columns when 
                          `live` holds those that are not 0 everywhere and so make a difference
 
 Plugins of Locality CLUSTER are not cached; the cycle asks them
-(`fairlead.scheduling.feasibility`, `fairlead.scheduling.prioritization`).
+(`fairlead.framework.feasibility`, `fairlead.scheduling.prioritization`).
 """
 
 from __future__ import annotations

@@ -25,12 +25,12 @@ from fairlead.core.status import Status, error
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Preparation, Preparer
+from fairlead.framework.preparing import Prepared, Preparing, PreparingPods, pre_bind_refusal
 from fairlead.framework.runtime import Framework, attempt
 from fairlead.framework.waiting_pods import Wait, WaitingPod, WaitingPods
 from fairlead.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.scheduling.extender.consultation import Answer
 from fairlead.scheduling.extender.extender import Asker, Extender, askers
-from fairlead.scheduling.preparing import Prepared, Preparing, PreparingPods, pre_bind_refusal
 from fairlead.scheduling.queued_pod import QueuedPod
 from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo

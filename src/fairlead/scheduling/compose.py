@@ -19,10 +19,12 @@ from fairlead.core.reporter import Reporter, SilentReporter
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.fault import PluginFault
+from fairlead.framework.feasibility import Feasibility
 from fairlead.framework.guard import guarded
 from fairlead.framework.interface import Plugin
 from fairlead.framework.meter import Meter
 from fairlead.framework.nominator import Nominator
+from fairlead.framework.plan_cache import PlanCache
 from fairlead.framework.plugin_check import problem_of
 from fairlead.framework.point_plugins import PointError
 from fairlead.framework.profile import Profile
@@ -32,9 +34,7 @@ from fairlead.framework.trial import Trial
 from fairlead.framework.waiting_pods import WaitingPods
 from fairlead.plugins.registry import IN_TREE, Factory
 from fairlead.scheduling.extender.extender import Extender
-from fairlead.scheduling.feasibility import Feasibility
 from fairlead.scheduling.node_sampling import NodeRotation
-from fairlead.scheduling.plan_cache import PlanCache
 from fairlead.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.scheduling.preemption.default_preemption import DefaultPreemption
 from fairlead.scheduling.preemption.policy import PreemptionPolicy, policy_of

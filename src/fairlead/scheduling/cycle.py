@@ -24,6 +24,7 @@ from fairlead.core.status import Status, error
 from fairlead.core.tie_break import TieBreak
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.diagnosis import NO_NODES, fit_error, histogram
+from fairlead.framework.feasibility import Feasibility
 from fairlead.framework.interface import PostFilterResult, Rows
 from fairlead.scheduling.compose import Served
 from fairlead.scheduling.extender.consultation import Consultation
@@ -31,7 +32,7 @@ from fairlead.scheduling.extender.extender import Asker, askers
 from fairlead.scheduling.extender.filtering import pass_extenders, passes_extenders
 from fairlead.scheduling.extender.scoring import best_with_extenders
 from fairlead.scheduling.extender.still_there import still_there
-from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
+from fairlead.scheduling.feasibility import find_nodes_that_fit
 from fairlead.scheduling.post_filter import run_post_filters
 from fairlead.scheduling.prioritization import best_positions
 from fairlead.state.node_info import NodeInfo

@@ -14,13 +14,14 @@ from fairlead.core.command import CallExtender
 from fairlead.core.status import Code, Status, unschedulable
 from fairlead.framework.candidate import Candidate
 from fairlead.framework.diagnosis import NO_NODES, fit_error
+from fairlead.framework.feasibility import Feasibility
 from fairlead.scheduling.compose import Served
 from fairlead.scheduling.extender.consultation import Answer, settle
 from fairlead.scheduling.extender.extender import Asker, askers
 from fairlead.scheduling.extender.filtering import REJECTOR, pass_extenders
 from fairlead.scheduling.extender.preempting import narrow_candidates
 from fairlead.scheduling.extender.scoring import ask_for_scores, with_extenders
-from fairlead.scheduling.feasibility import Feasibility, find_nodes_that_fit
+from fairlead.scheduling.feasibility import find_nodes_that_fit
 from fairlead.scheduling.post_filter import PostFilterOutcome, run_post_filters
 from fairlead.scheduling.preemption.default_preemption import PreemptionSearch
 from fairlead.scheduling.prioritization import explain_scores

@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 
+from fairlead.framework.feasibility import Feasibility
 from fairlead.framework.interface import Rows
-from fairlead.scheduling.feasibility import Feasibility
 from fairlead.scheduling.node_order import NodeOrder
 from fairlead.state.node_table import NodeTable
 

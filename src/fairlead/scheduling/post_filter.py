@@ -12,12 +12,12 @@ from functools import partial
 from fairlead.core.command import PatchStatus
 from fairlead.core.status import SUCCESS, Code, Status, unschedulable
 from fairlead.framework.diagnosis import Diagnosis
+from fairlead.framework.feasibility import Feasibility
 from fairlead.framework.interface import PostFilterResult
 from fairlead.framework.runtime import Framework, attempt
 from fairlead.scheduling.extender.consultation import Consultation
 from fairlead.scheduling.extender.extender import Asker
 from fairlead.scheduling.extender.preempting import narrow_candidates
-from fairlead.scheduling.feasibility import Feasibility
 from fairlead.state.pod_info import PodInfo
 
 

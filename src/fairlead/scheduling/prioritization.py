@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fairlead.core.status import Status
+from fairlead.framework.feasibility import Feasibility
 from fairlead.framework.interface import Rows, Scores
 from fairlead.framework.plan import NOT_FEASIBLE
+from fairlead.framework.plan_cache import PlanCache
 from fairlead.framework.points import ScorePoint, crashed, out_of_range
-from fairlead.scheduling.feasibility import Feasibility
-from fairlead.scheduling.plan_cache import PlanCache
 from fairlead.state.pod_info import PodInfo
 
 

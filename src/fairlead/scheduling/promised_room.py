@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.plan import ShapePlan
-from fairlead.scheduling.plan_cache import PlanCache, looks_beyond_the_node
+from fairlead.framework.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.state.pod_info import PodInfo
 
 Codes = npt.NDArray[np.int32]

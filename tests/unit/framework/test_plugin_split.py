@@ -8,10 +8,10 @@ from fairlead.core.tie_break import TieBreak
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import ShapeRelevance
 from fairlead.framework.nominator import Nominator
+from fairlead.framework.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.framework.plugin_split import PluginSplit
 from fairlead.framework.profile import Profile
 from fairlead.scheduling.compose import Beliefs, serve
-from fairlead.scheduling.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo
 from fairlead.testing.builders import make_pod

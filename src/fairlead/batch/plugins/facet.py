@@ -11,8 +11,9 @@ from typing import Any, Final
 from fairlead.framework.interface import Plugin
 from fairlead.framework.points import locality_of
 
-_FILTERING: Final = ("pre_filter", "filter", "filter_columns", "add_pod", "remove_pod")
+_FILTERING: Final = ("concerns", "pre_filter", "filter", "filter_columns", "add_pod", "remove_pod")
 _SCORING: Final = (
+    "concerns",
     "pre_score",
     "score",
     "score_columns",

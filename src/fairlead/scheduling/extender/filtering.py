@@ -14,10 +14,10 @@ import numpy as np
 
 from fairlead.api.extender import FilterResult
 from fairlead.core.status import Status, error, unresolvable, unschedulable
+from fairlead.framework.feasibility import Feasibility
 from fairlead.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.scheduling.extender.consultation import Answer, Consultation
 from fairlead.scheduling.extender.extender import Asker
-from fairlead.scheduling.feasibility import Feasibility
 from fairlead.state.node_info import NodeInfo
 
 # What wakes a pod that extenders rejected: everything, since they cannot say.

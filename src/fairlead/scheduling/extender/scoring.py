@@ -14,12 +14,12 @@ import numpy as np
 
 from fairlead.api.extender import INT64_MAX, PRIORITY_MAX, HostPriority
 from fairlead.core.status import Status
+from fairlead.framework.feasibility import Feasibility
 from fairlead.framework.interface import SCORE_MAX, Rows
+from fairlead.framework.plan_cache import PlanCache
 from fairlead.scheduling.extender.answer import ExtenderError, read_answer
 from fairlead.scheduling.extender.consultation import Consultation
 from fairlead.scheduling.extender.extender import Asker
-from fairlead.scheduling.feasibility import Feasibility
-from fairlead.scheduling.plan_cache import PlanCache
 from fairlead.scheduling.prioritization import prioritize
 from fairlead.state.pod_info import PodInfo
 

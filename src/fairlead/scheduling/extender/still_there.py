@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from fairlead.framework.feasibility import Feasibility
 from fairlead.scheduling.extender.consultation import Consultation, Result
-from fairlead.scheduling.feasibility import Feasibility
 from fairlead.state.node_info import NodeInfo
 
 

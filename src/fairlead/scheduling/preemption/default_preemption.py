@@ -17,9 +17,9 @@ from fairlead.framework.candidate import Candidate
 from fairlead.framework.cluster_event import EventKind
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.diagnosis import Diagnosis, histogram
+from fairlead.framework.feasibility import Feasibility
 from fairlead.framework.interface import PostFilterResult
-from fairlead.scheduling.feasibility import Feasibility
-from fairlead.scheduling.plan_cache import PlanCache
+from fairlead.framework.plan_cache import PlanCache
 from fairlead.scheduling.preemption.args import DefaultPreemptionArgs
 from fairlead.scheduling.preemption.candidate_columns import CandidateColumns
 from fairlead.scheduling.preemption.dry_run import DryRun, DryRuns, Sample

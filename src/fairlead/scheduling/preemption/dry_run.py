@@ -16,9 +16,9 @@ import numpy as np
 
 from fairlead.core.status import Status
 from fairlead.framework.candidate import Candidate, CandidateRule
+from fairlead.framework.feasibility import Feasibility
 from fairlead.framework.interface import Rows
-from fairlead.scheduling.feasibility import Feasibility
-from fairlead.scheduling.plan_cache import PlanCache, looks_beyond_the_node
+from fairlead.framework.plan_cache import PlanCache, looks_beyond_the_node
 from fairlead.scheduling.preemption.candidate_columns import CandidateColumns
 from fairlead.scheduling.preemption.policy import PreemptionPolicy
 from fairlead.scheduling.preemption.victims import select_victims_on_node

@@ -19,7 +19,7 @@ _PLANS_MIN: Final = 64
 class PlanCache:
     """Least recently used plans go first once the columns of all plans outgrow their bound.
 
-    `promised` belongs to `fairlead.scheduling.promised_room`: verdicts by (shape id, priority).
+    `promised` is for whoever counts room promised to others: verdicts by (shape id, priority).
     """
 
     def __init__(self, framework: Framework) -> None:
