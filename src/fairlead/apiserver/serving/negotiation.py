@@ -70,14 +70,14 @@ def negotiated(accept: str, *, streams: bool = False, is_list: bool = False) -> 
     Raises ApiError 406.
     """
     wanted = clauses(accept) or clauses("*/*")
-    known = [clause for clause in wanted if known_media_type(clause)]
+    known = [clause for clause in wanted if _media_type(clause)]
     if not known:
         raise not_acceptable((*ACCEPTED, *WATCHES) if is_list else ACCEPTED)
     for clause in known:
         form = _form(clause)
         if form is not None and not (streams and form.media_type == YAML):
             return form
-    if any(known_media_type(clause) == PROTOBUF and not clause.parameter("as") for clause in known):
+    if any(_media_type(clause) == PROTOBUF and not clause.parameter("as") for clause in known):
         raise not_acceptable((JSON, YAML))
     raise not_a_view(WATCHES if streams else ACCEPTED)
 
@@ -85,7 +85,7 @@ def negotiated(accept: str, *, streams: bool = False, is_list: bool = False) -> 
 def error_media_type(accept: str) -> str:
     """The media type in which a refusal is told, whatever view was asked for."""
     for clause in clauses(accept):
-        media_type = known_media_type(clause)
+        media_type = _media_type(clause)
         if media_type in (JSON, YAML):
             return media_type
     return JSON
@@ -102,7 +102,7 @@ def _clause(text: str) -> Clause:
     return Clause(media_type.lower(), parameters, quality)
 
 
-def known_media_type(clause: Clause) -> str:
+def _media_type(clause: Clause) -> str:
     """What of ours the clause means, "" for none."""
     if clause.media_type == "*/*":
         return JSON
@@ -110,7 +110,7 @@ def known_media_type(clause: Clause) -> str:
 
 
 def _form(clause: Clause) -> Form | None:
-    media_type = known_media_type(clause)
+    media_type = _media_type(clause)
     if media_type == PROTOBUF:
         return None
     view = clause.parameter("as")

@@ -1,0 +1,36 @@
+"""complete_server: an ApiServer with everything that Fairlead has, around a store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.apiserver.discovery.documents import Documents
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.serving.call import Authorize, allow_all
+from fairlead.apiserver.serving.server import ApiServer
+from fairlead.apiserver.store import Store
+from fairlead.apiserver.table.table import table
+
+
+def complete_server(
+    store: Store,
+    *,
+    clock: Callable[[], int],
+    address: str,
+    version: str,
+    authorize: Authorize = allow_all,
+) -> ApiServer:
+    """The Kubernetes API over `store`.
+
+    `clock` tells the time in ns since 1970, `address` is the host and port that clients are told,
+    `version` is Fairlead's own.
+    """
+    registry = Registry()
+    return ApiServer(
+        store,
+        clock=clock,
+        registry=registry,
+        authorize=authorize,
+        documents=(Documents(registry, address, version),),
+        table_of=table,
+    )
