@@ -92,43 +92,53 @@ _OPERATORS: Final = {
 
 
 class _Parser:
-    """One pass over the tokens, the end marked by an empty one."""
+    """One pass over the tokens, the end marked by an empty one; refusals in upstream's words."""
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = [*_TOKEN.findall(text), _END]
         self._position = 0
 
     def selector(self) -> LabelSelector:
-        if self._peek() == _END:
-            return LabelSelector()
-        requirements = [self._requirement()]
-        while self._peek() != _END:
-            self._expect(",", "',' or 'end of string'")
+        requirements = []
+        while self._peek() != _END or requirements:
+            if self._peek() in _SYMBOLS and self._peek() != "!":
+                raise _unexpected(self._peek(), ", expected: !, identifier, or 'end of string'")
             requirements.append(self._requirement())
+            if self._peek() == _END:
+                break
+            self._expect(",", ", expected: ',' or 'end of string'")
+            if self._peek() == _END or (self._peek() in _SYMBOLS and self._peek() != "!"):
+                raise _unexpected(self._peek(), ", expected: identifier after ','")
         return LabelSelector(match_expressions=tuple(requirements))
 
     def _requirement(self) -> LabelSelectorRequirement:
+        try:
+            return self._parsed_requirement()
+        except SelectorError as cause:
+            raise SelectorError(f"unable to parse requirement: {cause}") from None
+
+    def _parsed_requirement(self) -> LabelSelectorRequirement:
         negated = self._accept("!")
         key = self._identifier()
-        _require_none(f"key {key!r}", label_key_problems(key))
+        _require_valid("<nil>", key, label_key_problems(key))
         if negated:
             return LabelSelectorRequirement(key=key, operator="DoesNotExist")
         if self._peek() in (_END, ","):
             return LabelSelectorRequirement(key=key, operator="Exists")
         written = self._next()
         if written not in _OPERATORS:
-            raise SelectorError(f"found {written!r}, expected: {', '.join(_OPERATORS)}")
+            raise _unexpected(written, ", expected: in, notin, =, ==, !=, gt, lt")
         values = self._values() if written in ("in", "notin") else (self._value(),)
-        _check_values(written, values)
+        _check_values(key, written, values)
         return LabelSelectorRequirement(key=key, operator=_OPERATORS[written], values=values)
 
     def _values(self) -> tuple[str, ...]:
         """`(a,b)`; a place left empty stands for the empty value."""
-        self._expect("(", "'('")
+        self._expect("(", " expected: '('")
         values = [self._item()]
         while self._accept(","):
             values.append(self._item())
-        self._expect(")", "',' or ')'")
+        self._expect(")", ", expected: ',' or ')'")
         return tuple(sorted(dict.fromkeys(values)))
 
     def _item(self) -> str:
@@ -140,13 +150,13 @@ class _Parser:
     def _identifier(self) -> str:
         token = self._next()
         if token == _END or token in _SYMBOLS:
-            raise SelectorError(f"found {token!r}, expected: identifier")
+            raise _unexpected(token, ", expected: identifier")
         return token
 
     def _expect(self, token: str, expected: str) -> None:
         found = self._next()
         if found != token:
-            raise SelectorError(f"found {found!r}, expected: {expected}")
+            raise _unexpected(found, expected)
 
     def _accept(self, token: str) -> bool:
         found = self._peek() == token
@@ -162,13 +172,20 @@ class _Parser:
         return token
 
 
-def _check_values(written: str, values: tuple[str, ...]) -> None:
-    for value in values:
-        _require_none(f"value {value!r}", label_value_problems(value))
+def _unexpected(token: str, expected: str) -> SelectorError:
+    return SelectorError(f"found '{token}'{expected}")
+
+
+def _check_values(key: str, written: str, values: tuple[str, ...]) -> None:
+    # upstream: apimachinery/pkg/labels/selector.go:NewRequirement
+    for index, value in enumerate(values):
         if written in ("<", ">") and parse_int64(value) is None:
-            raise SelectorError(f"value {value!r}: '<' and '>' need an integer")
+            why = "for 'Gt', 'Lt' operators, the value must be an integer"
+            _require_valid(f"values[{index}]", value, (why,))
+        _require_valid(f"values[{index}][{key}]", value, label_value_problems(value))
 
 
-def _require_none(subject: str, problems: tuple[str, ...]) -> None:
+def _require_valid(field: str, value: str, problems: tuple[str, ...]) -> None:
     if problems:
-        raise SelectorError(f"{subject}: {'; '.join(problems)}")
+        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
+        raise SelectorError(f'{field}: Invalid value: "{quoted}": {"; ".join(problems)}')
