@@ -68,10 +68,10 @@ class Field:
     """A field of an object; `merge_key` and `strategies` are a strategic merge patch's."""
 
     schema: Schema
-    zero: Zero
-    required: bool
-    merge_key: str
-    strategies: tuple[str, ...]
+    zero: Zero = Zero.DROP
+    required: bool = False
+    merge_key: str = ""
+    strategies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,0 +1,43 @@
+"""JSON values as the language that upstream is written in prints them in refusals.
+
+upstream: fmt's %v for map[string]interface{}, []interface{}
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def go_text(value: Any) -> str:
+    """`map[a:1 b:[x y]]`: keys in order, texts without quotes, null as <nil>."""
+    match value:
+        case dict():
+            members = " ".join(f"{key}:{go_text(value[key])}" for key in sorted(value))
+            return f"map[{members}]"
+        case list():
+            return f"[{' '.join(map(go_text, value))}]"
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case _:
+            return str(value)
+
+
+def go_kind(value: Any) -> str:
+    """`string`, `map[string]interface {}`: the type of a decoded JSON value."""
+    match value:
+        case dict():
+            return "map[string]interface {}"
+        case list():
+            return "[]interface {}"
+        case str():
+            return "string"
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case _:
+            return "<nil>"

@@ -1,0 +1,302 @@
+"""Walks over values by their schema: which fields there are, differ, merge, or are taken away.
+
+A value that is null counts as one that says nothing. Lists and maps are walked as their topology
+has it: an atomic one is a single field, a list with keys is a set of items, a granular object a
+set of fields.
+
+upstream: sigs.k8s.io/structured-merge-diff/typed/{tofieldset,compare,merge,remove,validate}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.apiserver.patch.field_set import (
+    LEAF,
+    NOTHING,
+    SELF,
+    FieldSet,
+    field_step,
+    key_step,
+    step_text,
+    value_step,
+)
+from fairlead.apiserver.patch.interleaving import interleaved
+from fairlead.apiserver.schema.model import Schema, Topology, Type
+
+Json = dict[str, Any]
+
+_ABSENT: Final = object()
+ANYTHING: Final = Schema(Type.ANY)
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What became of each field: `added`, `modified`, `removed`."""
+
+    added: FieldSet = field(default_factory=dict)
+    modified: FieldSet = field(default_factory=dict)
+    removed: FieldSet = field(default_factory=dict)
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing became of anything."""
+        return not (self.added or self.modified or self.removed)
+
+
+def field_set(schema: Schema, value: Any) -> FieldSet:
+    """The fields that `value` says something about."""
+    if is_leaf(schema, value):
+        return LEAF
+    if value is None:
+        return NOTHING
+    made: FieldSet = {}
+    if schema.type is Type.LIST:
+        for step, item in items_by_step(schema, value):
+            inner = field_set(inner_schema(schema, step), item)
+            made[step] = {SELF: {}, **inner}
+        return made
+    for key, item in value.items():
+        inner = field_set(member_schema(schema, key), item)
+        if schema.type is Type.MAP or item is None or item == {}:
+            inner = {SELF: {}, **inner}
+        if inner:
+            made[field_step(key)] = inner
+    return made
+
+
+def compare(schema: Schema, old: Any, new: Any) -> Comparison:
+    """What became of the fields of `old` in `new`."""
+    made = Comparison()
+    made.added, made.modified, made.removed = _compare(schema, old, new)
+    return made
+
+
+_Triple = tuple[FieldSet, FieldSet, FieldSet]
+
+
+def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
+    given = old if new is _ABSENT or new is None else new
+    below: _Triple = ({}, {}, {})
+    if _is_compared_whole(schema, given, old, new):
+        if old is not _ABSENT and new is not _ABSENT:
+            return ({}, {} if old == new else LEAF, {})
+    else:
+        for step, left, right in _pairs(schema, old, new):
+            if left is right:
+                continue
+            parts = _compare(inner_schema(schema, step), left, right)
+            for whole, part in zip(below, parts, strict=True):
+                if part:
+                    whole[step] = part
+    if old is _ABSENT:
+        return ({SELF: {}, **below[0]}, below[1], below[2])
+    if new is _ABSENT:
+        return (below[0], below[1], {SELF: {}, **below[2]})
+    return below
+
+
+def _is_compared_whole(schema: Schema, given: Any, old: Any, new: Any) -> bool:
+    if is_leaf(schema, given) or given is None:
+        return True
+    return not _content(old) and not _content(new)
+
+
+def _content(value: Any) -> Any:
+    return None if value is _ABSENT else value
+
+
+def _pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Every step that leads on from either value, with what is there in each."""
+    before, after = _steps(schema, old), _steps(schema, new)
+    for step, left in before.items():
+        yield step, left, after.get(step, _ABSENT)
+    for step, right in after.items():
+        if step not in before:
+            yield step, _ABSENT, right
+
+
+def _steps(schema: Schema, value: Any) -> dict[str, Any]:
+    content = _content(value)
+    if schema.type is Type.LIST:
+        made: dict[str, Any] = {}
+        for step, item in items_by_step(schema, content if isinstance(content, list) else []):
+            made.setdefault(step, item)
+        return made
+    if not isinstance(content, dict):
+        return {}
+    return {field_step(key): item for key, item in content.items()}
+
+
+def merged(schema: Schema, base: Any, over: Any) -> Any:
+    """`base` with what `over` says; what `over` does not say stays."""
+    if over is None or base is None or is_leaf(schema, over) or is_leaf(schema, base):
+        return over
+    if schema.type is Type.LIST:
+        return _merged_list(schema, base, over)
+    made = dict(base)
+    for key, item in over.items():
+        known = key in base
+        made[key] = merged(member_schema(schema, key), base[key], item) if known else item
+    return made
+
+
+def _merged_list(schema: Schema, base: list[Any], over: list[Any]) -> list[Any]:
+    mine: dict[str, Any] = {}
+    left = list(items_by_step(schema, base))
+    for step, item in left:
+        mine.setdefault(step, item)
+    right = list(items_by_step(schema, over))
+    made = []
+    for step, item in interleaved(left, right):
+        other = mine.get(step) if item is not mine.get(step) else None
+        made.append(item if other is None else merged(inner_schema(schema, step), other, item))
+    return made
+
+
+def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
+    """`value` without `fields`; what has nothing left is null."""
+    # upstream: remove.go:removingWalker
+    if value is None or schema.topology is Topology.ATOMIC or schema.type is Type.ANY:
+        return None if _is_composite(schema) or isinstance(value, dict | list) else value
+    if not _is_composite(schema):
+        return value
+    left: Any
+    if schema.type is Type.LIST:
+        left = []
+        for step, item in items_by_step(schema, value):
+            node = fields.get(step, NOTHING)
+            if SELF not in node:
+                left.append(without(inner_schema(schema, step), item, node) if node else item)
+        return left or None
+    left = {}
+    for key, item in value.items():
+        node = fields.get(field_step(key), NOTHING)
+        if SELF not in node:
+            left[key] = without(member_schema(schema, key), item, node) if node else item
+    return left or None
+
+
+def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
+    """`fields` and the named fields that lead to them, but not maps' keys and lists' items."""
+    # upstream: fieldpath/set.go:EnsureNamedFieldsAreMembers
+    made: FieldSet = {}
+    for step, node in fields.items():
+        if step == SELF:
+            made[step] = node
+            continue
+        inner = with_named_fields(inner_schema(schema, step), node)
+        named = schema.type is Type.OBJECT and step[2:] in schema.fields and step[:2] == "f:"
+        made[step] = {SELF: {}, **inner} if named else inner
+    return made
+
+
+def is_leaf(schema: Schema, value: Any) -> bool:
+    """Whether `value` is a single field, whatever is in it."""
+    if schema.topology is Topology.ATOMIC or not _is_composite(schema):
+        return True
+    return value is not None and not isinstance(value, list if schema.type is Type.LIST else dict)
+
+
+def _is_composite(schema: Schema) -> bool:
+    return schema.type in (Type.OBJECT, Type.MAP, Type.LIST)
+
+
+def inner_schema(schema: Schema, step: str) -> Schema:
+    """The type of what `step` leads to."""
+    if schema.type is Type.LIST:
+        return schema.items or ANYTHING
+    return member_schema(schema, step[2:])
+
+
+def member_schema(schema: Schema, key: str) -> Schema:
+    """The type of a field, or of a map's entry."""
+    if schema.type is Type.OBJECT:
+        known = schema.fields.get(key)
+        return known.schema if known else ANYTHING
+    return schema.items or ANYTHING
+
+
+def items_by_step(schema: Schema, value: list[Any] | None) -> Iterator[tuple[str, Any]]:
+    """The items of a list that is a set or has keys."""
+    for item in value or ():
+        yield item_step(schema, item), item
+
+
+def item_step(schema: Schema, item: Any) -> str:
+    """What tells `item` from its neighbours; keys that it lacks have their defaults."""
+    if schema.topology is Topology.SET or not isinstance(item, dict):
+        return value_step(item)
+    defaults = schema.items.key_defaults if schema.items else {}
+    keys = {}
+    for key in schema.keys:
+        if item.get(key, defaults.get(key)) is not None:
+            keys[key] = item.get(key, defaults.get(key))
+    return key_step(keys)
+
+
+def problems(schema: Schema, value: Any, path: str = "") -> Iterator[str]:
+    """Why `value` is not of its type: unknown fields, wrong types, items that are there twice."""
+    if value is None or schema.type is Type.ANY:
+        return
+    if not _is_composite(schema):
+        yield from _scalar_problems(schema, value, path)
+    elif schema.type is Type.LIST:
+        yield from _list_problems(schema, value, path)
+    elif not isinstance(value, dict):
+        yield f"{path}: expected map, got {_described(value)}"
+    else:
+        for key in sorted(value):
+            if schema.type is Type.OBJECT and key not in schema.fields:
+                yield f"{path}.{key}: field not declared in schema"
+                return  # upstream looks no further, either
+            yield from problems(member_schema(schema, key), value[key], f"{path}.{key}")
+
+
+def _list_problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
+    if not isinstance(value, list):
+        yield f"{path}: expected list, got {_described(value)}"
+        return
+    seen: dict[str, None] = {}
+    atomic = schema.topology is Topology.ATOMIC
+    for place, item in enumerate(value):
+        step = f"i:{place}" if atomic else item_step(schema, item)
+        if step == "k:{}":
+            yield f"{path}: element {place}: {_keyless(schema)}"
+            continue
+        if step in seen:
+            yield f"{path}: duplicate entries for key {step_text(step)}"
+            continue
+        seen[step] = None
+        yield from problems(schema.items or ANYTHING, item, path + step_text(step))
+
+
+def _keyless(schema: Schema) -> str:
+    keys = ", ".join(f'"{key}"' for key in schema.keys)
+    return f"associative list with keys has an element that omits key field {keys}"
+
+
+_NUMERIC: Final = (Type.INT32, Type.INT64, Type.NUMBER)
+_TEXTS: Final = (Type.STRING, Type.BYTES, Type.TIME, Type.MICRO_TIME)
+
+
+def _scalar_problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if schema.type in _NUMERIC and not is_number:
+        yield f"{path}: expected numeric (int or float), got {_described(value)}"
+    elif schema.type in _TEXTS and not isinstance(value, str):
+        yield f"{path}: expected string, got {_described(value)}"
+    elif schema.type is Type.BOOLEAN and not isinstance(value, bool):
+        yield f"{path}: expected boolean, got {_described(value)}"
+    elif isinstance(value, dict | list):
+        yield f"{path}: expected scalar, got {_described(value)}"
+
+
+def _described(value: Any) -> str:
+    # upstream prints its own wrapper of the value
+    if isinstance(value, str):
+        return value
+    shown = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
+    return f"&value.valueUnstructured{{Value:{shown}}}"
