@@ -17,6 +17,18 @@ TOLERATION = {"key": "a", "operator": "Exists"}
 GATED = {"schedulingGates": [{"name": "g"}, {"name": "h"}], "nodeSelector": {"a": "b"}}
 
 
+# What admission lets every pod tolerate.
+ADMITTED = [
+    {
+        "key": f"node.kubernetes.io/{key}",
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": 300,
+    }
+    for key in ("not-ready", "unreachable")
+]
+
+
 @pytest.fixture
 def patched(store, pod, now):
     """What pod default/a, made with `spec`, becomes by `patch`, or the refusal's text."""
@@ -37,10 +49,15 @@ def patched(store, pod, now):
         ({}, {"containers": [{"name": "c", "image": "other"}]}),
         ({}, {"activeDeadlineSeconds": 9}),
         ({"activeDeadlineSeconds": 9}, {"activeDeadlineSeconds": 3}),
-        ({}, {"tolerations": [TOLERATION]}),
+        ({}, {"tolerations": [TOLERATION, *ADMITTED]}),
         (
             {"tolerations": [{**TOLERATION, "effect": "NoExecute", "tolerationSeconds": 3}]},
-            {"tolerations": [{**TOLERATION, "effect": "NoExecute", "tolerationSeconds": 9}]},
+            {
+                "tolerations": [
+                    {**TOLERATION, "effect": "NoExecute", "tolerationSeconds": 9},
+                    *ADMITTED,
+                ]
+            },
         ),
         (GATED, {"schedulingGates": [{"name": "h"}]}),
         (GATED, {"schedulingGates": None}),

@@ -400,7 +400,7 @@ def test_without_the_taint_manager_pods_stay(cluster, given):
 
 def test_pods_leave_by_their_tolerations(cluster, given):
     pods = [
-        given.pod_json("p0", node="a1"),
+        given.pod_json("p0", node="a1", tolerations=given.tolerate(0)),
         given.pod_json("p1", node="a1", tolerations=given.tolerate(60)),
     ]
     station = cluster("a1", "a2", pods=pods)
