@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from fairlead.api.timestamp import format_timestamp
+from fairlead.cli.outage_summary import print_drain_turns, print_outage
 from fairlead.cli.summary_table import (
     names_of,
     print_allocation,
@@ -43,6 +44,9 @@ def print_answer(
     print_line(console, answer.change.title, "bold")
     print_line(console, _setting(answer.source, answer.seed, changed))
     print_line(console, _counts_of_difference(found), "bold")
+    if changed.outage != answer.without.outage:
+        print_outage(console, changed)
+    print_drain_turns(console, changed.drains, changed.started_at)
     print_preempted(console, found.preempted, changed.started_at)
     print_evicted(console, found.evicted, changed.started_at)
     print_moved(console, found.moved)
@@ -71,6 +75,8 @@ def print_simulation(
     print_line(console, experiment.title, "bold")
     print_line(console, _setting(experiment.source, experiment.seed, outcome))
     print_line(console, _counts_of_outcome(outcome, len(moved)), "bold")
+    print_outage(console, outcome)
+    print_drain_turns(console, outcome.drains, start)
     print_preempted(console, outcome.preempted, start)
     print_evicted(console, outcome.evicted, start)
     print_moved(console, moved)
@@ -144,6 +150,8 @@ def _recovery(answer: Answer) -> str:
         reasons.append(f"{len(found.pending):,} more pods wait than would")
     if found.removed:
         reasons.append(f"{len(found.removed):,} are gone for good")
+    if not reasons and answer.changed.outage is not None:
+        reasons.append(f"{len(answer.changed.outage.lost):,} are not back")
     return f"Not everything runs again: {', '.join(reasons) or 'the time is over'}."
 
 

@@ -32,8 +32,9 @@ class Difference:
 
     `placed` pods have a node and would have none, or would not exist; `removed` pods had a node
     or waited, and are not there any more. `displaced` pods, each once, lost the node they would
-    have had, whatever became of them. `recovered_after` is when, after the change, the last pod
-    concerned ran again; None where some still wait or are gone for good.
+    have had, whatever became of them. `quiet` counts pods on nodes that went quiet.
+    `recovered_after` is when, after the change, the last pod concerned ran again; None where some
+    still wait, are gone for good, or are down with their nodes.
     """
 
     placed: tuple[PodEnd, ...]
@@ -44,6 +45,7 @@ class Difference:
     removed: tuple[PodEnd, ...]
     pdb_breaches: tuple[PdbBreach, ...]
     displaced: tuple[PodEnd, ...]
+    quiet: int
     recovered_after: DurationNs | None
 
     @property
@@ -57,6 +59,7 @@ class Difference:
             or self.pending
             or self.removed
             or self.pdb_breaches
+            or self.quiet
         )
 
 
@@ -86,8 +89,23 @@ def difference(without: Outcome, changed: Outcome) -> Difference:
         removed=removed,
         pdb_breaches=_additional_breaches(without, changed),
         displaced=tuple({pod.key: pod for pod in lost}.values()),
-        recovered_after=None if pending else _recovered_after(changed, concerned),
+        quiet=_quiet(without, changed),
+        recovered_after=None
+        if pending or _down(without, changed)
+        else _recovered_after(changed, concerned),
     )
+
+
+def _quiet(without: Outcome, changed: Outcome) -> int:
+    """How many more pods were on nodes that went quiet."""
+    known = 0 if without.outage is None else without.outage.concerned
+    return 0 if changed.outage is None else max(changed.outage.concerned - known, 0)
+
+
+def _down(without: Outcome, changed: Outcome) -> bool:
+    """Whether pods that would be up are down, or away, in the end."""
+    known = {one.pod for one in without.outage.lost} if without.outage else set()
+    return changed.outage is not None and any(one.pod not in known for one in changed.outage.lost)
 
 
 def _is_pending(outcome: Outcome, key: str) -> bool:
@@ -143,6 +161,8 @@ def _recovered_after(changed: Outcome, concerned: Iterable[str]) -> DurationNs |
         if pod is None or pod.started_at is None:
             return None
         latest = max(latest, changed.after_start(pod.started_at))
+    if changed.outage is not None and changed.outage.last_back_at is not None:
+        latest = max(latest, changed.after_start(changed.outage.last_back_at))
     return latest
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fairlead.core.instant import DurationNs, Instant, to_seconds
+from fairlead.whatif.outage_outcome import DrainTurn, OutageOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +159,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """All of it; pods by their key, everything else in order of time, then name."""
+    """All of it; pods by their key, everything else in order of time, then name.
+
+    `outage` is None where no node went quiet, `drains` are those in turn.
+    """
 
     started_at: Instant
     ended_at: Instant
@@ -176,6 +180,8 @@ class Outcome:
     priority_names: Mapping[int, str]
     samples: tuple[Sample, ...]
     choices_among_equals: int
+    outage: OutageOutcome | None = None
+    drains: tuple[DrainTurn, ...] = ()
 
     @property
     def virtual_seconds(self) -> float:

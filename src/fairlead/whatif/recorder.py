@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget, PriorityClass
+from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget, PriorityClass
 from fairlead.api.pod import is_terminal, is_terminating, pod_priority
 from fairlead.api.pod_requests import pod_requests
 from fairlead.api.selector import selector_matches
@@ -39,6 +39,8 @@ from fairlead.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.loop_watch import cycle_text
+from fairlead.whatif.drain_recorder import DrainRecorder
+from fairlead.whatif.outage_recorder import OutageRecorder
 from fairlead.whatif.outcome import (
     Evicted,
     PdbBreach,
@@ -49,6 +51,7 @@ from fairlead.whatif.outcome import (
     Undrained,
 )
 from fairlead.workloads.annotation import original_name
+from fairlead.workloads.drain import WHY as DRAINED
 
 _PENDING = "pending"
 _RUNNING = "running"
@@ -90,6 +93,8 @@ class Recorder:
     choices: int = 0
     complaints: dict[str, str] = field(default_factory=dict)  # the first one of each subject
     recurrences: list[Recurrence] = field(default_factory=list)
+    outage: OutageRecorder = field(default_factory=OutageRecorder)
+    drains: DrainRecorder = field(default_factory=DrainRecorder)
     priority_names: dict[int, str] = field(default_factory=dict)
     _tracks: dict[str, _Track] = field(default_factory=dict)  # those there are, by namespace/name
     _known: dict[str, _Track] = field(default_factory=dict)  # all there ever were, by uid
@@ -101,6 +106,7 @@ class Recorder:
 
     def report(self, record: Record) -> None:
         """Take note of a decision."""
+        self.outage.report(record)
         match record:
             case PodPlaced(equals=equals):
                 self.choices += equals > 1
@@ -172,8 +178,20 @@ class Recorder:
         self._leaving.add(record.pod.uid)
         pod = self._end(record.pod)
         self.evicted.append(Evicted(pod=pod, node=record.node, at=record.at, why=record.why))
+        if record.why != DRAINED:
+            self._note_ignored_budgets(record)
         self._counts_of(pod.priority).evicted += 1
         self._sample(pod.priority)
+
+    def _note_ignored_budgets(self, record: PodEvicted) -> None:
+        """Which budgets would have refused what a taint did without asking."""
+        track = self._known.get(record.pod.uid)
+        if track is None:
+            return
+        for key, pdb in self._budgets.items():
+            if pdb.status.disruptions_allowed <= 0 and _covers(pdb, track.pod):
+                pod = self._end(record.pod).key
+                self.breaches.append(PdbBreach(pdb=key, pod=pod, by=record.why, at=record.at))
 
     def read(self, commands: Iterable[Command]) -> None:
         """Take note of what controllers complain about in their events."""
@@ -187,6 +205,7 @@ class Recorder:
     def hear(self, stimulus: Stimulus, now: Instant) -> None:
         """Take note of what the controllers are about to be told."""
         self.now = now
+        self.outage.hear(stimulus, now)
         match stimulus:
             case ObjectsLoaded(objects):
                 for loaded in objects:
@@ -203,6 +222,8 @@ class Recorder:
         match changed:
             case Pod():
                 self._see_pod(changed)
+            case Node():
+                self.drains.see(changed, self.now)
             case PodDisruptionBudget():
                 self._budgets[changed.key] = changed
             case PriorityClass():

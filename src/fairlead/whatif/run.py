@@ -33,6 +33,8 @@ from fairlead.framework.meter import Meter
 from fairlead.scheduling.controller import Scheduler
 from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.input_error import InputError
+from fairlead.whatif.outage_ending import outage_outcome
+from fairlead.whatif.outage_recorder import OutageRecorder
 from fairlead.whatif.outcome import Complaint, Outcome, Skipped
 from fairlead.whatif.progress import Progress
 from fairlead.whatif.recorder import Recorder
@@ -117,7 +119,8 @@ class _Run:
     ) -> None:
         self._experiment = experiment
         self._start = experiment.start
-        self._recorder = Recorder(experiment.start)
+        outage = OutageRecorder(experiment.node_lifecycle)
+        self._recorder = Recorder(experiment.start, outage=outage)
         self._metrics = _metrics(self._recorder, experiment.scheduler.meter) if metered else None
         config = EngineConfig(
             seed=experiment.seed,
@@ -198,9 +201,15 @@ class _Run:
         world.run(end, stop_when=self._is_quiet, on_progress=on_progress)
 
     def _is_quiet(self) -> bool:
-        """A gang that will have waited too long changes what jobs get, though nothing happens."""
+        """Whether nothing will happen any more but what has no effect.
+
+        A gang that will have waited too long changes what jobs get, though nothing happens; so
+        does a pod whose toleration of a taint ends.
+        """
         world = self._world
         if self._batch is not None and self._batch.next_deadline() is not None:
+            return False
+        if self._recorder.outage.last_timer() is not None:
             return False
         return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
 
@@ -222,20 +231,22 @@ class _Run:
         open_ended = self._experiment.duration is None and settled
         nodes = nodes_at_end(world.store, recorder.everyone())
         names = {node.name for node in nodes}
+        # A pod whose node was deleted runs nowhere, whoever clears it away.
+        pods = {
+            key: pod
+            for key, pod in recorder.ends().items()
+            if not pod.is_placed or pod.node in names
+        }
+        undrained = tuple(recorder.undrained())
         return Outcome(
             started_at=self._start,
             ended_at=world.last_change if open_ended else world.now,
             settled=settled,
-            # A pod whose node was deleted runs nowhere, whoever clears it away.
-            pods={
-                key: pod
-                for key, pod in recorder.ends().items()
-                if not pod.is_placed or pod.node in names
-            },
+            pods=pods,
             preempted=tuple(recorder.preempted),
             evicted=tuple(recorder.evicted),
             pdb_breaches=tuple(recorder.breaches),
-            undrained=tuple(recorder.undrained()),
+            undrained=undrained,
             skipped=tuple(self._skipped),
             complaints=tuple(starmap(Complaint, recorder.complaints.items())),
             recurrences=tuple(recorder.recurrences),
@@ -244,6 +255,10 @@ class _Run:
             priority_names=dict(recorder.priority_names),
             samples=tuple(recorder.samples),
             choices_among_equals=recorder.choices,
+            outage=outage_outcome(
+                recorder.outage, self._start, pods, recorder.preempted, recorder.breaches
+            ),
+            drains=tuple(recorder.drains.turns(undrained)),
         )
 
     def _objects(self) -> list[Json]:

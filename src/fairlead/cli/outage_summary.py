@@ -1,0 +1,242 @@
+"""What came of nodes that went quiet, as text: when what happened, and what did not come back."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from fairlead.cli.strip import Steps, axis, strip
+from fairlead.cli.terminal import print_line, print_table
+from fairlead.core.instant import Instant
+from fairlead.whatif.duration import for_readers
+from fairlead.whatif.outage_outcome import (
+    DrainTurn,
+    Lost,
+    NodeState,
+    NodeStory,
+    OutageOutcome,
+    zone_title,
+)
+from fairlead.whatif.outcome import Outcome
+from fairlead.whatif.rate_line import rate_lines
+
+ROWS_MAX: Final = 6
+NAMES_MAX: Final = 2
+_LABEL: Final = 20
+
+
+def print_outage(console: Console, outcome: Outcome) -> None:
+    """All of it; nothing where no node went quiet."""
+    found = outcome.outage
+    if found is None:
+        return
+    start = outcome.started_at
+    console.print()
+    print_line(console, f"{len(found.nodes):,} nodes went quiet, {_pods(found)}", "bold")
+    for line in _turns(found, start):
+        print_line(console, line)
+    print_line(console, _evictions(found, start))
+    print_line(console, _recovery(found, start))
+    _print_strips(console, outcome, found)
+    _print_zones(console, found, start)
+    _print_lost(console, found.lost)
+    _print_beliefs(console, found)
+
+
+def print_drain_turns(console: Console, rows: Sequence[DrainTurn], start: Instant) -> None:
+    """Which node was drained when, and what holds up the drain under way."""
+    cells = [
+        (
+            one.node,
+            _after(start, one.begun_at),
+            _after(start, one.empty_at),
+            _after(start, one.back_at),
+            "; ".join(one.held_up_by[:NAMES_MAX]),
+        )
+        for one in rows
+    ]
+    done = sum(one.back_at is not None for one in rows)
+    print_table(
+        console,
+        f"drained in turn ({done:,} of {len(rows):,} are back)",
+        ("node", "begun", "empty", "back", "held up by"),
+        cells,
+        numbers=("begun", "empty", "back"),
+        rows_max=ROWS_MAX * 2,
+    )
+
+
+# --- lines -------------------------------------------------------------------------------------
+
+
+def _pods(found: OutageOutcome) -> str:
+    parts = [
+        f"with {found.concerned:,} pods on them",
+        f"{found.evicted:,} evicted",
+        f"{found.replaced:,} run as new pods",
+        f"{found.back_with_node:,} are back with their nodes",
+        f"{len(found.lost):,} are not back",
+    ]
+    if found.preempted:
+        parts.append(f"{len(found.preempted):,} others preempted for them")
+    return ", ".join(parts)
+
+
+def _turns(found: OutageOutcome, start: Instant) -> Iterator[str]:
+    """How fast each zone's nodes were tainted, beside how fast they might have been."""
+    for line in rate_lines(found):
+        first, last = _after(start, line.first), _after(start, line.last)
+        span = f"from {first} to {last}" if line.last > line.first else f"at {first}"
+        yield (
+            f"Zone {zone_title(line.zone)}: {line.count:,} nodes tainted {span}; "
+            f"its rate allowed {line.allowed:,}."
+        )
+
+
+def _evictions(found: OutageOutcome, start: Instant) -> str:
+    if found.first_eviction_at is None or found.last_eviction_at is None:
+        return "Nobody was evicted."
+    first, last = found.first_eviction_at, found.last_eviction_at
+    return f"Evicted from {_after(start, first)} to {_after(start, last)} after the start."
+
+
+def _recovery(found: OutageOutcome, start: Instant) -> str:
+    if found.first_back_at is None or found.last_back_at is None:
+        return "None of them is back."
+    first, last = _after(start, found.first_back_at), _after(start, found.last_back_at)
+    return f"The first was back at {first}, the last at {last}."
+
+
+def _print_strips(console: Console, outcome: Outcome, found: OutageOutcome) -> None:
+    start, end = outcome.started_at, outcome.ended_at
+    if end <= start:
+        return
+    console.print()
+    for label, steps in _measures(found):
+        highest = max(steps.values, default=0)
+        if highest:
+            line = f"{label:<{_LABEL}}{strip(steps, start, end)} {highest:,}"
+            print_line(console, line)
+    console.print(Text(f"{'':<{_LABEL}}{axis(start, end)}", style="dim"))
+
+
+def _measures(found: OutageOutcome) -> list[tuple[str, Steps]]:
+    samples = found.pod_samples
+    instants = [one.at for one in samples]
+    return [
+        ("nodes not ready", node_steps(found, (NodeState.UNREADY, NodeState.TAINTED))),
+        ("nodes tainted", node_steps(found, (NodeState.TAINTED,))),
+        ("pods down", Steps(instants, [one.down for one in samples])),
+        ("pods evicted", Steps(instants, [one.evicted for one in samples])),
+        ("pods waiting", Steps(instants, [one.waiting for one in samples])),
+        ("pods back", Steps(instants, [one.back for one in samples])),
+    ]
+
+
+def node_steps(found: OutageOutcome, states: Sequence[NodeState]) -> Steps:
+    """How many nodes of all zones are in one of `states`, over time."""
+    by_zone: dict[str, int] = {}
+    at_instant: dict[Instant, int] = {}
+    for sample in found.node_samples:
+        by_zone[sample.zone] = sum(sample.counts[state] for state in states)
+        at_instant[sample.at] = sum(by_zone.values())
+    return Steps(list(at_instant), list(at_instant.values()))
+
+
+# --- tables ------------------------------------------------------------------------------------
+
+
+def _print_zones(console: Console, found: OutageOutcome, start: Instant) -> None:
+    """What the controller thought of each zone that had trouble, and the rate it allowed."""
+    troubled = {one.zone for one in found.nodes}
+    cells = [
+        (
+            _after(start, one.at),
+            zone_title(one.zone),
+            one.state or "gone",
+            f"{one.unready:,} of {one.size:,}",
+            f"{one.rate:g} nodes/s",
+        )
+        for one in found.zones
+        if one.zone in troubled
+    ]
+    print_table(
+        console,
+        "zones, as the node controller saw them",
+        ("after", "zone", "state", "not ready", "evictions at"),
+        cells,
+        numbers=("after",),
+        rows_max=ROWS_MAX,
+    )
+    _print_nodes(console, found.nodes, start)
+
+
+def _print_nodes(console: Console, rows: Sequence[NodeStory], start: Instant) -> None:
+    cells = [
+        (
+            one.node,
+            zone_title(one.zone),
+            _after(start, one.quiet_at),
+            _after(start, one.unready_at),
+            _after(start, one.tainted_at),
+            _after(start, one.first_eviction_at),
+            _after(start, one.back_at),
+            f"{one.pods:,}",
+            f"{one.evicted:,}",
+        )
+        for one in rows
+    ]
+    columns = (
+        "node",
+        "zone",
+        "quiet",
+        "not ready",
+        "tainted",
+        "evicting",
+        "back",
+        "pods",
+        "evicted",
+    )
+    title = f"nodes that went quiet ({len(rows):,})"
+    print_table(console, title, columns, cells, numbers=columns[2:], rows_max=ROWS_MAX)
+
+
+def _print_lost(console: Console, rows: Sequence[Lost]) -> None:
+    """By reason, most frequent first."""
+    by_reason: dict[str, list[Lost]] = defaultdict(list)
+    for one in rows:
+        by_reason[one.why].append(one)
+    reasons = sorted(by_reason, key=lambda why: (-len(by_reason[why]), why))
+    cells = [(f"{len(by_reason[why]):,}", why, _names(by_reason[why])) for why in reasons]
+    print_table(
+        console,
+        f"not back ({len(rows):,})",
+        ("pods", "why", "which"),
+        cells,
+        numbers=("pods",),
+        rows_max=ROWS_MAX,
+    )
+
+
+def _names(rows: Sequence[Lost]) -> str:
+    shown = ", ".join(one.pod for one in rows[:NAMES_MAX])
+    rest = len(rows) - NAMES_MAX
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def _print_beliefs(console: Console, found: OutageOutcome) -> None:
+    if not found.beliefs:
+        return
+    console.print()
+    print_line(console, "what is commonly believed, and what the code does", "bold")
+    for one in found.beliefs:
+        print_line(console, f"“{one.belief}”", "italic")
+        print_line(console, f"   {one.fact}")
+
+
+def _after(start: Instant, at: Instant | None) -> str:
+    return "" if at is None else for_readers(at - start)

@@ -1,0 +1,163 @@
+"""Beliefs: where common belief and code differ, said where it made a difference in a run.
+
+Most of what is told about dead nodes is older than taints, or true of another controller.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from fairlead.core.instant import Instant
+from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.nodelifecycle.zone import ZoneState
+from fairlead.whatif.duration import for_readers
+from fairlead.whatif.outage_outcome import Belief, Cause, OutageOutcome, ZoneChange, zone_title
+from fairlead.whatif.outcome import PdbBreach
+
+
+@dataclass(frozen=True, slots=True)
+class Believing:
+    """What a run has to say about beliefs; `start` is when it began."""
+
+    outage: OutageOutcome
+    config: NodeLifecycleConfig
+    breaches: Iterable[PdbBreach]
+    start: Instant
+
+    def all(self) -> Iterator[Belief]:
+        """Those that were put to the test, in the order in which an outage meets them."""
+        for test in (
+            self._five_minutes,
+            self._dark_zone,
+            self._all_dark,
+            self._partly_dark,
+            self._pods_a_second,
+            self._budgets,
+            self._sticky,
+        ):
+            if (found := test()) is not None:
+                yield found
+
+    def _five_minutes(self) -> Belief | None:
+        outage = self.outage
+        if outage.first_eviction_at is None or not outage.nodes:
+            return None
+        first = outage.first_eviction_at - min(one.quiet_at for one in outage.nodes)
+        grace, turn = for_readers(self.config.monitor_grace), _each(self.config.node_eviction_rate)
+        return Belief(
+            name="five-minutes",
+            belief="Pods leave a dead node after five minutes.",
+            fact=(
+                f"The first one left after {for_readers(first)}. The node is noticed after a grace "
+                f"period of {grace}, then waits for its turn to be tainted ({turn}); only from "
+                "there on each pod's own tolerationSeconds count (300, unless it says otherwise)."
+            ),
+        )
+
+    def _dark_zone(self) -> Belief | None:
+        dark = [one for one in self._changes(ZoneState.FULL_DISRUPTION) if one.rate > 0]
+        zones = {change.zone for change in self.outage.zones}
+        if not dark or len(zones) == 1:
+            return None
+        change = max(dark, key=lambda one: one.size)
+        return Belief(
+            name="dark-zone",
+            belief="When a whole zone goes dark, evictions stop, for it must be the network.",
+            fact=(
+                f"Zone {zone_title(change.zone)} was fully dark, and emptied at the normal rate, "
+                f"{_each(change.rate)}. They stop when every zone is dark, or in a zone that is "
+                "dark in part and has no more nodes than the large-cluster-size-threshold."
+            ),
+        )
+
+    def _all_dark(self) -> Belief | None:
+        dark = [one for one in self._changes(ZoneState.FULL_DISRUPTION) if one.rate == 0]
+        if not dark:
+            return None
+        return Belief(
+            name="all-dark",
+            belief="The longer all nodes are dark, the more pods are evicted.",
+            fact=(
+                f"From {for_readers(dark[0].at - self.start)} on no zone had a ready node: "
+                "the controller blames itself, takes its NoExecute taints off and evicts nobody. "
+                "When the first node is back, all of them get a new grace period."
+            ),
+        )
+
+    def _partly_dark(self) -> Belief | None:
+        parts = self._changes(ZoneState.PARTIAL_DISRUPTION)
+        if not parts:
+            return None
+        change = max(parts, key=lambda one: one.unready)
+        title = zone_title(change.zone)
+        share = f"{change.unready} of the {change.size} nodes of {title}"
+        threshold = self.config.large_cluster_size_threshold
+        if change.rate == 0:
+            fact = (
+                f"{share} were not ready, which is {self.config.unhealthy_zone_threshold:.0%} or "
+                f"more: in a zone of up to {threshold} nodes evictions then stop altogether. Had "
+                "all of them been dark, they would have gone on."
+            )
+        else:
+            fact = (
+                f"{share} were not ready, so evictions slowed down to {_each(change.rate)}, "
+                f"as they do in zones of more than {threshold} nodes."
+            )
+        return Belief(
+            name="partly-dark",
+            belief="The more nodes of a zone are dark, the more pods are evicted.",
+            fact=fact,
+        )
+
+    def _pods_a_second(self) -> Belief | None:
+        most = max(self.outage.nodes, key=lambda one: one.evicted, default=None)
+        if most is None or most.evicted < 2 or not self.outage.turns:
+            return None
+        return Belief(
+            name="pods-a-second",
+            belief="node-eviction-rate limits how many pods are evicted.",
+            fact=(
+                f"It limits how many nodes are tainted. {most.node} lost its {most.evicted} pods "
+                "as their tolerations ended, whatever the rate."
+            ),
+        )
+
+    def _budgets(self) -> Belief | None:
+        ignored = Counter(one.pdb for one in self.breaches if one.by.startswith("taint "))
+        if not ignored:
+            return None
+        names = ", ".join(f"{pdb} ({count})" for pdb, count in sorted(ignored.items()))
+        return Belief(
+            name="budgets",
+            belief="A PodDisruptionBudget keeps pods from being evicted.",
+            fact=(
+                "It keeps them from the eviction API, as drains use it. A NoExecute taint deletes "
+                f"pods without asking: so it did where budgets allowed none: {names}."
+            ),
+        )
+
+    def _sticky(self) -> Belief | None:
+        stuck = sum(one.cause is Cause.STICKY for one in self.outage.lost)
+        if not stuck:
+            return None
+        return Belief(
+            name="sticky",
+            belief="A StatefulSet moves its pods away from a dead node.",
+            fact=(
+                f"{stuck} of its pods wait, deleted, for a node that cannot say that they are "
+                "gone. They move when the node is back, its Node object is deleted, or it is "
+                "tainted node.kubernetes.io/out-of-service."
+            ),
+        )
+
+    def _changes(self, state: ZoneState) -> list[ZoneChange]:
+        return [one for one in self.outage.zones if one.state == state]
+
+
+def _each(rate: float) -> str:
+    """`rate` in nodes a second, as people say it."""
+    if rate == 0:
+        return "none"
+    return f"{rate:g} nodes/s" if rate > 1 else f"one node every {1 / rate:.3g} s"
