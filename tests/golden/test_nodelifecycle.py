@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.conformance.cli import compare_file
-from fairlead.conformance.nodelifecycle import compare_node_timeline, decide_node_timeline
+from fairlead.conformance.cli import compare_file, run
+from fairlead.conformance.comparison import Difference
+from fairlead.conformance.nodelifecycle import (
+    compare_node_timeline,
+    compare_node_timeline_with_defaults,
+    decide_node_timeline,
+)
 
 RECORDED = Path(__file__).parent / "data" / "nodelifecycle"
 FAMILIES = {
@@ -147,3 +152,20 @@ def test_an_unknown_operation_is_refused() -> None:
     line["scenario"]["script"].append({"t_ms": 5, "op": "explode", "node": "a"})
     with pytest.raises(ValueError, match="explode"):
         decide_node_timeline(line["scenario"])
+
+
+def test_the_defaults_differ_where_upstream_is_wrong() -> None:
+    """Leaving a stopped state at one node a second: upstream never does."""
+    lines: list[str] = []
+    path = RECORDED / "eviction_rate.jsonl.gz"
+    assert run("nodelifecycle", [path], lines.append, defects="fixed", only="rate_0[28]") == 0
+    assert lines[-1] == "total: 2 cases, 0 agree, 0 differ, 2 corrected"
+    assert "rate_02: depends on a defect of upstream's that is corrected: writes at" in lines[1]
+
+
+def test_a_difference_that_is_nobodys_defect_is_one() -> None:
+    """Also where the defaults are compared."""
+    line = recorded("single_stop")
+    assert compare_node_timeline_with_defaults(line) is None
+    line["expect"]["writes"].pop()
+    assert isinstance(compare_node_timeline_with_defaults(line), Difference)

@@ -12,6 +12,7 @@ def conformance(
     kind: Recorded,
     /,
     *files: Path,
+    defects: Literal["upstream", "fixed"] = "upstream",
     only: str = "*",
     show: int = 20,
     server: str = "",
@@ -35,6 +36,9 @@ def conformance(
         What the files record.
     files
         Golden case files, plain or gzipped JSON lines.
+    defects
+        Whether upstream's known defects are kept, as recorded, or fixed, as they are elsewhere;
+        then cases that depend on one are listed (kinds `kubebatch` and `nodelifecycle`).
     only
         Replay cases whose names match this pattern.
     show
@@ -49,7 +53,8 @@ def conformance(
     from fairlead.conformance.cli import run
 
     if kind != "api":
-        return run(kind, files, only=only, shown=show)
+        return run(kind, files, defects=defects, only=only, shown=show)
     from fairlead.conformance.api.serving import cases
 
-    return run(kind, files, only=only, shown=show, judged_by=cases(server, tokens, ca, only))
+    judged_by = cases(server, tokens, ca, only)
+    return run(kind, files, defects=defects, only=only, shown=show, judged_by=judged_by)

@@ -11,7 +11,11 @@ from typing import Any, Final, Protocol
 
 from fairlead.conformance.comparison import Difference, Remark, first_difference
 from fairlead.conformance.kubebatch import compare_with_defaults, compare_with_defects
-from fairlead.conformance.nodelifecycle import compare_node_timeline, decide_node_timeline
+from fairlead.conformance.nodelifecycle import (
+    compare_node_timeline,
+    compare_node_timeline_with_defaults,
+    decide_node_timeline,
+)
 from fairlead.conformance.scheduling import decide
 from fairlead.conformance.sequence import decide_sequence
 from fairlead.conformance.timelines import compare_timeline, decide_timeline
@@ -49,13 +53,15 @@ class Expecting:
     """A line of a file is `{subject: input, "expect": …}`.
 
     `compare(expect, found)` says where both differ, None where they agree; `recognize(input)`
-    tells the inputs of this kind from those of others with the same subject.
+    tells the inputs of this kind from those of others with the same subject. A `judgement` of the
+    whole line takes the place of deciding and comparing.
     """
 
     subject: str
     decide: Callable[[Json], Json]
     recognize: Recognize
     compare: Compare = first_difference
+    judgement: Callable[[Json], Finding] | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -73,6 +79,8 @@ class Expecting:
 
     def judge(self, line: Json) -> Finding:
         """Decide, and compare."""
+        if self.judgement is not None:
+            return self.judgement(line)
         return self.compare(line["expect"], self.decide(line[self.subject]))
 
 
@@ -125,4 +133,12 @@ KINDS: Final[Mapping[str, Kind]] = {
 }
 
 # Where Fairlead corrects what was recorded, and what the defaults then make of the recordings.
-CORRECTED_KINDS: Final[Mapping[str, Kind]] = {"kubebatch": Sessions(compare_with_defaults)}
+CORRECTED_KINDS: Final[Mapping[str, Kind]] = {
+    "kubebatch": Sessions(compare_with_defaults),
+    "nodelifecycle": Expecting(
+        "scenario",
+        decide_node_timeline,
+        _has_nodes,
+        judgement=compare_node_timeline_with_defaults,
+    ),
+}

@@ -1,7 +1,8 @@
 """Replaying recorded node timelines: node lifecycle, taint eviction and pod garbage collection.
 
 Compared are all that the controllers wrote, to the millisecond and as a multiset per instant, the
-states of the zones after each pass, and the nodes and pods at the end. Upstream's defects are on.
+states of the zones after each pass, and the nodes and pods at the end. Upstream's defects are on,
+unless the defaults are asked for: then a difference that goes away with the defects is a remark.
 Entries that did not happen in every recorded run are neither required nor held against us, and
 zone states that upstream leaves to chance are not compared.
 """
@@ -16,7 +17,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.store import Store
-from fairlead.conformance.comparison import ABSENT, Difference, first_difference
+from fairlead.conformance.comparison import ABSENT, Difference, Remark, first_difference
 from fairlead.conformance.node_scenario import begin_scenario
 from fairlead.conformance.node_world import EPOCH, NS_PER_MS, Named, NodeWorld, to_ms
 from fairlead.core.controller import Controller
@@ -151,6 +152,16 @@ def compare_node_timeline(expect: Json, found: Json) -> Difference | None:
         if difference is not None:
             return difference
     return first_difference(expect["final"], found["final"], "final")
+
+
+def compare_node_timeline_with_defaults(case: Json) -> Difference | Remark | None:
+    """Where the defaults differ from a recorded case; a remark where only our corrections do."""
+    expect, scenario = case["expect"], case["scenario"]
+    found = compare_node_timeline(expect, decide_node_timeline(scenario, Defects.FIXED))
+    if found is None:
+        return None
+    kept = compare_node_timeline(expect, decide_node_timeline(scenario, Defects.UPSTREAM))
+    return kept or Remark(f"depends on a defect of upstream's that is corrected: {found}")
 
 
 def _by_stability(writes: list[Json]) -> tuple[Counter[Any], Counter[Any]]:
