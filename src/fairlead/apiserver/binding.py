@@ -5,6 +5,7 @@ upstream: pkg/registry/core/pod/storage/storage.go:BindingREST
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.timestamp import format_timestamp
@@ -15,15 +16,28 @@ from fairlead.apiserver.precondition import require_uid
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 
+NOTHING: Final[Mapping[str, str]] = {}
 RESOURCE: Final = "pods/binding"
 _SCHEDULED: Final = {"type": "PodScheduled", "status": "True"}
 
 
-def bind(store: Store, namespace: str, name: str, node: str, now: int, *, uid: str = "") -> Json:
+def bind(  # noqa: PLR0913 - the parts of one request
+    store: Store,
+    namespace: str,
+    name: str,
+    node: str,
+    now: int,
+    *,
+    uid: str = "",
+    labels: Mapping[str, str] = NOTHING,
+    annotations: Mapping[str, str] = NOTHING,
+    dry_run: bool = False,
+) -> Json:
     """Put the pod on `node` and give back what was stored; whether the node exists is not asked.
 
-    A non-empty `uid` is a precondition. Raises ApiError: 404 no such pod, 409 another uid, already
-    on a node, on its way out or gated, 500 without a node.
+    The pod gets `labels` and `annotations` besides. A non-empty `uid` is a precondition.
+    Raises ApiError: 404 no such pod, 409 another uid, already on a node, on its way out or gated,
+    500 without a node.
     """
     if not node:
         raise internal_error("target.name: Required value")
@@ -36,9 +50,15 @@ def bind(store: Store, namespace: str, name: str, node: str, now: int, *, uid: s
     status["conditions"] = with_conditions(
         status.get("conditions", ()), (_SCHEDULED,), format_timestamp(now)
     )
-    return store.storage.put(
-        POD, {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
-    )
+    bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+    if labels or annotations:
+        bound["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
+    return bound if dry_run else store.storage.put(POD, bound)
+
+
+def _with(meta: Json, **added: Mapping[str, str]) -> Json:
+    more = {key: {**meta.get(key, {}), **pairs} for key, pairs in added.items() if pairs}
+    return {**meta, **more}
 
 
 def _refusal(pod: Json, name: str) -> str:

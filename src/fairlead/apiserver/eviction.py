@@ -46,7 +46,7 @@ _EXHAUSTED: Final = {
 }
 
 
-def evict(
+def evict(  # noqa: PLR0913 - the parts of one request
     store: Store,
     namespace: str,
     name: str,
@@ -54,6 +54,7 @@ def evict(
     *,
     grace_period_s: int | None = None,
     uid: str = "",
+    dry_run: bool = False,
 ) -> Json:
     """Ask the pod to go, if its budget allows it; gives back the pod's last version.
 
@@ -63,7 +64,9 @@ def evict(
     pod = store.get(POD, namespace, name)
     require(POD, pod, uid=uid)
     if not _is_unguarded(pod):
-        _charge_budget(store, pod, now)
+        _charge_budget(store, pod, now, dry_run=dry_run)
+    if dry_run:
+        return pod
     conditions = pod["status"].get("conditions", ())
     targeted = with_conditions(conditions, (_TARGETED,), format_timestamp(now))
     store.storage.put(POD, {**pod, "status": {**pod["status"], "conditions": targeted}})
@@ -85,7 +88,7 @@ def _is_unguarded(pod: Json) -> bool:
     return phase in _UNGUARDED_PHASES or bool(pod["metadata"].get("deletionTimestamp"))
 
 
-def _charge_budget(store: Store, pod: Json, now: int) -> None:
+def _charge_budget(store: Store, pod: Json, now: int, *, dry_run: bool) -> None:
     budgets = budgets_of(store, pod)
     if not budgets:
         return
@@ -97,6 +100,8 @@ def _charge_budget(store: Store, pod: Json, now: int) -> None:
     refusal = _refusal(budget)
     if refusal:
         raise refusal
+    if dry_run:
+        return
     _decrement(store, budget, pod["metadata"]["name"], now)
 
 

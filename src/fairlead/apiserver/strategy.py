@@ -86,6 +86,14 @@ def prepared_for_status(kind: Kind, old: Json, new: Json) -> Json:
     return {**prepared, "metadata": meta}
 
 
+def respecified(old: Json, spec: Json) -> Json:
+    """`old` with another spec, and the generation it leads to."""
+    if spec == old.get("spec"):
+        return old
+    meta = {**old["metadata"], "generation": old["metadata"].get("generation", 0) + 1}
+    return {**old, "metadata": meta, "spec": spec}
+
+
 def _new_pod_status(pod: Json, timestamp: str) -> Json:
     status: Json = {"phase": "Pending"}
     if pod.get("spec", {}).get("schedulingGates"):

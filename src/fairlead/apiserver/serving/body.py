@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
 import yaml
 
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.schema.json_text import JsonError, parse_json
 from fairlead.apiserver.serving.negotiation import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.serving.refusal import unknown_body
 
@@ -41,8 +41,8 @@ def decoded(
     if media_type not in ACCEPTED or media_type == PROTOBUF:
         raise unknown_body(ACCEPTED)
     try:
-        value = parsed_yaml(body) if media_type == YAML else msgspec.json.decode(body)
-    except (msgspec.DecodeError, yaml.YAMLError, ValueError, RecursionError) as cause:
+        value = parsed_yaml(body) if media_type == YAML else parse_json(body)
+    except (JsonError, yaml.YAMLError, ValueError, RecursionError) as cause:
         raise _unrecognized(body, expected, str(cause)) from None
     if value is None and body.strip():
         return {}

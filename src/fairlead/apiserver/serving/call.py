@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry import Registry
@@ -17,9 +16,6 @@ from fairlead.apiserver.serving.route import Target
 from fairlead.apiserver.serving.watch import Watches
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
-from fairlead.apiserver.write import Finish
-
-Warnings = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +46,6 @@ def allow_all(_: Attributes) -> None:
     """Everybody may do everything."""
 
 
-class FieldCheck(Protocol):
-    """Reads the body of a write by its kind's schema."""
-
-    def __call__(
-        self, kind: Kind, body: bytes, obj: Json, validation: str
-    ) -> tuple[Json, Warnings]:
-        """`obj`, decoded from `body`, without what its kind does not have, and warnings.
-
-        Raises ApiError 400 in Strict where fields are unknown or there twice.
-        """
-        ...
-
-
-class Tracker(Protocol):
-    """Keeps metadata.managedFields."""
-
-    def __call__(
-        self, kind: Kind, manager: str, operation: str, subresource: str, now: int
-    ) -> Finish:
-        """The last word on an object that `manager` writes."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """What a server is made of."""
@@ -82,8 +55,6 @@ class Parts:
     renderer: Renderer
     watches: Watches
     protobuf: DecodeProtobuf | None = None
-    check_fields: FieldCheck | None = None
-    track: Tracker | None = None
     clock: Callable[[], int]
 
 

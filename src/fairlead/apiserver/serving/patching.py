@@ -1,42 +1,208 @@
 """Patching: what an object becomes by the patch in a body, by its media type.
 
+    json-patch            operations, in order
+    merge-patch           members, null for none
+    strategic-merge-patch members, lists merged as the kind's schema says; not for custom resources
+    apply-patch           what one manager wants, with the fields that it owns
+
+What comes out is read by the kind's schema again, so that a patch cannot smuggle in what a PUT
+could not.
+
 upstream: apiserver/pkg/endpoints/handlers/patch.go
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
+import yaml
 
-from fairlead.apiserver.error import bad_request
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.error import ApiError, Cause, bad_request
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.merge_patch import merge_patch
-from fairlead.apiserver.serving.body import media_type_of
+from fairlead.apiserver.patch.go_text import go_text
+from fairlead.apiserver.patch.json_patch import apply_json_patch
+from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
+from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
+from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded
+from fairlead.apiserver.schema.json_text import JsonError, parse_json
+from fairlead.apiserver.schema.model import Schema
+from fairlead.apiserver.serving.body import media_type_of, parsed_yaml
 from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.options import WriteOptions
-from fairlead.apiserver.serving.refusal import unknown_patch
+from fairlead.apiserver.serving.refusal import bad_option, unknown_body, unknown_patch
+from fairlead.apiserver.serving.tracking import tracking_of
+from fairlead.apiserver.serving.typed import STRICT, repeated, schema_of_kind, strict_error, told
 from fairlead.apiserver.storage import Json
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
+CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
-Patched = tuple[Json, str]
 
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """A patch as it was sent, to an object of `kind` or to the view of one that a part is."""
 
-def patched(call: Call, _: WriteOptions, old: Json) -> Patched:
-    """What `old` becomes, and the operation as managedFields call it. Raises ApiError."""
-    content_type = call.request.headers.get("content-type", "")
-    match media_type_of(content_type) if content_type else "":
-        case "application/merge-patch+json" | "application/strategic-merge-patch+json":
-            return merge_patch(old, _parsed(call)), "Update"
-        case _:
+    call: Call
+    options: WriteOptions
+    kind: Kind
+    media_type: str
+    subresource: str = ""
+
+    @property
+    def is_apply(self) -> bool:
+        """Whether it says what shall be, rather than what shall change."""
+        return self.media_type == APPLY_PATCH
+
+    @property
+    def operation(self) -> str:
+        """As managedFields call it."""
+        return "Apply" if self.is_apply else "Update"
+
+    def of(self, old: Json) -> Json:
+        """What becomes of `old`. Raises ApiError: 400, 409, 413, 422, 500."""
+        match self.media_type:
+            case _ if self.is_apply:
+                return self.applied(old)
+            case "application/json-patch+json":
+                return self._by_operations(old)
+            case "application/merge-patch+json":
+                return self._merged(old)
+            case _:
+                return self._strategically(old)
+
+    def applied(self, old: Json | None) -> Json:
+        """What becomes of `old`, or of nothing, by what its manager wants. Raises ApiError."""
+        config = self._configuration()
+        tracking = tracking_of(self.kind, self.subresource)
+        if tracking is None:
             raise unknown_patch()
+        application = Application(
+            config=config,
+            manager=self.options.manager,
+            force=bool(self.options.force),
+            subresource=self.subresource,
+        )
+        timestamp = format_timestamp(self.call.now)
+        made = server_side_apply(tracking, old, application, timestamp)
+        return self._shaped(made, [], config)
+
+    def _by_operations(self, old: Json) -> Json:
+        operations = self._parsed()
+        if not isinstance(operations, list):
+            kind = "object" if isinstance(operations, dict) else "value"
+            raise bad_request(
+                f"error decoding patch: json: cannot unmarshal {kind} into Go value of type "
+                "[]handlers.jsonPatchOp"
+            )
+        notes = [f"json patch {note}" for note in repeated(operations)]
+        return self._shaped(apply_json_patch(old, operations), notes, None)
+
+    def _merged(self, old: Json) -> Json:
+        patch = self._parsed()
+        if not isinstance(patch, dict):
+            raise bad_request("error decoding patch: Invalid JSON Patch")
+        return self._shaped(merge_patch(old, patch), list(repeated(patch)), None)
+
+    def _strategically(self, old: Json) -> Json:
+        patch = self._parsed()
+        if patch is None:
+            return old
+        schema = schema_of_kind(self.kind)
+        if not isinstance(patch, dict) or schema is None:
+            raise bad_request("error decoding patch: json: cannot unmarshal into a Go map")
+        made = apply_strategic_merge(schema, old, patch)
+        return self._shaped(made, list(repeated(patch)), patch)
+
+    def _parsed(self) -> Any:
+        try:
+            return parse_json(self.call.request.body)
+        except JsonError as cause:
+            raise bad_request(f"error decoding patch: {cause}") from None
+
+    def _configuration(self) -> Json:
+        try:
+            config = parsed_yaml(self.call.request.body)
+        except yaml.YAMLError as cause:
+            raise bad_request(f"error decoding YAML: {' '.join(str(cause).split())}") from None
+        if not isinstance(config, dict):
+            raise bad_request("error decoding YAML: the configuration must be an object")
+        kind = self.kind
+        stated = (config.get("apiVersion"), config.get("kind"))
+        if stated != (kind.api_version, kind.kind):
+            group, _, version = str(stated[0] or "").rpartition("/")
+            raise bad_request(f"invalid object type: {group}/{version}, Kind={stated[1] or ''}")
+        return config
+
+    def _shaped(self, made: Json, notes: list[str], shown: Json | None) -> Json:
+        """`made` as its kind has it; `shown` is what a refusal shows (None: the result)."""
+        schema = schema_of_kind(self.kind)
+        if schema is not None:
+            made, more = self._decoded(schema, made, shown)
+            notes += more
+        if notes and self.options.validation == STRICT:
+            raise self._invalid(made, shown, strict_error(notes))
+        self.call.warnings.extend(told(notes, self.options.validation))
+        return made
+
+    def _decoded(self, schema: Schema, made: Json, shown: Json | None) -> tuple[Json, list[str]]:
+        try:
+            shaped, notes = decoded(schema, made)
+        except TypeMismatchError as cause:
+            raise self._invalid(made, shown, str(cause)) from None
+        if len(notes) > 1:  # upstream reads the result with its members in order
+            _, notes = decoded(schema, _in_order(made))
+        return shaped, notes
+
+    def _invalid(self, made: Json, shown: Json | None, why: str) -> ApiError:
+        text = encode(_in_order(made)).decode() if shown is None else go_text(shown)
+        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
+        cause = Cause("FieldValueInvalid", f'Invalid value: "{quoted}": {why}', "patch")
+        message = f' "" is invalid: {cause}'
+        return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
 
 
-def _parsed(call: Call) -> Any:
-    try:
-        return msgspec.json.decode(call.request.body)
-    except msgspec.DecodeError as cause:
-        raise bad_request(f"error decoding patch: {cause}") from None
+def patch_of(
+    call: Call, options: WriteOptions, kind: Kind | None = None, subresource: str = ""
+) -> Patch:
+    """The patch in a body, for the call's kind unless another is meant.
+
+    Raises ApiError: 415 for a media type that is none, 422 for options that do not go with it.
+    """
+    content_type = call.request.headers.get("content-type", "")
+    media_type = media_type_of(content_type) if content_type else ""
+    kind = kind or call.kind
+    if kind.is_custom and media_type == STRATEGIC_PATCH:
+        raise unknown_body(CUSTOM_PATCHES)
+    if media_type not in (*CUSTOM_PATCHES, STRATEGIC_PATCH):
+        raise unknown_patch()
+    patch = Patch(call, options, kind, media_type, subresource)
+    causes = tuple(_causes(patch))
+    if causes:
+        raise bad_option("PatchOptions", *causes)
+    return patch
+
+
+def _causes(patch: Patch) -> list[Cause]:
+    # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidatePatchOptions
+    if patch.is_apply and not patch.options.manager:
+        text = "Required value: is required for apply patch"
+        return [Cause("FieldValueRequired", text, "fieldManager")]
+    if not patch.is_apply and patch.options.force is not None:
+        text = "Forbidden: may not be specified for non-apply patch"
+        return [Cause("FieldValueForbidden", text, "force")]
+    return []
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_in_order(item) for item in value]
+    return value

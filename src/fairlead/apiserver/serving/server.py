@@ -24,19 +24,17 @@ from fairlead.apiserver.serving.call import (
     Attributes,
     Authorize,
     Call,
-    FieldCheck,
     Parts,
-    Tracker,
     allow_all,
 )
 from fairlead.apiserver.serving.encoding import EncodedObjects
 from fairlead.apiserver.serving.negotiation import error_media_type
 from fairlead.apiserver.serving.options import is_true
+from fairlead.apiserver.serving.part.table import PARTS
 from fairlead.apiserver.serving.refusal import no_method, no_resource
 from fairlead.apiserver.serving.rendering import Renderer, TableOf, text_of
 from fairlead.apiserver.serving.route import Target, target_of, verb_of
 from fairlead.apiserver.serving.status import failure
-from fairlead.apiserver.serving.subresources import SUBRESOURCES
 from fairlead.apiserver.serving.watch import Watch, Watches
 from fairlead.apiserver.store import Store
 
@@ -75,8 +73,6 @@ class ApiServer:
         documents: Sequence[Document] = (),
         table_of: TableOf | None = None,
         protobuf: DecodeProtobuf | None = None,
-        check_fields: FieldCheck | None = None,
-        track: Tracker | None = None,
     ) -> None:
         """`clock` tells the time (ns) for what happens between requests, ages in a watch."""
         self._authorize = authorize
@@ -87,8 +83,6 @@ class ApiServer:
             renderer=Renderer(EncodedObjects(store.storage), table_of),
             watches=Watches(store.storage),
             protobuf=protobuf,
-            check_fields=check_fields,
-            track=track,
             clock=clock,
         )
 
@@ -169,7 +163,7 @@ def _subresource_act(call: Call) -> Callable[[Call], Answer]:
     part = call.kind.part(call.target.subresource)
     if part is None:
         raise no_resource()
-    act = SUBRESOURCES.get(part.name)
+    act = PARTS.get(part.name)
     if act is None:
         raise no_resource()
     if call.verb not in part.verbs:
@@ -179,7 +173,7 @@ def _subresource_act(call: Call) -> Callable[[Call], Answer]:
 
 def _special(kind: Kind, verb: str) -> Callable[[Call], Answer] | None:
     """What is posted, answered and forgotten."""
-    return SUBRESOURCES.get(kind.plural) if verb == "create" else None
+    return PARTS.get(kind.plural) if verb == "create" else None
 
 
 def _attributes(request: Request, target: Target, verb: str) -> Attributes:

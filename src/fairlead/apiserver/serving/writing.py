@@ -13,8 +13,10 @@ from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.body import decoded, require_type
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import WriteOptions, write_options
-from fairlead.apiserver.serving.patching import patched
+from fairlead.apiserver.serving.patching import patch_of
 from fairlead.apiserver.serving.reading import found
+from fairlead.apiserver.serving.tracking import track
+from fairlead.apiserver.serving.typed import typed
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.write import Write
 
@@ -78,10 +80,15 @@ def patch(call: Call) -> Response:
     """Change the object that the path names."""
     call.form()
     options = write_options(call.request, "PatchOptions")
-    new, operation = patched(call, options, found(call))
+    change = patch_of(call, options)
+    store, target, write = call.parts.store, call.target, write_of(call, options, change.operation)
+    old = store.find(call.kind, target.namespace, target.name)
+    if old is None and change.is_apply:
+        new = named(call, in_namespace(call, change.applied(None)))
+        stored = store.create(without_version(new), call.now, kind=call.kind, write=write)
+        return call.shown(stored, 201)
     old = found(call)
-    write = write_of(call, options, operation)
-    return call.shown(call.parts.store.replace(call.kind, old, new, write=write))
+    return call.shown(store.replace(call.kind, old, change.of(old), write=write))
 
 
 def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
@@ -89,10 +96,7 @@ def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
     kind, request = kind or call.kind, call.request
     content_type = request.headers.get("content-type", "")
     obj = decoded(request.body, content_type, kind.kind, call.parts.protobuf)
-    obj = require_type(obj, kind)
-    if call.parts.check_fields is None:
-        return obj
-    obj, warnings = call.parts.check_fields(kind, request.body, obj, options.validation)
+    obj, warnings = typed(kind, require_type(obj, kind), options.validation)
     call.warnings.extend(warnings)
     return obj
 
@@ -101,11 +105,7 @@ def write_of(
     call: Call, options: WriteOptions, operation: str = "Update", subresource: str = ""
 ) -> Write:
     """How the store is to carry out a request with these options."""
-    track = call.parts.track
-    finish = None
-    if track is not None:
-        manager = call.manager(options)
-        finish = track(call.kind, manager, operation, subresource, call.now)
+    finish = track(call.kind, call.manager(options), operation, subresource, call.now)
     user, warn = call.request.user, call.warnings.append
     return Write(dry_run=options.dry_run, finish=finish, user=user, warn=warn)
 

@@ -1,0 +1,43 @@
+"""binding: a scheduler's decision.
+
+upstream: pkg/registry/core/pod/storage/storage.go:BindingREST.Create
+"""
+
+from __future__ import annotations
+
+from fairlead.apiserver.binding import bind
+from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.request import Response
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.options import write_options
+from fairlead.apiserver.serving.part.posting import member, posted
+from fairlead.apiserver.serving.refusal import unreadable
+from fairlead.apiserver.serving.status import done
+
+
+def binding(call: Call) -> Response:
+    """Put a pod on a node; its name stands in the path, or in the body alone."""
+    body = posted(call, "Binding")
+    options = write_options(call.request, "CreateOptions")
+    meta, target = member(body, "metadata"), member(body, "target")
+    name = call.target.name or meta.get("name", "")
+    if meta.get("name", "") != name or not name:
+        raise bad_request("name in URL does not match name in Binding object")
+    kind = target.get("kind", "")
+    if kind not in ("", "Node"):
+        supported = '"Node", "<empty>"'
+        raise unreadable(f'target.kind: Unsupported value: "{kind}": supported values: {supported}')
+    if not target.get("name"):
+        raise unreadable("target.name: Required value")
+    bind(
+        call.parts.store,
+        call.target.namespace,
+        name,
+        target["name"],
+        call.now,
+        uid=meta.get("uid", ""),
+        labels=meta.get("labels") or {},
+        annotations=meta.get("annotations") or {},
+        dry_run=options.dry_run,
+    )
+    return call.told(done(201), 201)

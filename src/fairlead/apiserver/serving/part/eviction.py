@@ -1,0 +1,34 @@
+"""eviction: a deletion that a budget may refuse.
+
+upstream: pkg/registry/core/pod/storage/eviction.go:EvictionREST.Create
+"""
+
+from __future__ import annotations
+
+from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.eviction import evict
+from fairlead.apiserver.request import Response
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.options import write_options
+from fairlead.apiserver.serving.part.posting import member, posted
+from fairlead.apiserver.serving.status import done
+
+
+def eviction(call: Call) -> Response:
+    """Ask a pod to go if its budget allows it."""
+    body = posted(call, "Eviction")
+    options = write_options(call.request, "CreateOptions")
+    meta, wishes = member(body, "metadata"), member(body, "deleteOptions")
+    if meta.get("name", "") != call.target.name:
+        raise bad_request("name in URL does not match name in Eviction object")
+    wanted = member(wishes, "preconditions")
+    evict(
+        call.parts.store,
+        call.target.namespace,
+        call.target.name,
+        call.now,
+        grace_period_s=wishes.get("gracePeriodSeconds"),
+        uid=wanted.get("uid") or "",
+        dry_run=options.dry_run or bool(wishes.get("dryRun")),
+    )
+    return call.told(done(201), 201)

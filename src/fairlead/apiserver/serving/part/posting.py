@@ -1,0 +1,24 @@
+"""What is posted to a part of an object: a body of another kind, and options."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.serving.body import decoded
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.storage import Json
+
+
+def posted(call: Call, kind: str) -> Json:
+    """The body, which should be of that kind. Raises ApiError 400, 415."""
+    content_type = call.request.headers.get("content-type", "")
+    return decoded(call.request.body, content_type, kind, call.parts.protobuf)
+
+
+def member(body: Json, field: str) -> Json:
+    """An object in a body; empty when it is not there. Raises ApiError 400."""
+    value: Any = body.get(field) or {}
+    if not isinstance(value, dict):
+        raise bad_request(f"{field} must be an object")
+    return value

@@ -1,0 +1,79 @@
+"""scale: how many replicas a workload shall have, whatever kind it is of.
+
+upstream: pkg/registry/{apps,core}/*/storage/storage.go:ScaleREST
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.apiserver.error import STALE, Cause, conflict, invalid
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.request import Response
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.part.view import written
+from fairlead.apiserver.serving.reading import found
+from fairlead.apiserver.storage import Json
+
+SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")
+_OPERATORS: Final = {"In": "in", "NotIn": "notin"}
+_IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale(call: Call) -> Response:
+    """The scale of an object; a write changes spec.replicas."""
+    old = found(call)
+    if call.verb == "get":
+        return call.shown(scale_of(old), kind=SCALE)
+    change = written(call, SCALE, scale_of(old))
+    meta = change.view.get("metadata", {})
+    if meta.get("resourceVersion", "0") not in ("", "0", old["metadata"]["resourceVersion"]):
+        raise conflict(call.kind, call.target.namespace, call.target.name, STALE)
+    replicas = change.view.get("spec", {}).get("replicas", 0)
+    if replicas < 0:
+        text = f"Invalid value: {replicas}: must be greater than or equal to 0"
+        cause = Cause("FieldValueInvalid", text, "spec.replicas")
+        raise invalid(SCALE, "", call.target.name, (cause,))
+    new = {**old, "spec": {**old.get("spec", {}), "replicas": replicas}}
+    stored = call.parts.store.replace(call.kind, old, new, write=change.write)
+    return call.shown(scale_of(stored), kind=SCALE)
+
+
+def scale_of(obj: Json) -> Json:
+    """`obj` as a Scale."""
+    meta, spec, status = obj["metadata"], obj.get("spec", {}), obj.get("status", {})
+    replicas = spec.get("replicas", 0)
+    shown: Json = {"replicas": status.get("replicas", 0)}
+    selector = selector_text(spec.get("selector"))
+    if selector:
+        shown["selector"] = selector
+    return {
+        "kind": SCALE.kind,
+        "apiVersion": SCALE.api_version,
+        "metadata": {key: meta[key] for key in _IDENTITY if key in meta},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": shown,
+    }
+
+
+def selector_text(selector: Any) -> str:
+    """A label selector, or the map of a ReplicationController, in kubectl's notation."""
+    # upstream: apimachinery/pkg/labels/selector.go:Requirement.String
+    if not isinstance(selector, dict):
+        return ""
+    if not {"matchLabels", "matchExpressions"} & selector.keys():
+        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
+    terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
+    terms += [(row["key"], _expression(row)) for row in selector.get("matchExpressions") or ()]
+    return ",".join(text for _, text in sorted(terms))
+
+
+def _expression(row: Json) -> str:
+    key, values = row["key"], ",".join(sorted(row.get("values") or ()))
+    match row["operator"]:
+        case "Exists":
+            return str(key)
+        case "DoesNotExist":
+            return f"!{key}"
+        case operator:
+            return f"{key} {_OPERATORS.get(operator, operator)} ({values})"

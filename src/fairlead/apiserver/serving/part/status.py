@@ -1,0 +1,18 @@
+"""status: what a controller has found out about an object."""
+
+from __future__ import annotations
+
+from fairlead.apiserver.request import Response
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.part.view import written
+from fairlead.apiserver.serving.reading import found
+
+
+def status(call: Call) -> Response:
+    """The object; a write changes its status, and what of its metadata goes along with it."""
+    old = found(call)
+    if call.verb == "get":
+        return call.shown(old)
+    change = written(call, call.kind, old)
+    store = call.parts.store
+    return call.shown(store.replace_status(call.kind, old, change.view, write=change.write))

@@ -1,0 +1,30 @@
+"""Which part is answered by what; a part that is not here is not served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fairlead.apiserver.request import Response
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.part.binding import binding
+from fairlead.apiserver.serving.part.eviction import eviction
+from fairlead.apiserver.serving.part.finalize import finalize
+from fairlead.apiserver.serving.part.pod import ephemeral_containers, resize
+from fairlead.apiserver.serving.part.scale import scale
+from fairlead.apiserver.serving.part.status import status
+
+Act = Callable[[Call], Response]
+
+# By the name of the subresource, or the plural of a kind that is only ever posted.
+PARTS: Final[Mapping[str, Act]] = {
+    "approval": status,
+    "binding": binding,
+    "bindings": binding,
+    "ephemeralcontainers": ephemeral_containers,
+    "eviction": eviction,
+    "finalize": finalize,
+    "resize": resize,
+    "scale": scale,
+    "status": status,
+}

@@ -1,0 +1,36 @@
+"""A view that is written: what a PUT or a PATCH to a subresource makes of what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.options import WriteOptions, write_options
+from fairlead.apiserver.serving.patching import patch_of
+from fairlead.apiserver.serving.writing import in_namespace, named, sent, write_of
+from fairlead.apiserver.storage import Json
+from fairlead.apiserver.write import Write
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The view as it shall be, and how to store what follows from it."""
+
+    view: Json
+    options: WriteOptions
+    write: Write
+
+
+def written(call: Call, kind: Kind, view: Json) -> Written:
+    """What the body of a write makes of `view`, an object of `kind`. Raises ApiError."""
+    call.form()
+    part = call.target.subresource
+    if call.verb == "patch":
+        options = write_options(call.request, "PatchOptions")
+        change = patch_of(call, options, kind, part)
+        new, operation = change.of(view), change.operation
+    else:
+        options = write_options(call.request, "UpdateOptions")
+        new, operation = named(call, in_namespace(call, sent(call, options, kind))), "Update"
+    return Written(new, options, write_of(call, options, operation, part))

@@ -1,0 +1,57 @@
+"""Tracking: whose fields are whose, for the writes that come in by HTTP.
+
+upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go,
+GetResetFields of each kind's strategies
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.patch.managed_fields import (
+    APPLY,
+    Tracking,
+    Writer,
+    ignoring,
+    updated,
+    without_times,
+)
+from fairlead.apiserver.serving.typed import schema_of_kind
+from fairlead.apiserver.storage import Json
+from fairlead.apiserver.write import Finish
+
+CACHE_SIZE: Final = 512
+_STATUS: Final = ("status",)
+_SPEC: Final = ("spec",)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def tracking_of(kind: Kind, subresource: str) -> Tracking | None:
+    """How writes to a kind, or a part of it, are tracked; None where nobody knows its fields."""
+    schema = schema_of_kind(kind)
+    if schema is None:
+        return None
+    if subresource == "status":
+        return Tracking(schema=schema, ignored=ignoring(_SPEC))
+    return Tracking(schema=schema, ignored=ignoring(_STATUS) if kind.has_status else {})
+
+
+def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) -> Finish:
+    """The last word on an object that `manager` writes."""
+    tracking = tracking_of(kind, subresource)
+    writer = Writer(manager, operation, kind.api_version, subresource)
+    timestamp = format_timestamp(now)
+
+    def finish(old: Json | None, new: Json) -> Json:
+        if tracking is None:
+            return new
+        if operation != APPLY:
+            new = updated(tracking, old, new, writer, timestamp)
+        if old is not None and without_times(new) == without_times(old):
+            return old
+        return new
+
+    return finish

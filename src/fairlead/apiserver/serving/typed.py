@@ -1,0 +1,80 @@
+"""Typed bodies: what was sent, read by the schema of its kind.
+
+What the kind does not know is dropped; what was dropped, or said twice, is told: as an error in
+Strict, as warnings in Warn, not at all in Ignore. Kinds without a schema (custom resources) are
+taken as they are.
+
+upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go, fieldValidation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded
+from fairlead.apiserver.schema.json_text import Repeating
+from fairlead.apiserver.schema.model import Schema, schema_of
+from fairlead.apiserver.storage import Json
+
+STRICT: Final = "Strict"
+WARN: Final = "Warn"
+IGNORE: Final = "Ignore"
+
+
+def schema_of_kind(kind: Kind) -> Schema | None:
+    """The type of a kind's objects, None where nobody wrote it down."""
+    return None if kind.is_custom else schema_of(kind.api_version, kind.kind)
+
+
+def typed(kind: Kind, obj: Json, validation: str) -> tuple[Json, tuple[str, ...]]:
+    """`obj` as its kind has it, and warnings.
+
+    Raises ApiError 400 for a value of a wrong type, and in Strict for fields that are not known
+    or are there twice.
+    """
+    schema = schema_of_kind(kind)
+    cannot = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+    if schema is None:
+        notes = list(repeated(obj))
+        shaped = obj
+    else:
+        try:
+            shaped, notes = decoded(schema, obj)
+        except TypeMismatchError as cause:
+            raise bad_request(f"{cannot}{cause}") from None
+    if notes and validation == STRICT:
+        raise bad_request(f"{cannot}{strict_error(notes)}")
+    return shaped, told(notes, validation)
+
+
+def strict_error(notes: Sequence[str]) -> str:
+    """All that is to be said about fields as one refusal."""
+    return f"strict decoding error: {', '.join(notes)}"
+
+
+def told(notes: Iterable[str], validation: str) -> tuple[str, ...]:
+    """What is said about fields as warnings."""
+    return tuple(notes) if validation == WARN else ()
+
+
+def repeated(value: Any, path: str = "") -> Iterable[str]:
+    """A note for each member that stands twice in its object."""
+    if isinstance(value, Repeating):
+        seen: set[str] = set()
+        for key, _ in value.pairs:
+            if key in seen:
+                yield f'duplicate field "{_member(path, key)}"'
+            seen.add(key)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from repeated(item, _member(path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from repeated(item, f"{path}[{index}]")
+
+
+def _member(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
