@@ -15,6 +15,7 @@ from fairlead.batch.job_table import JobTable
 from fairlead.batch.node_choice import NodeChoice
 from fairlead.batch.plugins.plugin import BatchPlugin, FiltersNodes, ScoresNodes
 from fairlead.batch.plugins.registry import PLUGINS, Factory, PluginContext
+from fairlead.batch.preparations import Preparations
 from fairlead.batch.request import RequestTable
 from fairlead.batch.room import Room, RoomView, RuleSums
 from fairlead.batch.room_fit import FUTURE, LEAVING, NOW, NodePresence, RoomFit, Source
@@ -81,11 +82,13 @@ def compose(
     requests = RequestTable(rules.requests, rules.slack, cluster.table.resources)
     jobs = JobTable(cluster, config.ownership, requests)
     room = Room(cluster)
+    choices = _choices(config, plugins, cluster, jobs, room)
     policy = Policy(
         tiers=Tiers(config.tiers, plugins),
         rules=rules,
         defects=config.defects,
-        choices=_choices(config, plugins, cluster, jobs, room),
+        choices=choices,
+        preparations=Preparations(choices.shared.anyhow, jobs),
         room=room,
         actions=config.actions,
         starvation_bound=_nanoseconds(config.starvation_bound_s),

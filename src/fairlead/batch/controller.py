@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.objects import PodGroup, PriorityClass, Queue
+from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
 from fairlead.batch.compose import Extensions, compose
 from fairlead.batch.configuration import BatchConfig
+from fairlead.batch.preparations import Sent
 from fairlead.batch.run_session import run_session
 from fairlead.batch.task import TaskStatus
 from fairlead.core.command import Bind, Command, DeleteObject
@@ -55,6 +56,7 @@ class Batch:
         self._period = seconds(config.schedule_period_s)
         self.composition = compose(config, cluster, extensions)
         self.jobs = self.composition.jobs
+        self._preparations = self.composition.policy.preparations
         self._has_news = False
         self._last: Instant = _LONG_AGO
         self._wake_at: Instant | None = None
@@ -64,19 +66,34 @@ class Batch:
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Keep the jobs; settle what was decided. Decides nothing itself."""
         match stimulus:
+            case CommandSucceeded(command=Bind() as bind):
+                self._preparations.bound(bind.pod.uid or bind.pod.key)
             case CommandFailed(command=Bind() as bind):
-                self._news(heard=self.jobs.bind_failed(bind.pod.uid or bind.pod.key))
+                self._take_back(bind.pod.uid or bind.pod.key)
             case CommandFailed(command=DeleteObject() as delete, reason=reason):
                 # A pod that is not there any more will be reported as gone.
                 if reason is not FailureReason.NOT_FOUND:
                     target = delete.target
                     self._news(heard=self.jobs.eviction_failed(target.uid or target.key))
             case CommandSucceeded() | CommandFailed():
-                pass
+                sent = self._preparations.answer(stimulus, now)
+                return [] if sent is None else self._send(sent)
             case _:
                 self.jobs.apply(stimulus)
                 self._news(heard=bool(self._cluster.changes) or _is_ours(stimulus))
+                if isinstance(stimulus, ObjectDeleted) and isinstance(stimulus.object, Pod):
+                    pod = stimulus.object
+                    return self._send(self._preparations.left(pod.metadata.uid or pod.key))
         return []
+
+    def _send(self, sent: Sent) -> list[Command]:
+        for task in sent.taken_back:
+            self._take_back(task.id)
+        return list(sent.commands)
+
+    def _take_back(self, pod_id: str) -> None:
+        self._preparations.release(pod_id)
+        self._news(heard=self.jobs.bind_failed(pod_id))
 
     def _news(self, *, heard: bool) -> None:
         self._has_news = self._has_news or heard
@@ -84,12 +101,26 @@ class Batch:
     # --- sessions --------------------------------------------------------------------------
 
     def next_deadline(self) -> Instant | None:
-        """A period after the last session if anything happened since, or when it said."""
+        """A period after the last session if anything happened since, or when it said.
+
+        Or when a preparation is looked at again.
+        """
         if not self.jobs.jobs:
             return None
-        return self._last + self._period if self._has_news else self._wake_at
+        session = self._last + self._period if self._has_news else self._wake_at
+        check = self._preparations.next_deadline()
+        if session is None or check is None:
+            return check if session is None else session
+        return min(session, check)
 
     def handle_deadline(self, now: Instant) -> list[Command]:
+        """Go on with whatever was prepared, else hold a session."""
+        check = self._preparations.next_deadline()
+        if check is not None and check <= now:
+            return [one for sent in self._preparations.check(now) for one in self._send(sent)]
+        return self._hold_session(now)
+
+    def _hold_session(self, now: Instant) -> list[Command]:
         """One session, unless no job waits and none has changed."""
         woken = self._wake_at is not None and self._wake_at <= now
         self._has_news, self._last = False, now

@@ -22,12 +22,13 @@ from fairlead.batch.job import JobInfo
 from fairlead.batch.job_table import JobTable
 from fairlead.batch.node_choice import NodeChoice
 from fairlead.batch.plugins.plugin import Listens, Opens, Unschedulable
+from fairlead.batch.preparations import Preparations
 from fairlead.batch.queue import QueueInfo
 from fairlead.batch.room import Room, RoomView
 from fairlead.batch.rules import Rules
 from fairlead.batch.task import HOLDS, TaskInfo, TaskStatus
 from fairlead.batch.tier import Tiers
-from fairlead.core.command import Bind, Command, DeleteObject, ObjectRef, RecordEvent
+from fairlead.core.command import Command, DeleteObject, ObjectRef, RecordEvent
 from fairlead.core.instant import DurationNs, Instant
 from fairlead.core.reporter import PodPlaced, PodPreempting, Reporter, SilentReporter
 from fairlead.core.tie_break import TieBreak
@@ -116,6 +117,7 @@ class Policy:
     rules: Rules
     defects: Defects
     choices: ChoicesByView
+    preparations: Preparations
     room: Room
     actions: tuple[str, ...] = ()
     starvation_bound: DurationNs | None = None
@@ -222,6 +224,7 @@ class Session:
             if was:
                 self.table.pod_log.append(node.row)
         elif was:
+            self.policy.preparations.release(task.id)
             self.cluster.forget(task.info)
         if HOLDS[status] is not HOLDS[before]:
             self._tell(task, holds=HOLDS[status])
@@ -247,7 +250,11 @@ class Session:
 
     def allocate(self, task: TaskInfo, node: NodeInfo) -> None:
         """Give `task` idle room on `node`; nothing is bound yet. Undone by `deallocate`."""
+        preparations = self.policy.preparations
+        found = preparations.look(task)
         self.move(task, TaskStatus.ALLOCATED, node)
+        if found is not None:
+            preparations.reserve(task, node.name, found)
         self._placed[task.id] = task
         self.note("allocate", task, node.name)
 
@@ -282,10 +289,17 @@ class Session:
     # --- what cannot be taken back ---------------------------------------------------------
 
     def dispatch_ready(self, job: JobInfo) -> None:
-        """Bind what is allocated of a job that is ready."""
-        for task in job.with_status(TaskStatus.ALLOCATED):
+        """Bind what is allocated of a job that is ready, or take it back if it cannot be."""
+        tasks = job.with_status(TaskStatus.ALLOCATED)
+        sent = self.policy.preparations.dispatch(tasks, self.now)
+        if sent.refusal is not None:
+            self.failures[job.id] = sent.refusal.message
+            for task in tasks:
+                self.deallocate(task)
+            return
+        self.commands += sent.commands
+        for task in tasks:
             job.set_status(task, TaskStatus.BINDING)
-            self.commands.append(Bind(task.ref, task.node))
             self.note("bind", task, task.node)
             self.reporter.report(_placed(task, self.now))
 

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.batch.configuration import KUBE_BATCH_DEFAULT
 from fairlead.batch.defect import FIXED, UPSTREAM, Defect, Defects
+from fairlead.core.command import PatchObject
 from fairlead.testing.batch_builders import (
     make_gang,
     make_group,
@@ -260,13 +261,15 @@ def test_volumes_that_are_there_are_no_obstacle(yard):
     assert yard.run().bound == {"g-0": "n1"}
 
 
-def test_volumes_that_would_have_to_be_made_are(yard):
+def test_volumes_that_have_to_be_made_come_before_the_bind(yard):
     """A Bind would put the pod on a node where it waits for ever."""
     yard.put(make_storage_class(), make_claim("c"))
     yard.put(make_node("n1"), make_gang("g", 1, spec=claiming("c")))
     found = yard.run()
     assert found.bound == {}
-    assert "which batch does not do" in found.events[0]
+    (asked,) = [c for c in found.commands if isinstance(c, PatchObject)]
+    assert asked.target.kind == "PersistentVolumeClaim"
+    assert yard.job("g").is_ready
 
 
 def test_a_task_that_fits_nowhere_is_passed_over(yard):

@@ -11,7 +11,18 @@ from typing import Any, Final
 from fairlead.framework.interface import Plugin
 from fairlead.framework.points import locality_of
 
-_FILTERING: Final = ("concerns", "pre_filter", "filter", "filter_columns", "add_pod", "remove_pod")
+_FILTERING: Final = (
+    "concerns",
+    "pre_filter",
+    "filter",
+    "filter_columns",
+    "add_pod",
+    "remove_pod",
+    "reserve",
+    "unreserve",
+    "pre_bind",
+    "is_prepared",
+)
 _SCORING: Final = (
     "concerns",
     "pre_score",
@@ -38,7 +49,7 @@ class Facet:
 
 
 def filter_facet(plugin: Plugin) -> Plugin:
-    """`plugin` as far as it says where a pod may go."""
+    """`plugin` as far as it says where a pod may go, and prepares what it needs there."""
     return Facet(plugin, _FILTERING)
 
 

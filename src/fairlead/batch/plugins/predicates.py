@@ -12,7 +12,6 @@ from typing import Final
 
 from fairlead.batch.plugins.facet import filter_facet
 from fairlead.batch.plugins.plugin import BatchHandle
-from fairlead.batch.plugins.preparation import NothingToPrepare
 from fairlead.batch.plugins.scheduler_plugin import build_scheduler_plugin
 from fairlead.batch.room_fit import MaxPods
 from fairlead.batch.rules import PRESSURE_CHECKS, Rules
@@ -36,6 +35,6 @@ class Predicates:
             self._names[at:at] = wanted
 
     def node_filters(self, handle: BatchHandle) -> list[SchedulerPlugin]:
-        """Filters of the scheduler, the number of pods, and whether anything has to be prepared."""
-        built = [build_scheduler_plugin(name, handle) for name in self._names]
-        return [MaxPods(), *(filter_facet(plugin) for plugin in built), NothingToPrepare(built)]
+        """Filters of the scheduler, and the number of pods."""
+        built = (build_scheduler_plugin(name, handle) for name in self._names)
+        return [MaxPods(), *map(filter_facet, built)]

@@ -15,11 +15,11 @@ from typing import Final
 import uvicorn
 import uvloop
 
+from fairlead.apiserver.http.punctual import PunctualProtocol
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.extender.answers import Answer, Answers
 from fairlead.worlds.extender.api_binding import ApiBinding, refuse_to_bind
 from fairlead.worlds.extender.app import ExtenderApp, Verb
-from fairlead.apiserver.http.punctual import PunctualProtocol
 
 CONNECTIONS_MAX: Final = 64
 IDLE_SECONDS_MAX: Final = 120  # longer than Go's clients keep theirs (90 s)

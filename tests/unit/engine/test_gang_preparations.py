@@ -1,0 +1,181 @@
+"""Gangs whose members have volumes and devices: prepared before any of them is bound."""
+
+from __future__ import annotations
+
+import json
+
+from fairlead.api.codec import as_json
+from fairlead.apiserver.kind import POD, find_kind
+from fairlead.batch.configuration import shipped_configuration
+from fairlead.core.instant import seconds
+from fairlead.core.reporter import SilentReporter
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.testing.builders import make_node
+from fairlead.testing.device_builders import (
+    allocated,
+    make_device_class,
+    make_resource_claim,
+    make_slice,
+    wanting,
+)
+from fairlead.testing.storage_builders import (
+    claiming,
+    make_claim,
+    make_storage_class,
+    make_volume,
+)
+from fairlead.workloads.config import VolumesConfig
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+START = seconds(1_767_225_600)
+CLAIM = find_kind("resourceclaim")
+STORAGE = {"StorageClass": "storage.k8s.io/v1", "DeviceClass": "resource.k8s.io/v1"}
+DEVICES = ("ResourceClaim", "ResourceSlice")
+
+
+def manifest(view):
+    if isinstance(view, dict):
+        return view
+    kind = type(view).__name__
+    version = STORAGE.get(kind, "resource.k8s.io/v1" if kind in DEVICES else "v1")
+    return {"apiVersion": version, "kind": kind, **as_json(view)}
+
+
+def gang(name, *specs, minimum=None):
+    """A group and a pod for each of `specs`."""
+    group = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1",
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"minMember": len(specs) if minimum is None else minimum},
+    }
+    return [group, *(pod(f"{name}-{i}", name, spec) for i, spec in enumerate(specs))]
+
+
+def pod(name, group, spec):
+    marks = {"scheduling.k8s.io/group-name": group}
+    body = {"containers": [{"name": "c", "image": "i"}], "schedulerName": "fairlead", **spec}
+    meta = {"name": name, "namespace": "default", "annotations": marks}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": body}
+
+
+class World(SimulatedWorld):
+    """Nodes, and whatever else is given."""
+
+    def __init__(self, *objects, provision_s=0.0):
+        self.log = []
+        config = EngineConfig(
+            start=START,
+            batch=shipped_configuration("fairlead"),
+            volumes=VolumesConfig(provision_delay=seconds(provision_s)),
+        )
+        engine = build_engine(config, SilentReporter())
+        super().__init__(engine, start=START, command_log=self.log.append)
+        self.load(map(manifest, objects))
+
+    def after(self, duration_s):
+        self.run(self.now + seconds(duration_s))
+        return self
+
+    def do(self, act):
+        self.at(self.now, act)
+        return self
+
+    @property
+    def placed(self):
+        pods = self.store.list(POD, "default")
+        found = {p["metadata"]["name"]: p["spec"].get("nodeName") for p in pods}
+        return {name: node for name, node in found.items() if node}
+
+    @property
+    def claims(self):
+        return self.store.list(CLAIM, "default")
+
+    def bound_at_s(self):
+        """When each pod was bound, by name."""
+        commands = map(json.loads, self.log)
+        return {
+            c["pod"]["name"]: (c["t_ns"] - START) / 1e9 for c in commands if c["command"] == "Bind"
+        }
+
+
+def with_devices(nodes):
+    views = [make_node(name) for name in nodes]
+    return [*views, *map(make_slice, nodes), make_device_class()]
+
+
+def test_each_member_gets_its_own_device():
+    claims = [make_resource_claim(f"c{i}") for i in range(2)]
+    world = World(*with_devices("ab"), *claims, *gang("g", wanting("c0"), wanting("c1"))).after(60)
+    assert sorted(world.placed.values()) == ["a", "b"]
+
+
+def test_a_gang_with_a_device_too_few_does_not_start_at_all():
+    claims = [make_resource_claim(f"c{i}") for i in range(3)]
+    specs = [wanting(f"c{i}") for i in range(3)]
+    world = World(*with_devices("ab"), *claims, *gang("g", *specs)).after(60)
+    assert world.placed == {}
+    assert all("status" not in c or "allocation" not in c["status"] for c in world.claims)
+    for view in (make_node("c"), make_slice("c")):
+        world.do(lambda store, now, view=view: store.create(manifest(view), now))
+    assert sorted(world.after(60).placed) == ["g-0", "g-1", "g-2"]
+
+
+def test_nobody_is_bound_before_all_have_their_volumes():
+    volume_claims = [make_claim(f"v{i}") for i in range(2)]
+    specs = [claiming("v0"), claiming("v1"), {}]
+    objects = [make_node("a"), make_storage_class(), *volume_claims, *gang("g", *specs)]
+    world = World(*objects, provision_s=5).after(60)
+    assert sorted(world.placed) == ["g-0", "g-1", "g-2"]
+    times = set(world.bound_at_s().values())
+    assert len(times) == 1
+    assert times.pop() >= 5
+
+
+def test_a_member_that_goes_while_volumes_are_made_takes_the_gang_with_it():
+    specs = [claiming("v0"), {}, {}]
+    objects = [make_node("a"), make_storage_class(), make_claim("v0"), *gang("g", *specs)]
+    world = World(*objects, provision_s=30).after(5)
+    assert world.placed == {}
+    world.do(lambda store, now: store.delete(POD, "default", "g-1", now, grace_period_s=0))
+    assert world.after(120).placed == {}
+    world.do(lambda store, now: store.create(pod("g-1", "g", {}), now))
+    assert sorted(world.after(120).placed) == ["g-0", "g-1", "g-2"]
+
+
+def test_a_member_that_can_be_spared_does_not():
+    specs = [claiming("v0"), {}, {}]
+    gangs = gang("g", *specs, minimum=2)
+    world = World(make_node("a"), make_storage_class(), make_claim("v0"), *gangs, provision_s=30)
+    world.after(5).do(lambda store, now: store.delete(POD, "default", "g-1", now, grace_period_s=0))
+    assert sorted(world.after(120).placed) == ["g-0", "g-2"]
+
+
+def test_volumes_are_not_promised_twice_within_a_gang():
+    """Two claims, two volumes of which one node reaches one each."""
+    volumes = [
+        make_volume("p0", reach={"kubernetes.io/hostname": ["a"]}),
+        make_volume("p1", reach={"kubernetes.io/hostname": ["b"]}),
+    ]
+    nodes = [make_node(n, labels={"kubernetes.io/hostname": n}) for n in "ab"]
+    static = make_storage_class(provisioner="kubernetes.io/no-provisioner")
+    claims = [make_claim(f"v{i}") for i in range(2)]
+    specs = [claiming("v0"), claiming("v1")]
+    world = World(*nodes, static, *volumes, *claims, *gang("g", *specs)).after(60)
+    assert sorted(world.placed.values()) == ["a", "b"]
+
+
+def test_a_gang_may_share_a_claim_that_is_allocated():
+    claim = make_resource_claim("c", status=allocated("a", "gpu-0"))
+    world = World(*with_devices("ab"), claim, *gang("g", *[wanting("c")] * 3)).after(60)
+    assert world.placed == {"g-0": "a", "g-1": "a", "g-2": "a"}
+
+
+def test_a_gang_cannot_share_one_that_is_not_yet():
+    """As for single pods, devices are found for one pod at a time."""
+    claim = make_resource_claim("c")
+    world = World(*with_devices("ab"), claim, *gang("g", *[wanting("c")] * 2)).after(60)
+    assert world.placed == {}
+    conditions = world.store.get(POD, "default", "g-1")["status"]["conditions"]
+    assert "c is in the process of being allocated" in conditions[0]["message"]
