@@ -32,6 +32,7 @@ from fairlead.whatif.answer import Answer
 from fairlead.whatif.difference import Difference, moved_on_the_way
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.experiment import Experiment
+from fairlead.whatif.outage_result import outage_of_answer
 from fairlead.whatif.outcome import Outcome, PodEnd
 
 
@@ -44,7 +45,7 @@ def print_answer(
     print_line(console, answer.change.title, "bold")
     print_line(console, _setting(answer.source, answer.seed, changed))
     print_line(console, _counts_of_difference(found), "bold")
-    if changed.outage != answer.without.outage:
+    if outage_of_answer(answer) is not None:
         print_outage(console, changed)
     print_drain_turns(console, changed.drains, changed.started_at)
     print_preempted(console, found.preempted, changed.started_at)

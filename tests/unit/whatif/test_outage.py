@@ -1,11 +1,11 @@
-"""Outages from end to end: a what-if lets nodes fail, and the outcome says what became of it all."""
+"""Outages end to end: a what-if lets nodes fail; the outcome says what became of it all."""
 
 from __future__ import annotations
 
 import pytest
 
 from fairlead.core.instant import seconds
-from fairlead.whatif.asking import Conditions, what_if
+from fairlead.whatif.asking import AS_USUAL, Conditions, what_if
 from fairlead.whatif.change import Change
 from fairlead.whatif.controller_manager import controller_manager
 from fairlead.whatif.failures import Failures
@@ -41,7 +41,7 @@ def zoned(make):
 def ask(snapshot):
     """`ask(objects, fail_zone=("a",), lasts="20m")`: the answer."""
 
-    def what_if_they_fail(objects, *, lasts="", conditions=Conditions(), **failures):
+    def what_if_they_fail(objects, *, lasts="", conditions=AS_USUAL, **failures):
         change = Change(failures=Failures(**failures), lasts=lasts)
         return what_if(snapshot(*objects), change, conditions)
 

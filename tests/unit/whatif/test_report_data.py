@@ -17,7 +17,8 @@ def data(snapshot, make, write):
     low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=10)
     high = make.pod("high", cpu="3", priorityClassName="urgent")
     change = Change(apply=(write("c.json", make.priority_class("urgent", 1000), high),))
-    return whatif_report(HEADING, what_if(snapshot(make.node("a"), low), change, Conditions(seed=7)))
+    answer = what_if(snapshot(make.node("a"), low), change, Conditions(seed=7))
+    return whatif_report(HEADING, answer)
 
 
 def test_the_summary_counts_both_runs(data):

@@ -10,6 +10,7 @@ import pytest
 
 from fairlead.whatif.asking import what_if
 from fairlead.whatif.change import Change
+from fairlead.whatif.failures import Failures
 from fairlead.whatif.progress import NoProgress
 from fairlead.whatif.result import encode_result, simulation_result, whatif_result
 from fairlead.whatif.run import run
@@ -59,7 +60,8 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
     result = json.loads(encode_result(whatif_result(answer)))
     schema.validate(result)
     empty = [name for name, value in result.items() if value == []]
-    assert empty == ["undrained", "skipped", "recurrences"]
+    assert empty == ["undrained", "skipped", "recurrences", "drains"]
+    assert result["outage"] is None
     assert result["difference"] is True
     assert result["moved"] == [
         {"pod": "default/full", "from": "b", "to": "c"},
@@ -68,6 +70,30 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
     assert result["evicted"] == [
         {"pod": "default/full", "node": "b", "at_s": 0.0, "why": "drain", "priority": 0}
     ]
+
+
+def test_the_result_of_an_outage_and_of_turns_is_as_documented(schema, snapshot, make):
+    """Every list about quiet nodes has an entry, and the drain of two nodes in turn is done."""
+    zone = "topology.kubernetes.io/zone"
+    small = make.pod("small", cpu="3", node_name="b", owner="rs3", priority=-5)
+    objects = [
+        *(make.node(name, **{zone: name}) for name in "abcd"),
+        make.pod("bare", cpu="1", node_name="a"),
+        make.pod("owned", cpu="3", node_name="a", owner="rs", priority=5),
+        small,
+        make.pod("other", cpu="3", node_name="c", owner="rs2"),
+    ]
+    failures = Failures(fail_zone=("a",), at="1m")
+    change = Change(failures=failures, drain=("c", "d"), max_unavailable=1, lasts="10m")
+    result = json.loads(encode_result(whatif_result(what_if(snapshot(*objects), change))))
+    schema.validate(result)
+    outage = result["outage"]
+    assert [name for name, value in outage.items() if value in ([], None)] == []
+    assert outage["preempted"] == ["default/small"]
+    assert [drain["node"] for drain in result["drains"]] == ["c", "d"]
+    first, second = result["drains"]
+    assert first["back_s"] == first["empty_s"] + 600
+    assert second["begun_s"] == first["back_s"]
 
 
 @pytest.mark.parametrize("name", ["priorities", "budget"])
