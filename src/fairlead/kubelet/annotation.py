@@ -12,19 +12,14 @@ from typing import Final
 
 from fairlead.api.kubelet_behaviour import KUBELET
 from fairlead.api.objects import Pod
+from fairlead.api.run_duration import RUN_DURATION, run_duration
 from fairlead.api.timestamp import parse_duration
 from fairlead.core.instant import DurationNs
 
-RUN_DURATION: Final = "fairlead.dev/run-duration"
 STOP_DURATION: Final = "fairlead.dev/stop-duration"
 READY_DELAY: Final = "fairlead.dev/ready-delay"
 STOPPED: Final = "stopped"
-__all__ = ["KUBELET"]
-
-
-def run_duration(pod: Pod) -> DurationNs | None:
-    """How long the pod runs before it succeeds; None when it runs for ever."""
-    return _duration(pod, RUN_DURATION)
+__all__ = ["KUBELET", "RUN_DURATION", "run_duration"]
 
 
 def stop_duration(pod: Pod) -> DurationNs | None:

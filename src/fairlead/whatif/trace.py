@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from fairlead.api.run_duration import RUN_DURATION
 from fairlead.core.command import Json
 from fairlead.core.instant import DurationNs, Instant
-from fairlead.kubelet.annotation import RUN_DURATION
 from fairlead.whatif.chance import shuffled
 from fairlead.whatif.documents import decode_text, read_bytes
 from fairlead.whatif.duration import read_duration
