@@ -584,6 +584,7 @@ class WorkloadSpec(_View, frozen=True):
     progress_deadline_seconds: int = 600
     paused: bool = False
     update_strategy: UpdateStrategy = UpdateStrategy()
+    service_name: str = ""
     volume_claim_templates: tuple[Json, ...] = ()
     pod_management_policy: str = "OrderedReady"
     ordinals: Ordinals = Ordinals()

@@ -14,6 +14,7 @@ from typing import Final
 
 from fairlead.api.objects import (
     ApiObject,
+    ControllerRevision,
     DaemonSet,
     Deployment,
     Node,
@@ -40,6 +41,7 @@ from fairlead.core.stimulus import (
     Stimulus,
 )
 from fairlead.workloads.config import WorkloadsConfig
+from fairlead.workloads.history import CONTROLLER_REVISION, Histories
 from fairlead.workloads.identity import owner_key
 from fairlead.workloads.owner import Owner, complaints, is_owner, reference_to, rule_of
 from fairlead.workloads.owner_status import OwnerStatus
@@ -63,7 +65,8 @@ class Workloads:
         self._writer = writer
         self._pod_sets = PodSets(config)
         self._rollouts = Rollouts(config, self._pod_sets, writer)
-        self._status = OwnerStatus(self._pod_sets, writer)
+        self._histories = Histories()
+        self._status = OwnerStatus(self._pod_sets, self._histories, writer)
         self._nodes: dict[str, Node] = {}
         self._daemon_sets: dict[str, None] = {}  # their keys
 
@@ -100,6 +103,7 @@ class Workloads:
         changed, self._pod_sets.changed = self._pod_sets.changed, {}
         commands: list[Command] = []
         for key in changed:
+            commands += self._pod_sets.follow_up(key, now)
             self._rollouts.note_pods(key)
             commands += self._status.tell(key, now)
         return commands + self._rollouts.settle_changed(now)
@@ -114,6 +118,9 @@ class Workloads:
                 return self._see_node(one, now)
             case Deployment():
                 return self._rollouts.see(one, now)
+            case ControllerRevision():
+                self._histories.see(one)
+                return []
             case _ if is_owner(one):
                 return self._see_owner(one, now)
             case _:
@@ -128,6 +135,9 @@ class Workloads:
                 return self._settle_daemons(one.metadata.name, now)
             case Deployment():
                 return self._rollouts.forget(one, now)
+            case ControllerRevision():
+                self._histories.forget(one)
+                return []
             case _ if is_owner(one):
                 return self._bury_owner(one, now)
             case _:
@@ -164,7 +174,8 @@ class Workloads:
         if isinstance(owner, DaemonSet):
             self._daemon_sets[pods.key] = None
         self._status.learn(pods.key, owner)
-        rule = rule_of(owner, pods, self._pod_sets.rules[pods.key], self._nodes)
+        before = self._pod_sets.rules[pods.key]
+        rule = rule_of(owner, pods, before, self._nodes, self._histories)
         return pods.key, self._pod_sets.set_rule(pods.key, rule)
 
     def _introduce(self, owner: Owner) -> PodSet:
@@ -182,6 +193,7 @@ class Workloads:
             return []
         self._daemon_sets.pop(key, None)
         self._status.forget(key)
+        self._histories.forget_owner(key)
         self._pod_sets.set_rule(key, Buried())
         return self._pod_sets.reconcile(key, None, now) + self._rollouts.forget_replica_set(
             key, now
@@ -210,6 +222,8 @@ class Workloads:
                 self._nodes[one.metadata.name] = one
             elif isinstance(one, Pod):
                 self._pod_sets.take_in(one)
+            elif isinstance(one, ControllerRevision):
+                self._histories.see(one)
 
     def _learn_owners(self, objects: Sequence[ApiObject]) -> list[Command]:
         """What owners want, Deployments first; only unusable templates are answered here."""
@@ -249,6 +263,11 @@ class Workloads:
                 return self._pod_sets.not_created(command.target, reason, message, now)
             case CreateObject() as command if command.target.kind == "ReplicaSet":
                 return self._rollouts.not_created(command.target, reason, message, now)
+            case CreateObject(manifest) as command if (
+                command.target.kind == CONTROLLER_REVISION
+                and reason is FailureReason.ALREADY_EXISTS
+            ):
+                self._pod_sets.note(self._histories.not_created(manifest))
             case DeleteObject(target):
                 self._pod_sets.not_deleted(target, reason, now)
             case PatchObject(target) if target.kind == "ReplicaSet":

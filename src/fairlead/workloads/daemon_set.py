@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from fairlead.api.node_selector import required_node_affinity_matches
 from fairlead.api.objects import Node, Pod
@@ -103,6 +103,8 @@ def verdict(daemon: Pod, node: Node) -> Verdict:
 @dataclass(frozen=True, slots=True)
 class DaemonPods:
     """One pod like `template` on each of `nodes` that wants it; `nodes` is kept up to date."""
+
+    is_watchful: ClassVar[bool] = False
 
     template: Json  # with the tolerations of daemons
     daemon: Pod  # what `template` describes

@@ -9,7 +9,7 @@ upstream: pkg/controller/job/job_controller.go:manageJob, syncJob
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from fairlead.api.objects import Job, Pod
 from fairlead.core.instant import Instant
@@ -27,6 +27,8 @@ WHY_SUSPENDED: Final = "the Job is suspended"
 @dataclass(frozen=True, slots=True)
 class JobPods:
     """The pods of `job`, of which some ended before any of its pods were seen."""
+
+    is_watchful: ClassVar[bool] = False
 
     job: Job
     template: dict[str, Any]

@@ -17,6 +17,7 @@ from fairlead.api.objects import (
 )
 from fairlead.core.command import Command, ObjectRef
 from fairlead.workloads.daemon_set import DaemonPods
+from fairlead.workloads.history import Histories
 from fairlead.workloads.identity import failed_create
 from fairlead.workloads.job import JobPods
 from fairlead.workloads.pod_set import PodSet
@@ -62,7 +63,9 @@ def complaints(owner: Owner) -> list[Command]:
     return [failed_create(ref, "spec.template describes no pod")]
 
 
-def rule_of(owner: Owner, pods: PodSet, before: Rule, nodes: Mapping[str, Node]) -> Rule:
+def rule_of(
+    owner: Owner, pods: PodSet, before: Rule, nodes: Mapping[str, Node], histories: Histories
+) -> Rule:
     """What `owner` wants of its `pods` now; `before` is what it wanted until now.
 
     An owner whose template describes no pod wants nothing that anybody could do.
@@ -75,7 +78,9 @@ def rule_of(owner: Owner, pods: PodSet, before: Rule, nodes: Mapping[str, Node])
         case ReplicaSet() | ReplicationController():
             return Replicas(owner.spec.replicas, owner.spec.template)
         case StatefulSet():
-            return StatefulPods.of(owner)
+            history = histories.of(pods.key, owner)
+            history.resolve(owner, pods.pods.values())
+            return StatefulPods.of(owner, history)
         case DaemonSet():
             return DaemonPods.of(owner.spec.template, nodes) or HandsOff()
         case Job():

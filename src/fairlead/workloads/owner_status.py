@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.api.objects import ReplicaSet, ReplicationController
+from fairlead.api.objects import ReplicaSet, ReplicationController, StatefulSet
 from fairlead.core.command import Command
 from fairlead.core.instant import Instant, seconds
+from fairlead.workloads.history import Histories
 from fairlead.workloads.owner import Owner
 from fairlead.workloads.pod_sets import PodSets
 from fairlead.workloads.replica_status import replica_status
+from fairlead.workloads.stateful_set import stateful_status
 from fairlead.workloads.status_writing import StatusWriter
 
 Json = dict[str, Any]
@@ -22,6 +24,7 @@ class OwnerStatus:
     """The newest version of each owner, by the key of its pods."""
 
     pod_sets: PodSets
+    histories: Histories
     writer: StatusWriter
     _owners: dict[str, Owner] = field(default_factory=dict)
 
@@ -45,6 +48,11 @@ class OwnerStatus:
         if due is not None:
             self.pod_sets.wake(key, due)
         match owner:
+            case StatefulSet():
+                history = self.histories.of(key, owner)
+                live = [history.revision_of(pod) for pod in pods.pods.values()]
+                status = stateful_status(owner, pods, history, now)
+                return history.keep(live) + self._write(key, owner, status)
             case ReplicaSet() | ReplicationController():
                 return self._write(key, owner, replica_status(owner, pods, now))
             case _:

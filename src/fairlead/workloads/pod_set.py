@@ -195,6 +195,11 @@ class PodSet:
             return len(self.ready)
         return sum(since + min_ready <= now for since in self.ready.values())
 
+    def is_available(self, name: str, min_ready: DurationNs, now: Instant) -> bool:
+        """Whether the pod `name` is active and has been ready for `min_ready`."""
+        since = self.ready.get(name)
+        return since is not None and since + min_ready <= now
+
     def next_available(self, min_ready: DurationNs, now: Instant) -> Instant | None:
         """When the next ready pod will have been so for `min_ready`, None when none waits."""
         if not min_ready:

@@ -63,6 +63,8 @@ class PodSets:
         if self.rules[key] == rule:
             return False
         self.rules[key] = rule
+        if rule.is_watchful:
+            self.watched[key] = None
         self.sets[key].reslot(rule.slot_of)
         return True
 
@@ -154,10 +156,18 @@ class PodSets:
 
     # --- deciding ------------------------------------------------------------------------------
 
+    def follow_up(self, key: str, now: Instant) -> list[Command]:
+        """What follows from how the pods of `key` fare, if its owner looks at that."""
+        if key not in self.sets or not self.rules[key].is_watchful:
+            return []
+        return self.reconcile(key, None, now)
+
     def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
         """What the owner wants done about `slot`, or about all of its pods when it is None."""
         pods = self.sets[key]
         plan = self.rules[key].plan(pods, slot, now)
+        if plan.again_at is not None:
+            self.wake(key, plan.again_at)
         commands = self._deletions(pods, plan)
         commands += self._creations(pods, plan)
         if not plan.create and not pods.births:
@@ -248,10 +258,11 @@ class PodSets:
 
     def retry(self, now: Instant) -> list[Command]:
         """Let the owners whose wait is over try again."""
+        commands: list[Command] = []
         for key in self._wakes.pop_due(now):
             self._awaited.pop(key, None)
-            self.changed[key] = None
-        commands = []
+            self.note(key)
+            commands += self.reconcile(key, None, now)
         for key in self._retries.pop_due(now):
             self.sets[key].retry_at = None
             commands += self.reconcile(key, None, now)

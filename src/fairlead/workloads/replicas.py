@@ -10,7 +10,7 @@ upstream: pkg/controller/replicaset/replica_set.go:manageReplicas
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from fairlead.api.objects import Pod
 from fairlead.core.instant import Instant
@@ -24,6 +24,8 @@ WHY_TOO_MANY = "scaled down"
 @dataclass(frozen=True, slots=True)
 class Replicas:
     """`desired` pods like `template`."""
+
+    is_watchful: ClassVar[bool] = False
 
     desired: int
     template: dict[str, Any]

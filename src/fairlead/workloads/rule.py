@@ -8,7 +8,7 @@ another rule in the same place.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from fairlead.api.objects import Pod
 from fairlead.core.instant import Instant
@@ -28,18 +28,27 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to create, in order, and what to delete, with the reason."""
+    """What to create, in order, and what to delete, with the reason.
+
+    `again_at` is when to ask again although nothing may have changed until then.
+    """
 
     create: tuple[Wish, ...] = ()
     delete: tuple[Pod, ...] = ()
     why: str = ""
+    again_at: Instant | None = None
 
 
 NOTHING: Plan = Plan()
 
 
 class Rule(Protocol):
-    """What an owner wants."""
+    """What an owner wants.
+
+    `is_watchful`: whether its plan depends on more than what pods count as, on who is ready.
+    """
+
+    is_watchful: ClassVar[bool]
 
     def slot_of(self, pod: Pod) -> str:
         """The slot `pod` takes, "" when this kind of owner has none."""

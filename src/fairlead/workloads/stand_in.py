@@ -8,7 +8,7 @@ is enough. Pods of unknown DaemonSets belong to their nodes and are left alone.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import Pod
 from fairlead.core.instant import Instant
@@ -26,6 +26,8 @@ NODE_BOUND_KINDS: Final = ("DaemonSet", "Node")
 @dataclass(frozen=True, slots=True)
 class StandIn:
     """An owner of this `kind` that nobody knows more of."""
+
+    is_watchful: ClassVar[bool] = False
 
     kind: str
 
@@ -61,6 +63,8 @@ class StandIn:
 class HandsOff:
     """An owner whose pods are not ours to touch."""
 
+    is_watchful: ClassVar[bool] = False
+
     def slot_of(self, pod: Pod) -> str:
         """No slots."""
         return ""
@@ -77,6 +81,8 @@ class HandsOff:
 @dataclass(frozen=True, slots=True)
 class Buried:
     """An owner that was deleted: its pods go too."""
+
+    is_watchful: ClassVar[bool] = False
 
     # upstream: pkg/controller/garbagecollector/garbagecollector.go:attemptToDeleteItem
 

@@ -480,7 +480,8 @@ def test_pods_of_a_stateful_set_have_claims_that_stay(new_world, build):
     """The same pod gets the same claim again."""
     world = new_world(Workloads(), Volumes())
     template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
-    owner = build.owned("StatefulSet", "db", 2, uid="sts", volumeClaimTemplates=[template])
+    fields = {"volumeClaimTemplates": [template], "podManagementPolicy": "Parallel"}
+    owner = build.owned("StatefulSet", "db", 2, uid="sts", **fields)
     world.load(storage_class(), owner)
     world.run(seconds(2))
     claims = [f"data-db-{i}" for i in range(2)]
