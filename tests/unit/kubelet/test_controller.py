@@ -23,15 +23,25 @@ T0 = seconds(1_000)
 CONFIG = KubeletConfig(start_delay=seconds(0.647), removal_delay=seconds(0.137))
 
 
-def node(name="n1", *, stopped=False):
-    annotations = {"fairlead.dev/kubelet": "stopped"} if stopped else {}
+def node(name="n1", *, stopped=False, told="stopped"):
+    annotations = {"fairlead.dev/kubelet": told} if stopped else {}
     status = {"conditions": [{"type": "Ready", "status": "True"}]}
     return decode_as(
         Node, {"metadata": {"name": name, "annotations": annotations}, "status": status}
     )
 
 
-def pod(name="p", *, uid="u1", on="n1", phase="Pending", grace=None, annotations=None, spec=None):
+def pod(
+    name="p",
+    *,
+    uid="u1",
+    on="n1",
+    phase="Pending",
+    grace=None,
+    annotations=None,
+    spec=None,
+    ready=None,
+):
     metadata = {"name": name, "namespace": "ns", "uid": uid, "annotations": annotations or {}}
     if grace is not None:
         metadata |= {
@@ -39,7 +49,10 @@ def pod(name="p", *, uid="u1", on="n1", phase="Pending", grace=None, annotations
             "deletionGracePeriodSeconds": grace,
         }
     body = {"metadata": metadata, "spec": {"nodeName": on, **(spec or {})}}
-    return decode_as(Pod, body | {"status": {"phase": phase} if phase else {}})
+    status = {"phase": phase} if phase else {}
+    if ready is not None:
+        status["conditions"] = [{"type": "Ready", "status": ready}]
+    return decode_as(Pod, body | {"status": status})
 
 
 def ref(name="p", uid="u1"):
@@ -276,3 +289,80 @@ def test_an_unreadable_duration_is_told_once():
     assert event.regarding == ref()
     assert event.note.startswith("metadata.annotations[fairlead.dev/run-duration]: 'soon'")
     assert changed(machine, one, T0) == []
+
+
+# --- readiness -----------------------------------------------------------------------------
+
+
+def acts_after(machine, now):
+    """(when, what) of all that is done from `now` on."""
+    acts = []
+    while (due := machine.next_deadline()) is not None:
+        acts += [(max(due, now), one) for one in machine.handle_deadline(max(due, now))]
+    return acts
+
+
+def ready_of(patch):
+    return {one.type: one.status for one in patch.conditions}["Ready"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "config"),
+    [
+        ({"fairlead.dev/ready-delay": "20s"}, CONFIG),
+        ({}, KubeletConfig(start_delay=seconds(0.647), ready_delay=seconds(20))),
+    ],
+)
+def test_a_pod_may_take_its_time_to_become_ready(annotations, config):
+    machine = kubelets(node(), config=config)
+    changed(machine, pod(annotations=annotations), T0)
+    (start,) = machine.handle_deadline(T0 + seconds(0.647))
+    assert (start.fields["phase"], ready_of(start)) == ("Running", "False")
+    assert {one.reason for one in start.conditions} == {"", "ContainersNotReady"}
+    changed(machine, pod(annotations=annotations, phase="Running", ready="False"), T0 + seconds(1))
+    assert machine.next_deadline() == T0 + seconds(20.647)
+    (patch,) = machine.handle_deadline(T0 + seconds(20.647))
+    assert (patch.fields, ready_of(patch)) == ({}, "True")
+
+
+def test_a_pod_that_others_call_unready_is_ready_at_once():
+    """Its kubelet knows better, time and again."""
+    machine = kubelets(node(), pod(phase="Running", ready="True"))
+    for after in (5, 9):
+        changed(machine, pod(phase="Running", ready="False"), T0 + seconds(after))
+        (patch,) = machine.handle_deadline(T0 + seconds(after))
+        assert ready_of(patch) == "True"
+        changed(machine, pod(phase="Running", ready="True"), T0 + seconds(after))
+        assert machine.next_deadline() is None
+
+
+def test_a_snapshots_pod_that_is_not_ready_stays_so():
+    machine = kubelets(node(), pod(phase="Running", ready="False"))
+    assert machine.next_deadline() is None
+
+
+@pytest.mark.parametrize(("told", "delay_s"), [("stopped", 0.647), ("paused", 0)])
+def test_pods_become_ready_again_when_their_node_is_back(told, delay_s):
+    """Started anew after the dark, as they were after a pause."""
+    machine = kubelets(node(), pod(phase="Running", ready="True"))
+    changed(machine, node(stopped=True, told=told), T0)
+    changed(machine, pod(phase="Running", ready="False"), T0 + seconds(50))
+    while (due := machine.next_deadline()) is not None:
+        assert machine.handle_deadline(due) == []
+    back = T0 + seconds(90)
+    changed(machine, node(), back)
+    ((at, patch),) = acts_after(machine, back)
+    assert (at, ready_of(patch)) == (back + seconds(delay_s), "True")
+
+
+@pytest.mark.parametrize(("told", "delay_s"), [("stopped", 0), ("paused", 10.137)])
+def test_a_node_that_is_back_learns_of_deletions(told, delay_s):
+    """What runs on after a pause is given its grace period; what the dark has ended is not."""
+    machine = kubelets(node(), pod(phase="Running"))
+    changed(machine, node(stopped=True, told=told), T0)
+    changed(machine, pod(phase="Running", grace=10), T0 + seconds(50))
+    while (due := machine.next_deadline()) is not None:
+        assert machine.handle_deadline(due) == []
+    back = T0 + seconds(90)
+    changed(machine, node(), back)
+    assert acts_after(machine, back) == [(back + seconds(delay_s), removal())]

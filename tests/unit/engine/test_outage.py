@@ -1,0 +1,203 @@
+"""An outage in a whole simulated cluster: what becomes of nodes and pods, and when."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.core.instant import seconds
+from fairlead.core.reporter import NodeSilenced, NodeTainted, PodEvicted, ZoneAssessed
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+START = seconds(1_900_000_000)
+ZONE = "topology.kubernetes.io/zone"
+
+
+def node_json(name, *, told=None, ready="True"):
+    stamp = format_timestamp(START - seconds(3_600))
+    annotations = {} if told is None else {"fairlead.dev/kubelet": told}
+    condition = {"type": "Ready", "status": ready}
+    stamps = {"lastHeartbeatTime": stamp, "lastTransitionTime": stamp}
+    offered = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {ZONE: name[0]}, "annotations": annotations},
+        "status": {
+            "capacity": offered,
+            "allocatable": offered,
+            "conditions": [condition | stamps] if ready else [],
+        },
+    }
+
+
+def replica_set(replicas, on):
+    """A ReplicaSet, and its pods on the given nodes."""
+    labels = {"app": "web"}
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "web",
+        "uid": "web",
+        "controller": True,
+    }
+    template = {"metadata": {"labels": labels}, "spec": spec}
+    yield {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "web", "namespace": "default", "uid": "web"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": template,
+        },
+    }
+    for number, name in enumerate(on):
+        meta = {"name": f"web-{number}", "namespace": "default", "ownerReferences": [owner]}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": meta | {"labels": labels},
+            "spec": spec | {"nodeName": name},
+            "status": {
+                "phase": "Running",
+                "conditions": [{"type": "Ready", "status": "True"}],
+            },
+        }
+
+
+class Cluster:
+    def __init__(self, *objects, **options):
+        self.records = []
+        lifecycle = NodeLifecycleConfig(**{"is_taking_over": True} | options)
+        config = EngineConfig(start=START, node_lifecycle=lifecycle)
+        self.world = SimulatedWorld(build_engine(config, self), start=START)
+        self.world.load(objects)
+
+    def report(self, record):
+        self.records.append(((self.world.now - START) / seconds(1), record))
+
+    def told(self, kind):
+        return [(at, record) for at, record in self.records if isinstance(record, kind)]
+
+    def steer(self, after_s, name, told):
+        patch = {"metadata": {"annotations": {"fairlead.dev/kubelet": told}}}
+        self.world.at(
+            START + seconds(after_s), lambda store, now: store.patch(NODE, "", name, patch, now)
+        )
+
+    def run(self, until_s):
+        self.world.run(START + seconds(until_s))
+        return self
+
+    def taints(self, name):
+        node = self.world.store.get(NODE, "", name)
+        taints = node.get("spec", {}).get("taints", ())
+        return {f"{one['key'].rpartition('/')[2]}:{one['effect']}" for one in taints}
+
+    def pods(self):
+        """{name: (node, ready)} of those that are not terminating."""
+        return {
+            pod["metadata"]["name"]: (pod["spec"].get("nodeName", ""), is_ready(pod))
+            for pod in self.world.store.list(POD)
+            if "deletionTimestamp" not in pod["metadata"]
+        }
+
+
+def is_ready(pod):
+    return {"type": "Ready", "status": "True"}.items() <= next(
+        (one for one in pod["status"].get("conditions", ()) if one["type"] == "Ready"), {}
+    ).items()
+
+
+def test_a_quiet_day_changes_nothing():
+    """After the leases have been written."""
+    cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"])).run(1)
+    before = cluster.world.last_change
+    cluster.run(86_400)
+    assert cluster.world.last_change == before
+    assert {type(record) for _, record in cluster.records} == {ZoneAssessed}
+
+
+def test_pods_of_a_dark_node_are_made_anew_elsewhere():
+    """Found silent after the grace period, tainted, and evicted five minutes later."""
+    cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
+    cluster.steer(100, "a1", "stopped")
+    cluster.run(600)
+    ((silenced, _),) = cluster.told(NodeSilenced)
+    ((tainted, _),) = cluster.told(NodeTainted)
+    ((evicted, _),) = cluster.told(PodEvicted)
+    assert 140 < silenced < 156
+    assert 0 < tainted - silenced < 0.2
+    assert evicted == pytest.approx(tainted + 300)
+    (pod,) = cluster.pods().values()
+    assert pod == ("b1", True)
+    assert cluster.taints("a1") == {"unreachable:NoSchedule", "unreachable:NoExecute"}
+
+
+def test_a_node_that_is_back_in_time_keeps_its_pods():
+    """Its pods were marked, and are ready again; its taints are gone."""
+    cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
+    cluster.steer(100, "a1", "stopped")
+    cluster.steer(400, "a1", None)
+    assert cluster.run(200).pods() == {"web-0": ("a1", False)}
+    assert cluster.run(410).pods() == {"web-0": ("a1", True)}
+    assert cluster.taints("a1") == set()
+    assert cluster.run(3_600).told(PodEvicted) == []
+
+
+def test_a_paused_kubelet_is_as_quiet_as_a_dark_machine():
+    cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
+    cluster.steer(100, "a1", "paused")
+    assert len(cluster.run(200).told(NodeTainted)) == 1
+
+
+def test_a_kubelet_that_is_slow_enough_flutters():
+    """Silent once the grace period is over, ready when it renews."""
+    cluster = Cluster(node_json("a1"), node_json("b1"))
+    cluster.steer(100, "a1", "slow 70s")
+    silenced = [at for at, _ in cluster.run(1_000).told(NodeSilenced)]
+    assert len(silenced) == 13
+    assert {round(b - a) for a, b in pairwise(silenced)} == {70}
+
+
+def test_a_node_that_says_that_it_is_not_ready_is_emptied():
+    """At once tainted by condition, with its turn by NoExecute; no pod is marked."""
+    cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
+    cluster.steer(101, "a1", "not-ready")
+    cluster.run(104)
+    assert cluster.taints("a1") == {"not-ready:NoSchedule"}
+    cluster.run(110)
+    assert cluster.taints("a1") == {"not-ready:NoSchedule", "not-ready:NoExecute"}
+    assert cluster.pods() == {"web-0": ("a1", True)}
+    (pod,) = cluster.run(500).pods().values()
+    assert pod == ("b1", True)
+
+
+def test_a_node_under_pressure_takes_no_new_pods():
+    """It is tainted, and its pods stay."""
+    cluster = Cluster(node_json("a1", told="memory-pressure"), *replica_set(2, ["a1"]))
+    assert cluster.run(500).taints("a1") == {"memory-pressure:NoSchedule"}
+    assert sorted(cluster.pods().values()) == [("", False), ("a1", True)]
+
+
+def test_a_snapshots_lost_node_stays_lost_until_it_is_told_to_run():
+    cluster = Cluster(node_json("a1", ready="Unknown"), node_json("b1"), *replica_set(1, ["a1"]))
+    cluster.steer(200, "a1", "running")
+    assert cluster.run(10).taints("a1") == {"unreachable:NoSchedule", "unreachable:NoExecute"}
+    assert cluster.run(210).taints("a1") == set()
+    assert cluster.run(900).told(PodEvicted) == []
+
+
+def test_a_node_that_nobody_described_is_ready():
+    """Its kubelet registers it."""
+    cluster = Cluster(node_json("a1", ready=None), *replica_set(1, ["a1"]))
+    assert cluster.run(600).taints("a1") == set()
+    assert cluster.pods() == {"web-0": ("a1", True)}
