@@ -10,15 +10,15 @@ is the answer to `CallExtender`, an `ExtenderAnswered` (or `CommandFailed` if it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRef:
+class ObjectRef(Struct, frozen=True):
     """The identity of an API object; `namespace` is "" for cluster-scoped kinds.
 
     `kind` is a name (`Pod`), with its API group where several have a kind of that name
@@ -36,8 +36,7 @@ class ObjectRef:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """One entry of `status.conditions`; the performing world stamps lastTransitionTime.
 
     `last_heartbeat_time` exists on nodes only; "" leaves it as it is.
@@ -50,16 +49,14 @@ class Condition:
     last_heartbeat_time: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(Struct, frozen=True):
     """POST pods/binding: the pod gets spec.nodeName and PodScheduled=True."""
 
     pod: ObjectRef
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatchStatus:
+class PatchStatus(Struct, frozen=True):
     """Merge `fields` into status, and `conditions` into status.conditions by type.
 
     A field whose value is None is removed. A condition keeps its lastTransitionTime unless its
@@ -73,16 +70,14 @@ class PatchStatus:
     resource_version: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PatchObject:
+class PatchObject(Struct, frozen=True):
     """A JSON merge patch (RFC 7386) of everything but status."""
 
     target: ObjectRef
     patch: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CreateObject:
+class CreateObject(Struct, frozen=True):
     """POST a new object; `manifest` is complete JSON with apiVersion and kind."""
 
     manifest: Mapping[str, Any]
@@ -98,8 +93,7 @@ class CreateObject:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteObject:
+class DeleteObject(Struct, frozen=True):
     """DELETE an object; pods go through graceful deletion.
 
     `grace_period_s` None means the object's own (30 s for pods without one); 0 removes at once.
@@ -111,16 +105,14 @@ class DeleteObject:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class EvictPod:
+class EvictPod(Struct, frozen=True):
     """POST pods/eviction: a deletion that PodDisruptionBudgets may refuse with 429."""
 
     pod: ObjectRef
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordEvent:
+class RecordEvent(Struct, frozen=True):
     """An events.k8s.io event about `regarding`; `note` is not yet cut to 1,024 bytes."""
 
     regarding: ObjectRef
@@ -141,8 +133,7 @@ class ExtenderVerb(StrEnum):
     BIND = "bind"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeVictims:
+class NodeVictims(Struct, frozen=True):
     """Pods that would leave `node`, least important last; `pdb_violations` breach a budget."""
 
     node: str
@@ -150,8 +141,7 @@ class NodeVictims:
     pdb_violations: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class CallExtender:
+class CallExtender(Struct, frozen=True):
     """POST a question about `pod` to an extender.
 
     `extender` is its place in the scheduler's configuration, which says how to reach it. FILTER and

@@ -6,15 +6,15 @@ reporters. A reporter only listens: nothing it does may change a decision.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 from fairlead.core.command import ObjectRef
 from fairlead.core.instant import Instant
 
 
-@dataclass(frozen=True, slots=True)
-class PodPlaced:
+class PodPlaced(Struct, frozen=True):
     """A scheduling cycle chose `node`.
 
     `via` is "nominated", "single" or "score"; `feasible` counts the nodes that fit (1 where the
@@ -33,8 +33,7 @@ class PodPlaced:
     profile: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodUnschedulable:
+class PodUnschedulable(Struct, frozen=True):
     """A scheduling or binding cycle failed; `message` is the FailedScheduling text.
 
     `nominated_node` is what becomes of the pod's nomination: a node, "" for none any more, None for
@@ -54,8 +53,7 @@ class PodUnschedulable:
     profile: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodPreempting:
+class PodPreempting(Struct, frozen=True):
     """A preemptor chose `node` and gives up `victims` there.
 
     `workload` and `victim_workloads` name whose successors they are (`fairlead.api.pod.workload`).
@@ -76,8 +74,7 @@ class PodPreempting:
     victim_workloads: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PodEvicted:
+class PodEvicted(Struct, frozen=True):
     """A controller evicted a pod from `node` for the reason `why`."""
 
     pod: ObjectRef
@@ -86,8 +83,7 @@ class PodEvicted:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSilenced:
+class NodeSilenced(Struct, frozen=True):
     """A node was last heard of in the pass at `heard_at`, too long ago: Ready becomes Unknown.
 
     It was `ready` before, "" when it was never posted.
@@ -100,8 +96,7 @@ class NodeSilenced:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class ZoneAssessed:
+class ZoneAssessed(Struct, frozen=True):
     """A zone's state or the number of its nodes has changed.
 
     `unready` of the `size` nodes that count are not ready; `eviction_rate` is how many nodes a
@@ -116,8 +111,7 @@ class ZoneAssessed:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class NodeTainted:
+class NodeTainted(Struct, frozen=True):
     """A node got the NoExecute taint `key`; `is_turn` when that took a token of its zone.
 
     Without one it exchanged another such taint.
@@ -130,8 +124,7 @@ class NodeTainted:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionTimed:
+class EvictionTimed(Struct, frozen=True):
     """A pod is to be evicted from `node` at `due`, `tolerated_s` after `taints` were seen."""
 
     pod: ObjectRef
@@ -142,16 +135,14 @@ class EvictionTimed:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class EvictionCancelled:
+class EvictionCancelled(Struct, frozen=True):
     """A timed eviction will not happen."""
 
     pod: ObjectRef
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class PodCollected:
+class PodCollected(Struct, frozen=True):
     """Pod garbage collection removed a pod; `why` is upstream's word for it."""
 
     pod: ObjectRef
@@ -160,8 +151,7 @@ class PodCollected:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class PluginFailed:
+class PluginFailed(Struct, frozen=True):
     """A user's plugin failed where there is no verdict to give, at the extension point `point`.
 
     Elsewhere a failure becomes the verdict itself. `message` says what happened.
@@ -172,8 +162,7 @@ class PluginFailed:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class DisplacementCycle:
+class DisplacementCycle(Struct, frozen=True):
     """Workloads push each other out in a circle: each of `workloads` the next, the last the first.
 
     `rules` say what decided each time, `times` how often the circle has been closed.
@@ -186,8 +175,7 @@ class DisplacementCycle:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class WorkloadStarving:
+class WorkloadStarving(Struct, frozen=True):
     """`workload` has been displaced `times` times; `pod` is who it was last."""
 
     workload: str
@@ -196,8 +184,7 @@ class WorkloadStarving:
     at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class NominationsWasted:
+class NominationsWasted(Struct, frozen=True):
     """`pod` was promised nodes `times` times in a row and never used one."""
 
     pod: ObjectRef

@@ -7,31 +7,29 @@ Objects arrive as the typed views of `fairlead.api`; the outcome of every comman
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from fairlead.api.objects import ApiObject
     from fairlead.core.command import CallExtender, Command
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectChanged:
+class ObjectChanged(Struct, frozen=True):
     """An object was created or updated; `object` is its newest version."""
 
     object: ApiObject
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectDeleted:
+class ObjectDeleted(Struct, frozen=True):
     """An object is gone; `object` is its last known version."""
 
     object: ApiObject
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectsLoaded:
+class ObjectsLoaded(Struct, frozen=True):
     """The whole known world at the start (a snapshot, a first list), in bulk.
 
     Order is the order in which the objects would have arrived one by one.
@@ -52,15 +50,13 @@ class FailureReason(StrEnum):
     INTERNAL_ERROR = "InternalError"
 
 
-@dataclass(frozen=True, slots=True)
-class CommandSucceeded:
+class CommandSucceeded(Struct, frozen=True):
     """The world performed `command`."""
 
     command: Command
 
 
-@dataclass(frozen=True, slots=True)
-class CommandFailed:
+class CommandFailed(Struct, frozen=True):
     """The world refused `command`; `message` is the refusal in the API server's words."""
 
     command: Command
@@ -68,8 +64,7 @@ class CommandFailed:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderAnswered:
+class ExtenderAnswered(Struct, frozen=True):
     """An extender said something to `command`: an HTTP status and whatever came with it."""
 
     command: CallExtender

@@ -9,9 +9,10 @@ upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueue
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Protocol, runtime_checkable
+
+from msgspec import Struct
 
 from fairlead.api.objects import (
     ApiObject,
@@ -80,8 +81,7 @@ class EventKind(Enum):
     FLUSH = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
+class ClusterEvent(Struct, frozen=True):
     """`old` and `new` are the versions before and after, as far as there are any.
 
     `priority_max` limits the event to pods of at most that priority (eventhandlers.go:

@@ -23,6 +23,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from fairlead.core.command import Bind, CreateObject, DeleteObject, PatchObject, PatchStatus
 from fairlead.core.instant import DurationNs
@@ -67,8 +68,7 @@ class Normalization(Enum):
     REVERSED = "reversed"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdicts:
+class Verdicts(Struct, frozen=True):
     """Filter answers for many rows: `codes[i]` is 0 where row i fits, else an index.
 
     `statuses[code]` is the rejection; `statuses[0]` is never looked at.

@@ -85,7 +85,7 @@ class ShapePlan:
         self.has_errors = False
         self._static_broken: Broken = {}
         self._row_broken: Broken = {}
-        self._capacity = -1
+        self._size = -1
         self._epochs: list[object] = []
 
     def _pre_filter(self, pod: PodInfo) -> None:
@@ -124,7 +124,7 @@ class ShapePlan:
     def refresh(self, pod: PodInfo) -> None:
         """Redo what changed since the last call. `pod` is any pod of the shape."""
         table = self.table
-        if self._capacity != table.capacity:
+        if self._size < 0:
             self._build(pod)
             return
         nodes = table.node_log.since(self._node_position)
@@ -132,6 +132,8 @@ class ShapePlan:
         if nodes is None or pods is None or (nodes and self.node_names is not None):
             self._build(pod)
             return
+        if self._size < table.size and self.node_names is None:
+            self._extend(table.size)
         if nodes or pods:
             self._redo(pod, nodes, pods)
         if nodes:
@@ -154,14 +156,26 @@ class ShapePlan:
         self.live: list[ScorePoint] = []
         self._static_broken.clear()
         self._row_broken.clear()
-        self._capacity = self.table.capacity
+        self._size = self.table.size
         self._epochs = self._current_epochs()
         self._redo_columns(pod, np.arange(count), static=True)
         self._mark_current()
 
+    def _extend(self, size: int) -> None:
+        """Make room for new rows, which the table's log of nodes names."""
+        more = size - self._size
+        self.rows = np.arange(size)
+        self.codes = np.append(self.codes, np.full(more, DEAD, np.int32))
+        self.static_codes = np.append(self.static_codes, np.full(more, DEAD, np.int32))
+        self.static_score = np.append(self.static_score, np.zeros(more, np.int64))
+        self.total = np.append(self.total, np.full(more, NOT_FEASIBLE, np.int64))
+        for name, scores in self.raw_scores.items():
+            self.raw_scores[name] = np.append(scores, np.zeros(more, np.int64))
+        self._size = size
+
     def _candidate_rows(self) -> Rows:
         if self.node_names is None:
-            return np.arange(self.table.capacity)
+            return np.arange(self.table.size)
         found = [self.table.find(name) for name in self.node_names]
         return np.array(sorted(node.row for node in found if node is not None), np.int64)
 
@@ -332,12 +346,12 @@ class ShapePlan:
 
     def _intern(self, plugin: str, verdicts: Verdicts) -> Codes:
         """A plugin's own codes as codes of this plan."""
-        if not verdicts.codes.any():
+        if not np.count_nonzero(verdicts.codes):
             return verdicts.codes
         statuses, mapping = self._mappings.get(plugin, (None, None))
         if mapping is not None and statuses is verdicts.statuses:
             codes = mapping.take(verdicts.codes)
-            if codes.min() >= 0:
+            if np.minimum.reduce(codes) >= 0:
                 return codes
         return self._mapping(plugin, verdicts).take(verdicts.codes)
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.api.extender import BindingResult
 from fairlead.core.command import Bind, CallExtender, Command, PatchStatus
 from fairlead.core.instant import DurationNs, Instant, seconds
@@ -40,8 +42,7 @@ PERMIT_TIMEOUT_MAX: Final = seconds(15 * 60)
 NOT_PREPARING: Final = error("a plugin that wants to prepare must have is_prepared")
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """One placed pod on its way."""
 
     queued: QueuedPod

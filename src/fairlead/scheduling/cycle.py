@@ -19,6 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec import Struct
+
 from fairlead.core.command import PatchStatus
 from fairlead.core.status import Status, error
 from fairlead.core.tie_break import TieBreak
@@ -41,8 +43,7 @@ from fairlead.state.pod_info import PodInfo
 NODES_GONE: Final = "the nodes that fit were gone before the extenders had answered"
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """The pod goes to `node`, chosen `via` "nominated", "single" or "score" among `equals`."""
 
     node: NodeInfo

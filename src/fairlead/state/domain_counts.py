@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from fairlead.state.change_log import ChangeLog
 from fairlead.state.domains import Domains, Ids
 from fairlead.state.label_column import ABSENT
 from fairlead.state.whereabouts import Whereabouts
@@ -44,13 +45,16 @@ class DomainCounts:
     `refresh`.
     """
 
-    __slots__ = ("_domains", "_epoch", "_ids", "_read", "_sources", "pods", "sums")
+    __slots__ = ("_additions", "_domains", "_epoch", "_ids", "_read", "_sources", "_turned", "pods",
+                 "sums")  # fmt: skip
 
     def __init__(self, epoch: NodeEpoch, domains: Callable[[], Domains]) -> None:
         """`domains` is asked once per epoch."""
         self._epoch = epoch
         self._domains = domains
         self._read = -1
+        self._additions = 0
+        self._turned: ChangeLog[int] = ChangeLog()
         self._sources: dict[Whereabouts, int] = {}
         self._ids: Ids = np.zeros(0, np.int64)
         self.sums: Ints = np.zeros(1, np.int64)
@@ -83,8 +87,11 @@ class DomainCounts:
         if self._read == self._epoch.value:
             domain = self._ids[row]
             if domain >= 0:
-                self.sums[domain] += weight
+                before = int(self.sums[domain])
+                self.sums[domain] = after = before + weight
                 self.pods += pods
+                if (before > 0) != (after > 0):
+                    self._turned.append(int(domain))
 
     def refresh(self) -> DomainCounts:
         """Bring `sums` and `pods` up to date; returns itself."""
@@ -92,6 +99,18 @@ class DomainCounts:
             self._add_up()
             self._read = self._epoch.value
         return self
+
+    def seen(self) -> tuple[int, int]:
+        """What to ask `turned_since` with, later."""
+        return self._additions, self._turned.position
+
+    def turned_since(self, seen: tuple[int, int]) -> list[int] | None:
+        """The domains whose sums became positive or ceased to be, with repetitions.
+
+        None when all was added up anew in between, or it is too long ago.
+        """
+        additions, position = seen
+        return self._turned.since(position) if additions == self._additions else None
 
     def sums_over(self, counted_rows: npt.NDArray[np.bool_]) -> Ints:
         """As `sums`, but only of the pods on rows that are True in `counted_rows`."""
@@ -104,6 +123,7 @@ class DomainCounts:
         return sums
 
     def _add_up(self) -> None:
+        self._additions += 1
         domains = self._domains()
         self._ids = domains.ids
         sources = self._sources
@@ -116,6 +136,18 @@ class DomainCounts:
         totals = np.bincount(at[counted], np.array(weights, np.float64)[counted], domains.size + 1)
         self.sums = totals.astype(np.int64)
         self.pods = int(np.array(pods, np.int64)[counted].sum())
+
+    def of(self, domain: int) -> int:
+        """The sum of one domain; 0 for ABSENT."""
+        return int(self.sums[domain])
+
+    def by_domain(self) -> Ints:
+        """`sums`, to be read only."""
+        return self.sums
+
+    def total(self) -> int:
+        """The sum of all domains together, where every pod has weight 1."""
+        return self.pods
 
     def supposed(self) -> SupposedCounts:
         """A copy for a hypothesis, which these live counts do not follow."""
@@ -164,7 +196,7 @@ class SupposedCounts:
         self._copied = copied
         self.changes: dict[int, int] = {}
 
-    def clone(self) -> SupposedCounts:
+    def supposed(self) -> SupposedCounts:
         """Independent from now on; costs what the hypothesis has changed so far."""
         copy = SupposedCounts(self._copied)
         copy.changes = dict(self.changes)
@@ -182,7 +214,7 @@ class SupposedCounts:
         """The count of one domain; 0 for ABSENT."""
         return int(self._copied.sums[domain]) + self.changes.get(domain, 0)
 
-    def sums(self) -> Ints:
+    def by_domain(self) -> Ints:
         """All of them, with the last entry for ABSENT; to be read only."""
         if not self.changes:
             return self._copied.sums
@@ -204,7 +236,7 @@ class SupposedCounts:
         for domain, count in lowest:
             if domain not in changes:
                 return min(count, changed)
-        return changed if len(lowest) == len(domains) else int(self.sums()[domains].min())
+        return changed if len(lowest) == len(domains) else int(self.by_domain()[domains].min())
 
     def total(self) -> int:
         """The count of all domains together, where every pod has weight 1."""

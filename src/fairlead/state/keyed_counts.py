@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from fairlead.state.census import Census
 from fairlead.state.domain_counts import DomainCounts, SupposedCounts
 from fairlead.state.domains import Ids
 from fairlead.state.node_table import NodeTable
+
+_UNCHANGED: Final[Mapping[str, SupposedCounts]] = {}
 
 
 class KeyedCounts:
@@ -39,40 +42,56 @@ class KeyedCounts:
 
 
 class SupposedKeyedCounts:
-    """A copy of `KeyedCounts` for a hypothesis, by the rows of one table."""
+    """`KeyedCounts` as they are, or with what a hypothesis changes in them, by rows of one table.
 
-    __slots__ = ("_by_key", "_table")
+    They are copied by the first change. `source` is None from then on.
+    """
 
-    def __init__(self, table: NodeTable, by_key: dict[str, SupposedCounts]) -> None:
-        """Takes `by_key` over; see `suppose`."""
+    __slots__ = ("_by_key", "_table", "source")
+
+    def __init__(
+        self,
+        table: NodeTable,
+        source: KeyedCounts | None,
+        changed: Mapping[str, SupposedCounts] = _UNCHANGED,
+    ) -> None:
+        """`source` must be refreshed; None where the counts are in `changed`, taken over."""
         self._table = table
-        self._by_key = by_key
+        self.source = source
+        self._by_key: Mapping[str, DomainCounts | SupposedCounts]
+        self._by_key = changed if source is None else source.by_key
 
     def clone(self) -> SupposedKeyedCounts:
-        """Independent from now on."""
-        copies = {key: counts.clone() for key, counts in self._by_key.items()}
-        return SupposedKeyedCounts(self._table, copies)
+        """Independent from now on, also of the counts that both were made from."""
+        if self.source is not None:
+            # Kept, so that the next clone costs nothing, and so that what a trial does to the
+            # table does not come on top of what it supposes.
+            self._by_key = self._copies()
+        return SupposedKeyedCounts(self._table, None, self._copies())
+
+    def _copies(self) -> dict[str, SupposedCounts]:
+        return {key: counts.supposed() for key, counts in self._by_key.items()}
 
     def change(self, key: str, row: int, by: int) -> None:
         """Suppose `by` more where `row` is; no effect if its node has no label `key`."""
         domain = int(self._table.label_column(key).ids[row])
-        if domain >= 0:
-            counts = self._by_key.get(key)
-            if counts is None:
-                fresh = KeyedCounts(self._table, (key,)).refresh()
-                counts = self._by_key[key] = fresh.by_key[key].supposed()
-            counts.change(domain, by)
+        if domain < 0:
+            return
+        if self.source is not None:
+            self.source, self._by_key = None, self._copies()
+        counts = self._by_key.get(key)
+        if counts is None:
+            fresh = KeyedCounts(self._table, (key,)).refresh().by_key[key]
+            counts = fresh.supposed()
+            self._by_key = {**self._by_key, key: counts}
+        assert isinstance(counts, SupposedCounts)
+        counts.change(domain, by)
 
-    def items(self) -> list[tuple[Ids, SupposedCounts]]:
+    def items(self) -> list[tuple[Ids, DomainCounts | SupposedCounts]]:
         """Per key, the rows' domains and the counts."""
         column = self._table.label_column
         return [(column(key).ids, counts) for key, counts in self._by_key.items()]
 
     def total(self) -> int:
-        """All counts of all keys together."""
+        """All counts of all keys together, where every pod has weight 1."""
         return sum(counts.total() for counts in self._by_key.values())
-
-
-def suppose(table: NodeTable, counts: KeyedCounts) -> SupposedKeyedCounts:
-    """A copy of `counts`, which must be refreshed, for hypotheses."""
-    return SupposedKeyedCounts(table, {key: one.supposed() for key, one in counts.by_key.items()})

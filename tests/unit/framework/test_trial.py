@@ -46,6 +46,18 @@ class Quiet:
         return framework.unschedulable("it is loud") if loud else None
 
 
+class Silent:
+    """Takes part, and has nothing against anybody."""
+
+    name = "Silent"
+
+    def __init__(self, handle):
+        pass
+
+    def filter(self, state, pod, node):
+        return None
+
+
 class Forgetful(Quiet):
     name = "Forgetful"
 
@@ -115,3 +127,24 @@ def test_no_trial_while_plugins_are_being_built() -> None:
 
     with pytest.raises(ValueError, match="cannot be made: AssertionError: a trial asks plugins"):
         PluginScene(Hasty)
+
+
+def test_counted_neighbours_leave_a_trial_once() -> None:
+    """Two pods repel the third from their zone: with one of them gone there is still the other."""
+    term = {"labelSelector": {"matchLabels": {"loud": ""}}, "topologyKey": "zone"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    stage = Stage(Silent)
+    stage.scene.add(make_pod("piper", node="b", labels={"loud": ""}))
+    pod = stage.scene.info(make_pod("p", spec={"affinity": apart}))
+    [piper] = stage.b.pods.values()
+    asked, state = stage.scene.served.framework, framework.CycleState()
+    for each in asked.pre_filters:
+        asked.run_pre_filter(state, pod, each)
+    for leaving, staying in ((stage.drummer, piper), (piper, stage.drummer)):
+        with asked.trial(state, pod) as trial:
+            trial.remove(leaving, stage.a if leaving is stage.drummer else stage.b)
+            assert "anti-affinity" in message(trial.verdict(stage.a)), staying.pod.metadata.name
+    with asked.trial(state, pod) as trial:
+        trial.remove(stage.drummer, stage.a)
+        trial.remove(piper, stage.b)
+        assert trial.verdict(stage.a) is None

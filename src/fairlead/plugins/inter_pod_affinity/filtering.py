@@ -20,7 +20,7 @@ from fairlead.core.status import SUCCESS, Status, unresolvable, unschedulable
 from fairlead.framework.interface import Rows
 from fairlead.plugins.inter_pod_affinity.own_term import OwnTerms
 from fairlead.state.affinity_term import PlacedTerm, TermKind
-from fairlead.state.keyed_counts import SupposedKeyedCounts
+from fairlead.state.keyed_counts import KeyedCounts, SupposedKeyedCounts
 from fairlead.state.lookalikes import Lookalikes
 
 NAME: Final = "InterPodAffinity"
@@ -44,7 +44,8 @@ STATUSES: Final[tuple[Status, ...]] = (
 class Asker:
     """The incoming pod: its own terms, its lookalikes and the labels of its namespace.
 
-    Remembers what it makes of others for the length of a cycle.
+    `is_first_of_its_kind` where it meets its own required affinity. Remembers what it makes of
+    others for the length of a cycle.
     """
 
     __slots__ = ("_known", "is_first_of_its_kind", "namespace_labels", "own", "pods")
@@ -56,7 +57,7 @@ class Asker:
         self.own = own
         self.pods = pods
         self.namespace_labels = namespace_labels
-        self.is_first_of_its_kind = own.affinity.matches(pods)
+        self.is_first_of_its_kind = bool(own.attracted.by_key) and own.affinity.matches(pods)
         self._known: dict[Lookalikes, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
     def keys_of(self, others: Lookalikes) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -106,6 +107,14 @@ class AffinityState:
             self.asker, self.attracted.clone(), self.repelled.clone(), self.existing.clone()
         )
 
+    def sources(self) -> tuple[KeyedCounts, ...] | None:
+        """What attracted, repelled and existing were copied from; None after a hypothesis."""
+        attracted, repelled = self.attracted.source, self.repelled.source
+        existing = self.existing.source
+        if attracted is None or repelled is None or existing is None:
+            return None
+        return attracted, repelled, existing
+
     def move(self, pods: Lookalikes, terms: Iterable[PlacedTerm], row: int, by: int) -> None:
         """Suppose one of `pods`, which has `terms`, came to (1) or left (-1) `row`."""
         near, far = self.asker.keys_of(pods)
@@ -130,9 +139,9 @@ class AffinityState:
         _mark(codes, self.existing, rows, REPELLED_BY_EXISTING)
         _mark(codes, self.repelled, rows, REPELLED)
         if self.asker.own.attracted.by_key:
-            welcome = self._may_be_first()
+            welcome = self.may_be_first()
             for ids, counts in self.attracted.items():
-                suits = counts.sums() > 0
+                suits = counts.by_domain() > 0
                 if welcome:
                     suits[:-1] = True
                 codes[~suits.take(ids.take(rows))] = NOT_ATTRACTED
@@ -145,9 +154,9 @@ class AffinityState:
             if domain < 0:
                 return False
             met = met and counts.of(domain) > 0
-        return met or self._may_be_first()
+        return met or self.may_be_first()
 
-    def _may_be_first(self) -> bool:
+    def may_be_first(self) -> bool:
         """Otherwise pods that want each other's company could never start (satisfyPodAffinity)."""
         return self.asker.is_first_of_its_kind and self.attracted.total() == 0
 
@@ -158,6 +167,6 @@ def _is_met(counts: SupposedKeyedCounts, row: int) -> bool:
 
 def _mark(codes: npt.NDArray[np.int32], counts: SupposedKeyedCounts, rows: Rows, code: int) -> None:
     for ids, one in counts.items():
-        met = one.sums() > 0
+        met = one.by_domain() > 0
         if met.any():
             np.putmask(codes, met.take(ids.take(rows)), code)

@@ -13,12 +13,13 @@ from fairlead.framework.runtime import Handle
 from fairlead.plugins.inter_pod_affinity.args import InterPodAffinityArgs
 from fairlead.plugins.inter_pod_affinity.existing_term import ExistingTerms
 from fairlead.plugins.inter_pod_affinity.filtering import NAME, STATUSES, AffinityState, Asker
+from fairlead.plugins.inter_pod_affinity.kept_codes import CodesKeeper
 from fairlead.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
 from fairlead.plugins.inter_pod_affinity.own_term import OwnTerms, OwnTermsCache
 from fairlead.plugins.inter_pod_affinity.scoring import PreferenceState, normalize
 from fairlead.plugins.inter_pod_affinity.waking import EVENTS, is_worth_a_try
 from fairlead.state.affinity_term import AffinityTerm, TermKind, has_pod_affinity
-from fairlead.state.keyed_counts import KeyedCounts, suppose
+from fairlead.state.keyed_counts import KeyedCounts, SupposedKeyedCounts
 from fairlead.state.node_info import NodeInfo
 from fairlead.state.node_table import NodeTable
 from fairlead.state.pod_info import PodInfo
@@ -45,6 +46,7 @@ class InterPodAffinity:
         self._repelling = ExistingTerms(
             table, self._namespaces, lambda _: 1, (TermKind.REQUIRED_ANTI_AFFINITY,)
         )
+        self._kept = CodesKeeper(table)
         self._attracting = ExistingTerms(
             table, self._namespaces, *_scoring(args.hard_pod_affinity_weight)
         )
@@ -52,9 +54,9 @@ class InterPodAffinity:
     def _own_terms(self, pod: PodInfo) -> OwnTerms:
         return self._own.of(pod) if has_pod_affinity(pod.shape.spec) else self._no_terms
 
-    def _asker(self, pod: PodInfo) -> Asker:
+    def _asker(self, pod: PodInfo, own: OwnTerms) -> Asker:
         labels = self._namespaces.of(pod.namespace)
-        return Asker(self._own_terms(pod), self._census.lookalikes_of(pod), labels)
+        return Asker(own, self._census.lookalikes_of(pod), labels)
 
     # --- filtering -------------------------------------------------------------------------
 
@@ -69,8 +71,14 @@ class InterPodAffinity:
         if not own.is_required and not existing.pods():
             return SKIP
         attracted, repelled = own.attracted.refresh(), own.repelled.refresh()
-        three = (suppose(self._table, counts) for counts in (attracted, repelled, existing))
-        state.write(AffinityState(self._asker(pod), *three))
+        table = self._table
+        found = AffinityState(
+            self._asker(pod, own),
+            SupposedKeyedCounts(table, attracted),
+            SupposedKeyedCounts(table, repelled),
+            SupposedKeyedCounts(table, existing),
+        )
+        state.write(found)
         return None
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
@@ -92,7 +100,12 @@ class InterPodAffinity:
         self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
     ) -> Verdicts:
         """`filter` over `rows`."""
-        return Verdicts(state.read(AffinityState).codes(rows), STATUSES)
+        found = state.read(AffinityState)
+        sources = found.sources()
+        if sources is None or 2 * len(rows) < table.size:
+            return Verdicts(found.codes(rows), STATUSES)
+        codes = self._kept.of(found, sources)
+        return Verdicts(codes if len(rows) == len(codes) else codes.take(rows), STATUSES)
 
     # --- waiting ---------------------------------------------------------------------------
 

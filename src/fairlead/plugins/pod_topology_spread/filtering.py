@@ -46,7 +46,7 @@ class _SupposedSpread:
         self._own = own
 
     def clone(self) -> _SupposedSpread:
-        return _SupposedSpread(self._live, self._counts.clone(), self._own)
+        return _SupposedSpread(self._live, self._counts.supposed(), self._own)
 
     def selects(self, pods: Lookalikes) -> bool:
         return selector_matches(self._live.constraint.selector, pods.labels)
@@ -63,7 +63,7 @@ class _SupposedSpread:
         return SKEWED if self._counts.of(domain) > self._limit() else FITS
 
     def codes(self, rows: Rows) -> npt.NDArray[np.int32]:
-        by_domain = (self._counts.sums() > self._limit()).astype(np.int32)
+        by_domain = (self._counts.by_domain() > self._limit()).astype(np.int32)
         by_domain[-1] = LABEL_MISSING
         return by_domain.take(self._live.labels.take(rows))
 
