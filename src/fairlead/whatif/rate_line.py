@@ -46,6 +46,15 @@ class RateLine:
         """How many nodes might have been tainted by then."""
         return floor(self.points[-1][1] + _SLACK)
 
+    def allowed_at(self, instant: Instant) -> float:
+        """How many nodes the rate allowed by `instant`, which is from `first` to `last`."""
+        following = next((n for n, (at, _) in enumerate(self.points) if at >= instant), -1)
+        at, allowed = self.points[following]
+        if at == instant or following == 0:
+            return allowed
+        before, less = self.points[following - 1]
+        return less + (allowed - less) * (instant - before) / (at - before)
+
 
 def rate_lines(outage: OutageOutcome) -> Iterator[RateLine]:
     """One for each zone in which nodes were tainted in turn, by the zone's key."""

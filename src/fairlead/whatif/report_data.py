@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from fairlead.api.timestamp import format_timestamp
 from fairlead.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import Answer
-from fairlead.whatif.difference import Move, moved_on_the_way
+from fairlead.whatif.difference import Difference, Move, moved_on_the_way
+from fairlead.whatif.outage_report import drains_report, outage_report
+from fairlead.whatif.outage_result import outage_of_answer
 from fairlead.whatif.outcome import Outcome, Sample
 from fairlead.whatif.report import ReportData
 from fairlead.whatif.report.data import Moved, Node, Resource, Series, Summary, Timeline
@@ -36,6 +38,7 @@ def simulation_report(heading: Heading, outcome: Outcome) -> ReportData:
         "kind": "simulate",
         "resources": _resources(outcome, None),
         "moved": _moved(moved_on_the_way(outcome)),
+        "outage": outage_report(outcome.outage, outcome.started_at),
     }
 
 
@@ -45,9 +48,17 @@ def whatif_report(heading: Heading, answer: Answer) -> ReportData:
         **_common(heading, answer.changed),
         "kind": "whatif",
         "summary_before": _summary(answer.without),
+        "all_running_after_s": _recovered_after_s(answer.difference),
         "resources": _resources(answer.changed, answer.without),
         "moved": _moved(answer.difference.moved),
+        "outage": outage_report(outage_of_answer(answer), answer.changed.started_at),
     }
+
+
+def _recovered_after_s(difference: Difference) -> float | None:
+    """None where nothing had to recover, as where something did not."""
+    after = difference.recovered_after
+    return to_seconds(after) if after else None
 
 
 def _common(heading: Heading, outcome: Outcome) -> ReportData:
@@ -65,6 +76,7 @@ def _common(heading: Heading, outcome: Outcome) -> ReportData:
             for priority, name in sorted(outcome.priority_names.items(), reverse=True)
         ],
         "timeline": _timeline(outcome),
+        "drains": drains_report(outcome),
         "nodes": [_node(outcome, number) for number in range(len(outcome.nodes))],
         "preemptions": [
             {

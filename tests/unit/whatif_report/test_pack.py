@@ -8,7 +8,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.whatif.report.pack import TABLES, column, packed, table
+from fairlead.whatif.report.pack import TABLES, packed
+from fairlead.whatif.report.table_pack import column, table
 
 scalars = st.none() | st.integers() | st.text(max_size=4)
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, Required, TypedDict
 
+from fairlead.whatif.report.outage_data import Outage, TurnTaken
+
 Pod = tuple[str, int, Mapping[str, int]]
 """A pod on a node: name, priority, requests by resource."""
 
@@ -126,7 +128,8 @@ class ReportData(TypedDict, total=False):
 
     `summary_before` holds the key figures of the run without the change (what-if only);
     `started_at` is the instant of virtual second 0, as text; `all_running_after_s` is when the
-    last displaced pod ran again, absent or None while one still waits.
+    last displaced pod ran again, absent or None while one still waits. `outage` is absent or None
+    where no node went quiet, `drains` are those in turn.
     """
 
     kind: Required[Literal["simulate", "whatif"]]
@@ -148,3 +151,5 @@ class ReportData(TypedDict, total=False):
     pending: Sequence[PendingPod]
     moved: Sequence[Moved]
     pdb_breaches: Sequence[PdbBreach]
+    outage: Outage | None
+    drains: Sequence[TurnTaken]

@@ -1,20 +1,14 @@
-"""Turns report data into the compact JSON value that the page embeds.
-
-Rows become columns, and a column of few distinct values becomes {"of": values, "at": indices}:
-eight thousand pods repeat a few dozen shapes, nodes and reasons. `static/data.js` undoes it.
-Numbers that JSON cannot carry (NaN, infinity) become null, which the page shows as a dash.
-"""
+"""Turns report data into the compact JSON value that the page embeds: rows become columns."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairlead.whatif.report.data import Node, ReportData
+from fairlead.whatif.report.outage_pack import packed_outage
 from fairlead.whatif.report.sampling import sampled
-
-Json = dict[str, Any]
+from fairlead.whatif.report.table_pack import Json, column, figures, finite, table
 
 SCALARS = (
     "kind", "title", "subtitle", "started_at", "virtual_seconds", "wall_seconds",
@@ -29,9 +23,8 @@ TABLES = {
     "pending": ("pod", "priority", "since_s", "reason"),
     "moved": ("pod", "from", "to"),
     "pdb_breaches": ("t_s", "pdb", "pod", "by"),
+    "drains": ("node", "begun_s", "empty_s", "back_s", "held_up_by"),
 }  # fmt: skip
-
-INTERNED_MIN = 8  # below this many values an index costs more than it saves
 
 
 def packed(data: ReportData) -> Json:
@@ -48,34 +41,8 @@ def packed(data: ReportData) -> Json:
     page["nodes"] = packed_nodes(source.get("nodes", ()))
     for name, fields in TABLES.items():
         page[name] = table(source.get(name, ()), fields)
+    page["outage"] = packed_outage(source.get("outage"))
     return page
-
-
-def finite(value: Any) -> Any:
-    """`value`, to the millisecond where it is a float, or None where JSON has no such number."""
-    if not isinstance(value, float):
-        return value
-    return round(value, 3) if math.isfinite(value) else None
-
-
-def figures(row: Mapping[str, Any] | None) -> Json:
-    """`row` with only numbers that JSON can carry."""
-    return {name: finite(value) for name, value in (row or {}).items()}
-
-
-def column(values: Iterable[Any]) -> Any:
-    """`values` as a list, or interned where at most half of them are distinct."""
-    listed = [finite(value) for value in values]
-    index = {value: at for at, value in enumerate(dict.fromkeys(listed))}
-    if len(listed) < INTERNED_MIN or len(index) * 2 > len(listed):
-        return listed
-    return {"of": list(index), "at": [index[value] for value in listed]}
-
-
-def table(rows: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> Json:
-    """`rows` as one column per field; what a row lacks is None."""
-    columns = {field: column(row.get(field) for row in rows) for field in fields}
-    return {"length": len(rows), "columns": columns}
 
 
 def packed_nodes(nodes: Sequence[Node]) -> Json:

@@ -18,10 +18,11 @@ from string import Template
 
 from fairlead.whatif.report.data import ReportData
 from fairlead.whatif.report.modules import joined_modules
-from fairlead.whatif.report.pack import Json, packed
+from fairlead.whatif.report.pack import packed
+from fairlead.whatif.report.table_pack import Json
 
 STYLES = ("vendor/uPlot.min.css", "base.css", "summary.css", "timeline.css", "nodes.css",
-          "tables.css")  # fmt: skip
+          "tables.css", "outage.css")  # fmt: skip
 
 
 def write_report(path: Path, data: ReportData) -> None:

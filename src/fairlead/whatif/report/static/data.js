@@ -12,7 +12,14 @@ export function loadReport(text) {
     pending: unpackTable(page.pending),
     moved: unpackTable(page.moved),
     pdb_breaches: unpackTable(page.pdb_breaches),
+    drains: unpackTable(page.drains),
+    outage: page.outage && unpackOutage(page.outage),
   };
+}
+
+function unpackOutage(outage) {
+  const tables = ["nodes", "lost", "zones"].map((name) => [name, unpackTable(outage[name])]);
+  return { ...outage, ...Object.fromEntries(tables) };
 }
 
 function unpackColumn(column) {

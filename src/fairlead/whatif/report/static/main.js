@@ -8,12 +8,14 @@ import { themeToggle } from "./theme.js";
 import { summarySection, titleBlock } from "./summary.js";
 import { timelineSection } from "./timeline.js";
 import { nodesSection } from "./nodes.js";
+import { outageSection } from "./outage.js";
 import { changesSection, displacedPods } from "./changes.js";
 import { pendingSection } from "./pending.js";
 
 function navigation(report) {
   const links = [
     ["summary", "Outcome", null],
+    ...(report.outage || report.drains.length ? [["outage", "Outage", null]] : []),
     ["timeline", "Time line", null],
     ["nodes", "Nodes", report.nodes.length],
     ["changes", "Displaced", displacedPods(report)],
@@ -52,6 +54,7 @@ document
   .append(
     titleBlock(report),
     summarySection(report),
+    ...outageSection(report, priorities),
     timelineSection(report, priorities),
     nodesSection(report, priorities),
     changesSection(report, priorities),

@@ -54,10 +54,10 @@ function options(model, rows, size, zoom, on) {
         ...axis,
         size: size.axis ? AXIS_PX : 0,
         space: 90,
-        incrs: [...SECONDS, ...MINUTES, ...DAYS],
+        incrs: timeTicks(),
         values: (_, at) => at.map(size.axis ? duration : () => ""),
       },
-      { ...axis, size: 56, space: 26, incrs: WHOLE_STEPS, values: (_, at) => at.map(count) },
+      { ...axis, size: 56, space: 26, incrs: wholeSteps(), values: (_, at) => at.map(count) },
     ],
     series: [{}, ...[...rows].reverse().map(layerStyle)],
     hooks: {
@@ -67,7 +67,17 @@ function options(model, rows, size, zoom, on) {
   };
 }
 
-function wholeRange(t) {
+/** Distances between marks on an axis of time, in seconds. */
+export function timeTicks() {
+  return [...SECONDS, ...MINUTES, ...DAYS];
+}
+
+/** Distances between marks on an axis of counts. */
+export function wholeSteps() {
+  return WHOLE_STEPS;
+}
+
+export function wholeRange(t) {
   const [from, to] = [t[0], t[t.length - 1]];
   return [from, to > from ? to : from + 1];
 }

@@ -1,0 +1,147 @@
+"""What the HTML report shows of nodes that went quiet, or are drained in turn."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from fairlead.core.instant import Instant, to_seconds
+from fairlead.whatif.outage_outcome import (
+    NodeSample,
+    NodeState,
+    OutageOutcome,
+    PodSample,
+    zone_title,
+)
+from fairlead.whatif.outcome import Outcome
+from fairlead.whatif.rate_line import RateLine, rate_lines
+from fairlead.whatif.report.outage_data import (
+    Outage,
+    OutageFigures,
+    OutageTimeline,
+    TurnTaken,
+    ZoneRate,
+)
+
+
+def outage_report(found: OutageOutcome | None, start: Instant) -> Outage | None:
+    """`found` as the report wants it."""
+    if found is None:
+        return None
+    return {
+        "figures": _figures(found, start),
+        "nodes_over_time": _nodes_over_time(found.node_samples, start),
+        "pods_over_time": _pods_over_time(found.pod_samples, start),
+        "rates": [_rate(line, found, start) for line in rate_lines(found)],
+        "nodes": [
+            {
+                "node": one.node,
+                "zone": zone_title(one.zone),
+                "quiet_s": _t_s(one.quiet_at, start),
+                "unready_s": _when(one.unready_at, start),
+                "tainted_s": _when(one.tainted_at, start),
+                "first_eviction_s": _when(one.first_eviction_at, start),
+                "back_s": _when(one.back_at, start),
+                "pods": one.pods,
+                "evicted": one.evicted,
+            }
+            for one in found.nodes
+        ],
+        "lost": [
+            {"pod": one.pod, "priority": one.priority, "node": one.node, "why": one.why}
+            for one in found.lost
+        ],
+        "zones": [
+            {
+                "t_s": _t_s(one.at, start),
+                "zone": zone_title(one.zone),
+                "state": one.state or "gone",
+                "unready": one.unready,
+                "size": one.size,
+                "rate": f"{one.rate:g} nodes/s",
+            }
+            for one in found.zones
+        ],
+        "beliefs": [{"belief": one.belief, "fact": one.fact} for one in found.beliefs],
+    }
+
+
+def drains_report(outcome: Outcome) -> list[TurnTaken]:
+    """The nodes that are drained in turn, in their order."""
+    start = outcome.started_at
+    return [
+        {
+            "node": one.node,
+            "begun_s": _when(one.begun_at, start),
+            "empty_s": _when(one.empty_at, start),
+            "back_s": _when(one.back_at, start),
+            "held_up_by": "; ".join(one.held_up_by),
+        }
+        for one in outcome.drains
+    ]
+
+
+def _figures(found: OutageOutcome, start: Instant) -> OutageFigures:
+    return {
+        "nodes": len(found.nodes),
+        "concerned": found.concerned,
+        "evicted": found.evicted,
+        "replaced": found.replaced,
+        "back_with_node": found.back_with_node,
+        "lost": len(found.lost),
+        "preempted": len(found.preempted),
+        "first_eviction_s": _when(found.first_eviction_at, start),
+        "last_eviction_s": _when(found.last_eviction_at, start),
+        "first_back_s": _when(found.first_back_at, start),
+        "last_back_s": _when(found.last_back_at, start),
+    }
+
+
+def _nodes_over_time(samples: Iterable[NodeSample], start: Instant) -> OutageTimeline:
+    """All zones added up, at each instant at which something changed."""
+    by_zone: dict[str, NodeSample] = {}
+    totals: dict[Instant, dict[NodeState, int]] = {}
+    for sample in samples:
+        by_zone[sample.zone] = sample
+        totals[sample.at] = {
+            state: sum(one.counts[state] for one in by_zone.values()) for state in NodeState
+        }
+    return {
+        "t_s": [_t_s(at, start) for at in totals],
+        "counts": {
+            state.value: [counts[state] for counts in totals.values()] for state in NodeState
+        },
+    }
+
+
+def _pods_over_time(samples: Iterable[PodSample], start: Instant) -> OutageTimeline:
+    listed = list(samples)
+    return {
+        "t_s": [_t_s(one.at, start) for one in listed],
+        "counts": {
+            "down": [one.down for one in listed],
+            "waiting": [one.waiting for one in listed],
+            "back": [one.back for one in listed],
+            "evicted": [one.evicted for one in listed],
+        },
+    }
+
+
+def _rate(line: RateLine, found: OutageOutcome, start: Instant) -> ZoneRate:
+    """Both lines at the instants of either."""
+    turns = [turn.at for turn in found.turns if turn.zone == line.zone]
+    instants = sorted({*turns, *(at for at, _ in line.points)})
+    return {
+        "zone": zone_title(line.zone),
+        "t_s": [_t_s(at, start) for at in instants],
+        "tainted": [bisect_right(turns, at) for at in instants],
+        "allowed": [round(line.allowed_at(at), 3) for at in instants],
+    }
+
+
+def _when(at: Instant | None, start: Instant) -> float | None:
+    return None if at is None else _t_s(at, start)
+
+
+def _t_s(at: Instant, start: Instant) -> float:
+    return round(to_seconds(at - start), 3)

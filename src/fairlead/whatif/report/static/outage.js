@@ -1,0 +1,131 @@
+// Nodes that went quiet: figures, charts, what people believe about it, and tables. Drains in turn
+// stand here, too, for they take nodes away as well.
+
+import { clock, count, isNumber, plural } from "./format.js";
+import { h, section } from "./dom.js";
+import { outageCharts } from "./outage_charts.js";
+import { tabbedTables } from "./tabs.js";
+
+const LOST = {
+  key: "lost",
+  label: "Not back",
+  empty: "Every pod is back.",
+  facet: "why",
+  fields: [
+    { key: "pod", label: "Pod", kind: "pod" },
+    { key: "priority", label: "Priority", kind: "priority" },
+    { key: "node", label: "Was on", kind: "node" },
+    { key: "why", label: "Why it is not back", kind: "text" },
+  ],
+};
+
+const QUIET = {
+  key: "nodes",
+  label: "Quiet nodes",
+  empty: "No node went quiet.",
+  facet: "zone",
+  fields: [
+    { key: "node", label: "Node", kind: "node" },
+    { key: "zone", label: "Zone", kind: "zone" },
+    { key: "quiet_s", label: "Quiet", kind: "time" },
+    { key: "unready_s", label: "Not ready", kind: "time" },
+    { key: "tainted_s", label: "Tainted", kind: "time" },
+    { key: "first_eviction_s", label: "First eviction", kind: "time" },
+    { key: "back_s", label: "Back", kind: "time" },
+    { key: "pods", label: "Pods", kind: "count" },
+    { key: "evicted", label: "Evicted", kind: "count" },
+  ],
+};
+
+const ZONES = {
+  key: "zones",
+  label: "Zones",
+  empty: "No zone was assessed.",
+  facet: "zone",
+  fields: [
+    { key: "t_s", label: "Time", kind: "time" },
+    { key: "zone", label: "Zone", kind: "zone" },
+    { key: "state", label: "State", kind: "text" },
+    { key: "unready", label: "Not ready", kind: "count" },
+    { key: "size", label: "Nodes", kind: "count" },
+    { key: "rate", label: "Evictions at", kind: "rate" },
+  ],
+};
+
+const DRAINS = {
+  key: "drains",
+  label: "Drained in turn",
+  empty: "No node was drained in turn.",
+  fields: [
+    { key: "node", label: "Node", kind: "node" },
+    { key: "begun_s", label: "Begun", kind: "time" },
+    { key: "empty_s", label: "Empty", kind: "time" },
+    { key: "back_s", label: "Back", kind: "time" },
+    { key: "held_up_by", label: "Held up by", kind: "text" },
+  ],
+};
+
+/** The section in a list, or an empty list where there is nothing to say. */
+export function outageSection(report, priorities) {
+  const { outage, drains } = report;
+  if (!outage && !drains.length) return [];
+  const specs = [...(outage ? [LOST, QUIET, ZONES] : []), ...(drains.length ? [DRAINS] : [])];
+  const known = new Set(report.nodes.name);
+  const tables = tabbedTables(specs, { ...outage, drains }, "Quiet nodes", priorities, known);
+  const title = outage ? "Outage" : "Drained in turn";
+  const parts = outage
+    ? [
+        h("div", { class: "tiles" }, outageTiles(outage.figures)),
+        outageCharts(report),
+        beliefs(outage),
+      ]
+    : [];
+  return [section("outage", title, outage ? outageLead(outage.figures) : null, ...parts, tables)];
+}
+
+function outageLead(figures) {
+  const parts = [`${plural(figures.nodes, "node")} went quiet.`];
+  if (isNumber(figures.first_eviction_s)) {
+    const [from, to] = [clock(figures.first_eviction_s), clock(figures.last_eviction_s)];
+    parts.push(from === to ? `Evictions at ${from}.` : `Evictions from ${from} to ${to}.`);
+  }
+  if (isNumber(figures.first_back_s)) {
+    const [from, to] = [clock(figures.first_back_s), clock(figures.last_back_s)];
+    parts.push(from === to ? `Pods are back at ${from}.` : `Pods are back from ${from} to ${to}.`);
+  }
+  return parts.join(" ");
+}
+
+function outageTiles(figures) {
+  const tiles = [
+    ["Pods concerned", figures.concerned, "on quiet nodes"],
+    ["Evicted", figures.evicted, "because of a taint", "warn"],
+    ["Back as new pods", figures.replaced, "wherever there was room"],
+    ["Back with their nodes", figures.back_with_node, "as they were"],
+    ["Not back", figures.lost, "at the end", "warn"],
+    ["Preempted for them", figures.preempted, "others, to make room", "warn"],
+  ];
+  return tiles.map(([name, value, note, kind]) =>
+    h(
+      "div",
+      { class: "tile", "data-some": kind === "warn" && value > 0 && "outage" },
+      h("span", { class: "tile-name" }, name),
+      h("span", { class: "tile-value" }, count(value)),
+      h("span", { class: "tile-note" }, note),
+    ),
+  );
+}
+
+function beliefs({ beliefs: found }) {
+  if (!found.length) return null;
+  const items = found.flatMap(({ belief, fact }) => [
+    h("dt", {}, `“${belief}”`),
+    h("dd", {}, fact),
+  ]);
+  return h(
+    "div",
+    { class: "card beliefs" },
+    h("h3", {}, "What is commonly believed, and what the code does"),
+    h("dl", {}, items),
+  );
+}

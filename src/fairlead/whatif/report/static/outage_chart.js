@@ -1,0 +1,133 @@
+// One chart over virtual time for an outage: counts as stacked steps or as lines, with a legend
+// whose figures follow the cursor.
+
+import { clock, count, duration } from "./format.js";
+import { h, onWidth } from "./dom.js";
+import { cssColour, mixed, resolvedColour, swatch } from "./palette.js";
+import { timeTicks, wholeRange, wholeSteps } from "./timeline_chart.js";
+import { onThemeChange } from "./theme.js";
+
+/**
+ * `model` is { title, note, t, rows, stacked, range }; rows are [{ label, variable, values, dashed,
+ * line }], the first at the bottom of the stack; a `line` is drawn over it. `range` is what the
+ * axis of time shows, from and to; all of it where it is missing.
+ */
+export function outageChart(model, height, sync) {
+  const plot = h("div", { class: "plot" });
+  const legend = outageLegend(model);
+  const element = h(
+    "div",
+    { class: "chart outage-chart" },
+    h(
+      "p",
+      { class: "outage-head" },
+      h("strong", {}, model.title),
+      h("span", { class: "note" }, model.note),
+    ),
+    legend.element,
+    plot,
+  );
+  const view = { chart: null, width: 0 };
+  const draw = () => {
+    view.chart?.destroy();
+    if (!view.width) return;
+    const options = outageOptions(model, { width: view.width, height }, sync, legend.show);
+    view.chart = new uPlot(options, [model.t, ...outageLayers(model)], plot);
+  };
+  onThemeChange(draw);
+  onWidth(plot, (width) => {
+    view.width = width;
+    draw();
+  });
+  return element;
+}
+
+function outageLegend({ t, rows }) {
+  const when = h("span", { class: "outage-when", "aria-live": "polite" });
+  const figures = rows.map(() => h("b", {}));
+  const items = rows.map((row, at) =>
+    h("span", { class: row.dashed ? "outage-key dashed" : "outage-key" }, swatch(row.variable), row.label, " ", figures[at]),
+  );
+  const show = (at) => {
+    const sample = at ?? t.length - 1;
+    when.textContent = at === null ? "at the end" : `at ${clock(t[sample])}`;
+    rows.forEach((row, number) => {
+      const value = row.values[sample];
+      figures[number].textContent = count(Math.floor((value ?? 0) + 1e-6));
+    });
+  };
+  show(null);
+  return { element: h("p", { class: "outage-legend" }, items, when), show };
+}
+
+/** Layers from the whole stack down to the lowest row, then the lines. */
+function outageLayers({ rows, stacked }) {
+  const layers = [];
+  if (stacked) {
+    for (const row of rows.filter(({ line }) => !line)) {
+      const below = layers[0];
+      layers.unshift(below ? row.values.map((value, at) => value + below[at]) : row.values);
+    }
+    return [...layers, ...rows.filter(({ line }) => line).map(({ values }) => values)];
+  }
+  return rows.map(({ values }) => values);
+}
+
+function outageSeries({ rows, stacked }) {
+  if (!stacked) return rows.map((row) => outageLine(row));
+  const areas = rows.filter(({ line }) => !line).reverse().map(outageArea);
+  return [...areas, ...rows.filter(({ line }) => line).map(outageLine)];
+}
+
+function outageArea({ variable }) {
+  const colour = resolvedColour(variable);
+  return {
+    stroke: cssColour(colour),
+    fill: cssColour(mixed(resolvedColour("--card"), colour, 0.62)),
+    width: 1,
+    points: { show: false },
+    paths: uPlot.paths.stepped({ align: 1 }),
+  };
+}
+
+function outageLine({ variable, dashed }) {
+  return {
+    stroke: cssColour(resolvedColour(variable)),
+    width: dashed ? 1.5 : 2,
+    dash: dashed ? [5, 4] : [],
+    points: { show: false },
+    ...(dashed ? {} : { paths: uPlot.paths.stepped({ align: 1 }) }),
+  };
+}
+
+function outageOptions(model, size, sync, onCursor) {
+  const grid = { stroke: cssColour(resolvedColour("--line")), width: 1 };
+  const axis = {
+    stroke: cssColour(resolvedColour("--ink-2")),
+    font: "11px system-ui, sans-serif",
+    grid,
+    ticks: { show: false },
+  };
+  return {
+    width: size.width,
+    height: size.height,
+    padding: [6, 24, 0, 0],
+    legend: { show: false },
+    cursor: {
+      y: false,
+      points: { show: false },
+      drag: { x: false, y: false },
+      ...(sync ? { sync: { key: sync, setSeries: false } } : {}),
+    },
+    scales: {
+      x: { time: false, range: () => model.range ?? wholeRange(model.t) },
+      y: { range: (_, __, max) => [0, Math.max(1, max * 1.05)] },
+    },
+    axes: [
+      { ...axis, size: 26, space: 90, incrs: timeTicks(), values: (_, at) => at.map(duration) },
+      { ...axis, size: 56, space: 26, incrs: wholeSteps(), values: (_, at) => at.map(count) },
+    ],
+    series: [{}, ...outageSeries(model)],
+    hooks: { setCursor: [(chart) => onCursor(chart.cursor.idx ?? null)] },
+  };
+}

@@ -1,0 +1,104 @@
+// The three charts of an outage: nodes by state, nodes tainted against their zone's rate, and what
+// became of the pods that were on quiet nodes.
+
+import { count, duration, plural } from "./format.js";
+import { h } from "./dom.js";
+import { outageChart } from "./outage_chart.js";
+
+const SYNC = "outage";
+
+const NODE_STATES = [
+  { name: "tainted", label: "tainted NoExecute", variable: "--priority-5" },
+  { name: "unready", label: "not ready", variable: "--priority-1" },
+  { name: "unnoticed", label: "dark, unnoticed", variable: "--priority-other" },
+  { name: "cordoned", label: "cordoned", variable: "--priority-4" },
+];
+
+const POD_STATES = [
+  { name: "down", label: "down with their node", variable: "--priority-5" },
+  { name: "waiting", label: "waiting for a place", variable: "--priority-1" },
+  { name: "back", label: "back", variable: "--priority-2" },
+  { name: "evicted", label: "evicted so far", variable: "--ink", line: true },
+];
+
+export function outageCharts(report) {
+  const { outage } = report;
+  const charts = [
+    nodesChart(outage, report),
+    rateChart(outage),
+    podsChart(outage, report),
+  ].filter((chart) => chart !== null);
+  return h("div", { class: "card outage-charts" }, charts);
+}
+
+function nodesChart({ nodes_over_time: line, figures }, report) {
+  const rows = countRows(line, NODE_STATES);
+  if (!rows.length) return null;
+  const note = `${count(figures.nodes)} of ${plural(report.nodes.length, "node")} went quiet`;
+  const model = { title: "Nodes out of service", note, rows, stacked: true };
+  return outageChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 170, SYNC);
+}
+
+function podsChart({ pods_over_time: line, figures }, report) {
+  const rows = countRows(line, POD_STATES);
+  if (!rows.length) return null;
+  const note = `${plural(figures.concerned, "pod")} were on quiet nodes`;
+  const model = { title: "Their pods", note, rows, stacked: true };
+  return outageChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 190, SYNC);
+}
+
+/** Nodes tainted so far, zone by zone, each beside what its rate would have allowed. */
+function rateChart({ rates }) {
+  if (!rates.length) return null;
+  const t = [...new Set(rates.flatMap((rate) => rate.t_s))].sort((a, b) => a - b);
+  const rows = rates.flatMap((rate, at) => {
+    const variable = `--priority-${at}`;
+    return [
+      { label: `${rate.zone}: tainted`, variable, values: stretched(rate, "tainted", t), line: true },
+      { label: "rate allows", variable, values: stretched(rate, "allowed", t), line: true, dashed: true },
+    ];
+  });
+  const first = t[0];
+  const last = t[t.length - 1];
+  const margin = Math.max((last - first) * 0.04, 1);
+  const note =
+    last > first
+      ? `${duration(last - first)} from the first to the last; the rate counts nodes, not pods`
+      : "the rate counts nodes, not pods";
+  const model = { title: "Nodes tainted, in turn", note, t, rows, stacked: false };
+  return outageChart({ ...model, range: [Math.max(first - margin, 0), last + margin] }, 150, null);
+}
+
+/** The values of one zone at the instants of all; nothing before its first and after its last. */
+function stretched(rate, name, t) {
+  const known = new Map(rate.t_s.map((instant, at) => [instant, rate[name][at]]));
+  const last = rate.t_s[rate.t_s.length - 1];
+  let value = null;
+  return t.map((instant) => {
+    if (known.has(instant)) value = known.get(instant);
+    if (name === "allowed") return known.has(instant) ? value : null;
+    return instant > last ? (known.get(last) ?? null) : value;
+  });
+}
+
+function countRows({ counts }, states) {
+  return states
+    .filter(({ name }) => counts[name]?.some((value) => value > 0))
+    .map((state) => ({ ...state, values: counts[state.name] }));
+}
+
+/** From the start of the run, with nothing, to its end, with what held last. */
+function untilEnd(t_s, rows, { virtual_seconds: end }) {
+  const t = [...t_s];
+  const before = t[0] > 0;
+  const after = end > t[t.length - 1];
+  if (before) t.unshift(0);
+  if (after) t.push(end);
+  const stretchedRows = rows.map((row) => {
+    const values = [...row.values];
+    if (before) values.unshift(0);
+    if (after) values.push(values[values.length - 1]);
+    return { ...row, values };
+  });
+  return { t, rows: stretchedRows };
+}
