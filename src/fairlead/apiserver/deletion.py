@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import JOB, Kind
 
 Json = dict[str, Any]
@@ -50,6 +51,23 @@ def with_garbage_finalizer(kind: Kind, obj: Json, deletion: Deletion) -> Json:
     if after:
         changed["finalizers"] = after
     return {**obj, "metadata": changed}
+
+
+def require_no_new_finalizers(kind: Kind, old: Json, new: Json) -> None:
+    """Refuse to hold an object that is on its way out any longer. Raises ApiError 422."""
+    # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateNoNewFinalizers
+    before, meta = old["metadata"], new["metadata"]
+    if not before.get("deletionTimestamp"):
+        return
+    known = before.get("finalizers", ())
+    added = sorted({name for name in meta.get("finalizers", ()) if name not in known})
+    if added:
+        listed = ", ".join(f'"{name}"' for name in added)
+        why = "no new finalizers can be added if the object is being deleted, found new finalizers"
+        cause = Cause(
+            "FieldValueForbidden", f"Forbidden: {why} []string{{{listed}}}", "metadata.finalizers"
+        )
+        raise invalid(kind, before.get("namespace", ""), before["name"], (cause,))
 
 
 def _own_policy(kind: Kind, finalizers: list[str]) -> str:

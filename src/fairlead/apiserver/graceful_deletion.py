@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
-from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.kind import NAMESPACE, POD, Kind
 
 Json = dict[str, Any]
 
@@ -32,6 +32,8 @@ def marked_for_deletion(kind: Kind, obj: Json, now: int, grace_period_s: int | N
         return _hurried(obj, grace_period_s)
     if kind is POD:
         return _begun(obj, now, _pod_grace_period_s(obj, grace_period_s))
+    if kind is NAMESPACE and _content_finalizers(obj):
+        return _terminating(_begun(obj, now, 0))
     return _begun(obj, now, 0) if obj["metadata"].get("finalizers") else obj
 
 
@@ -40,6 +42,8 @@ def may_go(kind: Kind, obj: Json) -> bool:
     meta = obj["metadata"]
     if meta.get("finalizers"):
         return False
+    if kind is NAMESPACE:
+        return not _content_finalizers(obj)
     return kind is not POD or not meta.get("deletionGracePeriodSeconds")
 
 
@@ -64,6 +68,23 @@ def _begun(obj: Json, now: int, grace_period_s: int) -> Json:
     if meta.get("generation"):
         meta["generation"] += 1
     return {**obj, "metadata": meta}
+
+
+def _content_finalizers(namespace: Json) -> list[str]:
+    """Who must agree that a namespace is empty before it goes."""
+    finalizers: list[str] = namespace.get("spec", {}).get("finalizers", [])
+    return finalizers
+
+
+def _terminating(namespace: Json) -> Json:
+    # upstream: pkg/registry/core/namespace/storage/storage.go:Delete
+    status = {**namespace.get("status", {}), "phase": "Terminating"}
+    meta = {
+        key: value
+        for key, value in namespace["metadata"].items()
+        if key != "deletionGracePeriodSeconds"
+    }
+    return {**namespace, "metadata": meta, "status": status}
 
 
 def _hurried(obj: Json, grace_period_s: int | None) -> Json:

@@ -27,7 +27,12 @@ from fairlead.apiserver.admission.plugin import (
     Operation,
 )
 from fairlead.apiserver.condition import with_conditions
-from fairlead.apiserver.deletion import Deletion, with_garbage_finalizer
+from fairlead.apiserver.defaults import with_defaults
+from fairlead.apiserver.deletion import (
+    Deletion,
+    require_no_new_finalizers,
+    with_garbage_finalizer,
+)
 from fairlead.apiserver.error import (
     STALE,
     already_exists,
@@ -43,6 +48,7 @@ from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.apiserver.precondition import require, require_uid
 from fairlead.apiserver.storage import LOG_CAPACITY, Change, Json, Storage
 from fairlead.apiserver.strategy import (
+    Strategies,
     prepared_for_create,
     prepared_for_status,
     prepared_for_update,
@@ -69,15 +75,18 @@ class Store:
         admission: Sequence[AdmissionPlugin] = ADMISSION,
         log_capacity: int = LOG_CAPACITY,
         runnable: bool = True,
+        strategies: Strategies | None = None,
     ) -> None:
         """Start empty; `ids` names new objects, `admission` is asked in order.
 
         `runnable`: containers of new pods must have what a kubelet needs, names and images.
+        `strategies` prepare objects of some kinds besides.
         """
         self.storage = Storage(log_capacity)
         self._ids = ids
         self._admission = admission
         self._runnable = runnable
+        self._strategies = strategies
 
     @property
     def version(self) -> int:
@@ -123,7 +132,8 @@ class Store:
 
         Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
         """
-        obj = without_nulls(dict(manifest))
+        # Who knows the kind has read the object by its schema: its nulls mean something.
+        obj = dict(manifest) if kind else without_nulls(dict(manifest))
         kind = kind or kind_of(obj)
         obj = self._named(kind, loading.located(kind, obj))
         obj = validated_new(kind, obj, runnable=self._runnable)
@@ -131,6 +141,7 @@ class Store:
         namespace, name = meta.get("namespace", ""), meta["name"]
         if meta.get("resourceVersion", "0") != "0":
             raise internal_error(RV_ON_CREATE)
+        obj = write.tracked(None, obj)
         obj = self.admitted(Operation.CREATE, kind, obj, write=write)
         existing = self.storage.find(kind, namespace, name)
         if existing is not None:
@@ -138,7 +149,9 @@ class Store:
             raise already_exists(kind, namespace, name, terminating=going)
         uid = self._ids.new_uid(kind, namespace, name)
         obj = prepared_for_create(kind, obj, uid, format_timestamp(now))
-        obj = write.finished(None, with_label_keys(obj) if kind is POD else obj)
+        obj = with_label_keys(obj) if kind is POD else obj
+        if self._strategies is not None:
+            obj = self._strategies.created(kind, obj, self.storage)
         return obj if write.dry_run else self.storage.put(kind, obj)
 
     def update(self, manifest: Mapping[str, Any], now: int) -> Json:
@@ -266,9 +279,13 @@ class Store:
         require_uid(kind, old, meta.get("uid", ""))
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, namespace, name, STALE)
-        new = validated_update(kind, old, new)
+        new = write.tracked(old, validated_update(kind, old, new))
         new = self.admitted(Operation.UPDATE, kind, new, old=old, write=write)
-        return self.commit(kind, old, prepared_for_update(kind, old, new), write=write)
+        require_no_new_finalizers(kind, old, new)
+        new = prepared_for_update(kind, old, new)
+        if self._strategies is not None:
+            new = self._strategies.updated(kind, old, new, self.storage)
+        return self.commit(kind, old, new, write=write)
 
     def replace_status(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
         """Store the status of `new` over that of `old`; what stands elsewhere in it is dropped.
@@ -279,7 +296,8 @@ class Store:
         require_uid(kind, old, meta.get("uid", ""))
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
-        new = prepared_for_status(kind, old, without_nulls(new))
+        new = prepared_for_status(kind, old, write.tracked(old, new))
+        new = with_defaults(kind, new)
         validate_status(kind, new, new.get("status", {}))
         new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource="status", write=write)
         return self.commit(kind, old, new, write=write)
@@ -290,8 +308,7 @@ class Store:
         Nothing is stored where nothing has changed. An object that was only held by finalizers
         goes with the last of them.
         """
-        new = write.finished(old, new)
-        if new == old:
+        if write.is_same(old, new):
             return old
         if write.dry_run:
             return new

@@ -10,10 +10,11 @@ apiserver/pkg/registry/rest/{create,update}.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD, Kind
+from fairlead.apiserver.storage import Storage
 
 Json = dict[str, Any]
 
@@ -31,6 +32,12 @@ _WITH_STATUS: Final[Mapping[str, tuple[str, ...]]] = {
     "services": ("managedFields",),
     DEPLOYMENT.resource: ("annotations", "finalizers", "managedFields", "ownerReferences"),
 }
+_NOT_OF_NEW: Final = (
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "resourceVersion",
+    "selfLink",
+)
 _NOT_SPEC: Final = ("apiVersion", "kind", "metadata", "status")
 _GATED: Final = {
     "type": "PodScheduled",
@@ -40,13 +47,21 @@ _GATED: Final = {
 }
 
 
+class Strategies(Protocol):
+    """What happens to objects of some kinds besides, just before they are stored."""
+
+    def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:
+        """`obj` as a new object. Raises ApiError."""
+        ...
+
+    def updated(self, kind: Kind, old: Json, new: Json, storage: Storage) -> Json:
+        """`new` in place of `old`. Raises ApiError."""
+        ...
+
+
 def prepared_for_create(kind: Kind, obj: Json, uid: str, timestamp: str) -> Json:
     """`obj` as a new object."""
-    meta = {
-        key: value
-        for key, value in obj["metadata"].items()
-        if key not in ("deletionTimestamp", "deletionGracePeriodSeconds", "resourceVersion")
-    }
+    meta = {key: value for key, value in obj["metadata"].items() if key not in _NOT_OF_NEW}
     meta |= {"uid": uid, "creationTimestamp": timestamp}
     if kind.has_generation:
         meta["generation"] = 1

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.apiserver.patch.managed_fields import without_times
 from fairlead.apiserver.request import User
 
 Json = dict[str, Any]
-Finish = Callable[[Json | None, Json], Json]
+Track = Callable[[Json | None, Json], Json]
 Warn = Callable[[str], None]
 
 
@@ -19,22 +20,24 @@ def _ignore(warning: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """`finish` has the last word on what is stored (given what was there): it tracks managers.
+    """`track` notes on an object (given what was there) who has written what of it.
 
     With `dry_run` everything happens but storing. `user` None is the server itself; `warn` is
     told what the client should know though it gets its way.
     """
 
     dry_run: bool = False
-    finish: Finish | None = None
+    track: Track | None = None
     user: User | None = None
     warn: Warn = _ignore
 
-    def finished(self, old: Json | None, new: Json) -> Json:
-        """`new` as it is to be stored over `old`; `old` itself where that changes nothing."""
-        if self.finish is None:
-            return new
-        return self.finish(old, new)
+    def tracked(self, old: Json | None, new: Json) -> Json:
+        """`new`, as a client wants it and with its defaults, in place of `old`."""
+        return new if self.track is None else self.track(old, new)
+
+    def is_same(self, old: Json, new: Json) -> bool:
+        """Whether nothing has changed; when somebody wrote what they had written is nothing."""
+        return old == new if self.track is None else without_times(old) == without_times(new)
 
 
 PLAIN: Final = Write()

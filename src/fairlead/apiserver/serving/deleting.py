@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.serving.body import decoded
 from fairlead.apiserver.serving.call import Call
@@ -20,8 +21,10 @@ from fairlead.apiserver.serving.options import dry_run_causes, integer, is_true,
 from fairlead.apiserver.serving.refusal import bad_option
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.serving.status import success
+from fairlead.apiserver.serving.typed import IGNORE, typed
 from fairlead.apiserver.storage import Json
 
+DELETE_OPTIONS: Final = Kind("", "v1", "DeleteOptions", "deleteoptions")
 POLICIES: Final = ("Foreground", "Background", "Orphan")
 # Kinds whose deletion gives the object; that of the others tells that it is done.
 # upstream: ReturnDeletedObject in pkg/registry/*/storage
@@ -123,7 +126,9 @@ def _body_options(call: Call) -> Json:
     """The options in the body, which need not say what they are; the query's dryRun counts too."""
     request = call.request
     content_type = request.headers.get("content-type", "")
-    return decoded(request.body, content_type, "DeleteOptions", call.parts.protobuf)
+    body = decoded(request.body, content_type, "DeleteOptions", call.parts.protobuf)
+    options, _ = typed(DELETE_OPTIONS, body, IGNORE)
+    return options
 
 
 def _query_options(request: Request) -> Json:

@@ -9,6 +9,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.encoding import encode, preamble, rest_of
 from fairlead.apiserver.serving.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Form
 from fairlead.apiserver.serving.rendering import Renderer, partial
+from fairlead.apiserver.serving.typed import zero_object
 from fairlead.apiserver.storage import Json
 
 
@@ -30,7 +31,9 @@ class ObjectEvents:
 
     def event(self, name: str, obj: Json, *, is_first: bool) -> bytes:
         """See EventForm."""
-        if name in ("BOOKMARK", "DELETED"):
+        if name == "BOOKMARK":
+            return _line(name, preamble(self.kind) + rest_of({**zero_object(self.kind), **obj}))
+        if name == "DELETED":
             return _line(name, preamble(self.kind) + rest_of(obj))
         return _line(name, self.renderer.texts.whole(self.kind, obj))
 

@@ -19,6 +19,7 @@ import msgspec
 
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.schema.json_text import parse_json
 from fairlead.apiserver.storage import ChangeType, Json, Storage
 
 FORMAT: Final = "meta.k8s.io/v1"
@@ -52,9 +53,9 @@ def decoded(text: str) -> Token:
     """The token that `text` stands for. Raises ApiError 400."""
     try:
         padded = text + "=" * (-len(text) % 4)
-        content = msgspec.json.decode(base64.urlsafe_b64decode(padded))
+        content = parse_json(base64.urlsafe_b64decode(padded).decode("latin-1"))
     except (binascii.Error, ValueError) as cause:
-        raise bad_request(f"{_INVALID}{cause}") from None
+        raise bad_request(_INVALID + str(cause).replace(r"\x", r"\u00")) from None
     if not isinstance(content, dict):
         raise bad_request(f"{_INVALID}{text}")
     return _checked(content)

@@ -74,10 +74,11 @@ def watch(call: Call) -> Watch:
     """What there is, or what has happened since, and what happens from now on."""
     form = negotiated(call.request.headers.get("accept", ""), streams=True, is_list=True)
     options = list_options(call.request, is_watch=True)
-    scope = Scope(call.kind, call.target.namespace, _wanted(call, options), _event_form(call, form))
     problem = unsigned(options.version) if options.version else ""
     if problem:
         raise unreadable(problem)
+    wanted, after = _wanted(call, options), int(options.version or "0")
+    scope = Scope(call.kind, call.target.namespace, wanted, _event_form(call, form), after)
     timeout_s = options.timeout_s or WATCH_TIMEOUT_S
     opened = Watch(
         scope,

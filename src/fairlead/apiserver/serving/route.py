@@ -13,7 +13,7 @@ upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -62,6 +62,11 @@ def target_of(path: str) -> Target | None:
     resource, name, subresource = (*rest[:3], "", "")[:3]
     more = "/".join(rest[3:])
     return Target(group, version, resource, namespace, name, subresource, more, is_watch)
+
+
+def without_namespace(target: Target) -> Target:
+    """`target` as it is stored: a namespace itself is in none, though RBAC looks into it."""
+    return replace(target, namespace="") if target.resource == "namespaces" else target
 
 
 def verb_of(method: str, target: Target, *, is_watch: bool) -> str:

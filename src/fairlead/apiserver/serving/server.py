@@ -33,7 +33,7 @@ from fairlead.apiserver.serving.options import is_true
 from fairlead.apiserver.serving.part.table import PARTS
 from fairlead.apiserver.serving.refusal import no_method, no_resource
 from fairlead.apiserver.serving.rendering import Renderer, TableOf, text_of
-from fairlead.apiserver.serving.route import Target, target_of, verb_of
+from fairlead.apiserver.serving.route import Target, target_of, verb_of, without_namespace
 from fairlead.apiserver.serving.status import failure
 from fairlead.apiserver.serving.watch import Watch, Watches
 from fairlead.apiserver.store import Store
@@ -48,6 +48,11 @@ NOT_FOUND: Final = Response(
     "text/plain; charset=utf-8",
     (("X-Content-Type-Options", "nosniff"),),
 )
+# upstream: APILifecycleDeprecated of the types, apiserver/pkg/endpoints/deprecation
+_DEPRECATED: Final[Mapping[str, str]] = {
+    "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+}
 _VERBS: Final[Mapping[str, Callable[[Call], Answer]]] = {
     "get": reading.get,
     "list": reading.list_objects,
@@ -112,7 +117,8 @@ class ApiServer:
         kind = self._parts.registry.find(target.group, target.version, target.resource)
         if kind is None:
             return self._unserved(target)
-        call = Call(self._parts, request, target, kind, verb, now)
+        call = Call(self._parts, request, without_namespace(target), kind, verb, now)
+        _warn(call)
         return _act_of(call)(call)
 
     def _document(self, request: Request, now: int) -> Answer:
@@ -139,6 +145,13 @@ def refused(refusal: ApiError, request: Request) -> Response:
     if refusal.retry_after_s:
         headers = (("Retry-After", str(refusal.retry_after_s)),)
     return Response(refusal.code, (text_of(media_type, failure(refusal)),), media_type, headers)
+
+
+def _warn(call: Call) -> None:
+    """Say that a kind is on its way out."""
+    warning = _DEPRECATED.get(call.kind.resource)
+    if warning is not None:
+        call.warnings.append(warning)
 
 
 def _act_of(call: Call) -> Callable[[Call], Answer]:

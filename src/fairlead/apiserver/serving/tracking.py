@@ -17,11 +17,10 @@ from fairlead.apiserver.patch.managed_fields import (
     Writer,
     ignoring,
     updated,
-    without_times,
 )
 from fairlead.apiserver.serving.typed import schema_of_kind
 from fairlead.apiserver.storage import Json
-from fairlead.apiserver.write import Finish
+from fairlead.apiserver.write import Track
 
 CACHE_SIZE: Final = 512
 _STATUS: Final = ("status",)
@@ -39,19 +38,15 @@ def tracking_of(kind: Kind, subresource: str) -> Tracking | None:
     return Tracking(schema=schema, ignored=ignoring(_STATUS) if kind.has_status else {})
 
 
-def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) -> Finish:
-    """The last word on an object that `manager` writes."""
+def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) -> Track:
+    """Notes on an object what `manager` writes of it."""
     tracking = tracking_of(kind, subresource)
     writer = Writer(manager, operation, kind.api_version, subresource)
     timestamp = format_timestamp(now)
 
-    def finish(old: Json | None, new: Json) -> Json:
-        if tracking is None:
+    def noted(old: Json | None, new: Json) -> Json:
+        if tracking is None or operation == APPLY:  # an apply has noted it itself
             return new
-        if operation != APPLY:
-            new = updated(tracking, old, new, writer, timestamp)
-        if old is not None and without_times(new) == without_times(old):
-            return old
-        return new
+        return updated(tracking, old, new, writer, timestamp)
 
-    return finish
+    return noted

@@ -10,11 +10,12 @@ upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go, fieldValida
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded
+from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
 from fairlead.apiserver.schema.json_text import Repeating
 from fairlead.apiserver.schema.model import Schema, schema_of
 from fairlead.apiserver.storage import Json
@@ -27,6 +28,13 @@ IGNORE: Final = "Ignore"
 def schema_of_kind(kind: Kind) -> Schema | None:
     """The type of a kind's objects, None where nobody wrote it down."""
     return None if kind.is_custom else schema_of(kind.api_version, kind.kind)
+
+
+@lru_cache(maxsize=256)
+def zero_object(kind: Kind) -> Json:
+    """An object of which nothing was said, as bookmarks show it. Shared: do not mutate."""
+    schema = schema_of_kind(kind)
+    return {} if schema is None else empty(schema)
 
 
 def typed(kind: Kind, obj: Json, validation: str) -> tuple[Json, tuple[str, ...]]:

@@ -43,16 +43,19 @@ class EventForm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is watched; `namespace` is "" for all."""
+    """What is watched; `namespace` is "" for all, `after` the version it waits for."""
 
     kind: Kind
     namespace: str
     wanted: Selection
     form: EventForm
+    after: int = 0
 
     def told(self, change: Change) -> Told | None:
         """What `change` looks like from here, None when it is none of our business."""
         obj, before = change.object, change.previous
+        if change.version <= self.after:
+            return None
         if self.namespace and obj["metadata"].get("namespace", "") != self.namespace:
             return None
         if self.wanted.is_everything:

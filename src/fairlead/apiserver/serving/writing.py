@@ -5,6 +5,7 @@ upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from fairlead.apiserver.error import Cause, bad_request, invalid
@@ -15,6 +16,7 @@ from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import WriteOptions, write_options
 from fairlead.apiserver.serving.patching import patch_of
 from fairlead.apiserver.serving.reading import found
+from fairlead.apiserver.serving.refusal import unreadable
 from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.serving.typed import typed
 from fairlead.apiserver.storage import Json
@@ -73,6 +75,7 @@ def update(call: Call) -> Response:
         return call.shown(stored, 201)
     old = store.get(call.kind, target.namespace, target.name)
     require_version(call.kind, new)
+    require_number(new)
     return call.shown(store.replace(call.kind, old, new, write=write_of(call, options)))
 
 
@@ -105,9 +108,9 @@ def write_of(
     call: Call, options: WriteOptions, operation: str = "Update", subresource: str = ""
 ) -> Write:
     """How the store is to carry out a request with these options."""
-    finish = track(call.kind, call.manager(options), operation, subresource, call.now)
+    noted = track(call.kind, call.manager(options), operation, subresource, call.now)
     user, warn = call.request.user, call.warnings.append
-    return Write(dry_run=options.dry_run, finish=finish, user=user, warn=warn)
+    return Write(dry_run=options.dry_run, track=noted, user=user, warn=warn)
 
 
 def in_namespace(call: Call, obj: Json) -> Json:
@@ -149,4 +152,13 @@ def require_version(kind: Kind, obj: Json) -> None:
     if obj["metadata"].get("resourceVersion", "0") == "0":
         text = "Invalid value: 0: must be specified for an update"
         cause = Cause("FieldValueInvalid", text, "metadata.resourceVersion")
-        raise invalid(kind, "", obj["metadata"]["name"], (cause,))
+        # Here upstream names the resource where it names the kind elsewhere.
+        resource = replace(kind, kind=kind.plural)
+        raise invalid(resource, "", obj["metadata"]["name"], (cause,))
+
+
+def require_number(obj: Json) -> None:
+    """Refuse a version that no object ever had. Raises ApiError 500."""
+    text = obj["metadata"].get("resourceVersion", "")
+    if text and not (text.isascii() and text.isdecimal()):
+        raise unreadable(f'strconv.ParseUint: parsing "{text}": invalid syntax')
