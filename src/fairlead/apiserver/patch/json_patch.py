@@ -35,7 +35,10 @@ def apply_json_patch(obj: Any, operations: Sequence[Any]) -> Any:
             obj = _done(obj, operation)
     except _CannotError:
         raise ApiError(
-            "Invalid", 422, "the server rejected our request due to an error in our request"
+            "Invalid",
+            422,
+            "the server rejected our request due to an error in our request",
+            has_details=True,
         ) from None
     return obj
 

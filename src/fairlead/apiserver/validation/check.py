@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fairlead.api.codec import DecodeError, decode, decode_as
+from fairlead.api.codec import DecodeError, decode, decode_as, without_nulls
 from fairlead.api.objects import (
     ApiObject,
     DaemonSet,
@@ -116,7 +116,11 @@ def _decoded(kind: Kind, obj: Json) -> ApiObject:
     try:
         return decode(obj)
     except DecodeError as cause:
-        raise _wrong_type(kind, obj, cause) from None
+        refused = cause
+    try:  # what a server has read by its schema says null where upstream's types do
+        return decode(without_nulls(obj))
+    except DecodeError:
+        raise _wrong_type(kind, obj, refused) from None
 
 
 def _wrong_type(kind: Kind, obj: Json, cause: DecodeError) -> ApiError:
