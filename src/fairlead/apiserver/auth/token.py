@@ -1,0 +1,64 @@
+"""Tokens: whoever shows a known one is its user, whoever shows none is anonymous.
+
+upstream: apiserver/pkg/authentication/request/{bearertoken/bearertoken,anonymous/anonymous}.go
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.request import AUTHENTICATED, UNAUTHENTICATED, User
+
+ANONYMOUS: Final = User(name="system:anonymous", groups=(UNAUTHENTICATED,))
+_SCHEME: Final = "bearer"
+
+# The user of a token that is not in the table, None where it means nothing.
+Recognize = Callable[[str], User | None]
+
+
+def unauthorized() -> ApiError:
+    """401: the credentials mean nothing here."""
+    return ApiError("Unauthorized", 401, "Unauthorized")
+
+
+def authenticated(name: str, groups: tuple[str, ...] = (), uid: str = "") -> User:
+    """A user who has shown who they are."""
+    return User(name=name, groups=(*groups, AUTHENTICATED), uid=uid)
+
+
+def bearer_token(headers: Mapping[str, str]) -> str:
+    """The token of a request, "" when it shows none."""
+    scheme, _, token = headers.get("authorization", "").strip().partition(" ")
+    return token.strip() if scheme.lower() == _SCHEME else ""
+
+
+class Tokens:
+    """Finds the user of a request.
+
+    Tokens are looked up by digest, so how long that takes says nothing about what they are.
+    """
+
+    def __init__(self, users: Mapping[str, User], recognize: Recognize | None = None) -> None:
+        """`users` by token; `recognize` is asked about any other token."""
+        self._users = {_digest(token): user for token, user in users.items()}
+        self._recognize = recognize
+
+    def __call__(self, headers: Mapping[str, str]) -> User:
+        """The user who shows `headers` (names in lower case). Raises ApiError 401."""
+        token = bearer_token(headers)
+        if not token:
+            return ANONYMOUS
+        found = self._users.get(_digest(token))
+        if found is not None:
+            return found
+        user = self._recognize(token) if self._recognize is not None else None
+        if user is None:
+            raise unauthorized()
+        return user
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,124 @@
+"""Our own server, asked without a socket: time stands still between the steps of a case."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.request import Request, Response
+from fairlead.apiserver.serving.server import refused
+from fairlead.apiserver.serving.watch import Watch
+from fairlead.conformance.api.exchange import Asking
+from fairlead.conformance.api.own_server import START, OwnServer, token_of
+from fairlead.conformance.api.transport import Answer, WatchEnd
+
+Json = dict[str, Any]
+Message = MutableMapping[str, Any]
+
+_NS_PER_MS: Final = 1_000_000
+
+
+@dataclass(slots=True)
+class InProcess:
+    """Requests go through the application that a socket would ask; watches end at once."""
+
+    own: OwnServer = field(default_factory=OwnServer)
+
+    def ask(self, asking: Asking) -> Answer:
+        """One request, one answer."""
+        exchange = _Exchange(asking.body)
+        asyncio.run(self.own.app(_scope(asking), exchange.receive, exchange.send))
+        return Answer(exchange.status, exchange.headers, bytes(exchange.body))
+
+    def watch(self, asking: Asking) -> Watched:
+        """A request whose answer goes on."""
+        headers = _headers(asking)
+        request = Request(asking.method, asking.path, asking.query, headers, asking.body)
+        try:
+            user = self.own.tokens(headers)
+            request = Request(asking.method, asking.path, asking.query, headers, asking.body, user)
+            return Watched(self.own.server.handle(request, self.own.now))
+        except ApiError as refusal:
+            return Watched(refused(refusal, request))
+
+    def reach(self, at_ms: int) -> None:
+        """Time goes on as it was recorded, never back."""
+        self.own.now = max(self.own.now, START + at_ms * _NS_PER_MS)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What came of a request for a watch."""
+
+    answer: Response | Watch
+
+    def finish(self, events: int, *, until_end: bool) -> WatchEnd:
+        """All that it showed; its time is up when somebody asks for the end."""
+        match self.answer:
+            case Watch() as watch:
+                lines = watch.take()
+                watch.close()
+                headers = [("content-type", watch.content_type)]
+                shown = [json.loads(line) for line in lines if line.strip()]
+                return WatchEnd(Answer(200, headers, b""), shown, ended=True)
+            case Response() as response:
+                body = b"".join(response.body)
+                headers = [("content-type", response.content_type), *_lower(response)]
+                if response.status != 200:
+                    return WatchEnd(Answer(response.status, headers, body), ended=True)
+                return WatchEnd(Answer(200, headers, b""), [json.loads(body)], ended=True)
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """One request of an ASGI application, and what comes back."""
+
+    sent: bytes
+    is_sent: bool = False
+    status: int = 0
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: bytearray = field(default_factory=bytearray)
+
+    async def receive(self) -> Message:
+        """The request; whoever asks again hears that nobody waits for more."""
+        if self.is_sent:
+            return {"type": "http.disconnect"}
+        self.is_sent = True
+        return {"type": "http.request", "body": self.sent, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        """Take a part of the answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.headers = [(name.decode(), text.decode()) for name, text in message["headers"]]
+        else:
+            self.body += message.get("body", b"")
+
+
+def _scope(asking: Asking) -> Message:
+    headers = [(name.encode(), text.encode()) for name, text in _headers(asking).items()]
+    return {
+        "type": "http",
+        "method": asking.method,
+        "path": asking.path,
+        "query_string": urlencode(asking.query).encode(),
+        "headers": headers,
+    }
+
+
+def _headers(asking: Asking) -> dict[str, str]:
+    headers = {name.lower(): text for name, text in asking.headers.items()}
+    if asking.user is not None:
+        headers["authorization"] = f"Bearer {token_of(asking.user)}"
+    if asking.body:
+        headers["content-length"] = str(len(asking.body))
+    return headers
+
+
+def _lower(response: Response) -> list[tuple[str, str]]:
+    return [(name.lower(), text) for name, text in response.headers]
