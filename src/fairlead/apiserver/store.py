@@ -87,6 +87,8 @@ class Store:
         self._admission = admission
         self._runnable = runnable
         self._strategies = strategies
+        # Objects that were read by their schemas say null where upstream's types do.
+        self._nullable = strategies is not None
 
     @property
     def version(self) -> int:
@@ -136,7 +138,7 @@ class Store:
         obj = dict(manifest) if kind else without_nulls(dict(manifest))
         kind = kind or kind_of(obj)
         obj = self._named(kind, loading.located(kind, obj))
-        obj = validated_new(kind, obj, runnable=self._runnable)
+        obj = validated_new(kind, obj, runnable=self._runnable, nullable=self._nullable)
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
         if meta.get("resourceVersion", "0") != "0":
@@ -279,7 +281,7 @@ class Store:
         require_uid(kind, old, meta.get("uid", ""))
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, namespace, name, STALE)
-        new = write.tracked(old, validated_update(kind, old, new))
+        new = write.tracked(old, validated_update(kind, old, new, nullable=self._nullable))
         new = self.admitted(Operation.UPDATE, kind, new, old=old, write=write)
         require_no_new_finalizers(kind, old, new)
         new = prepared_for_update(kind, old, new)
@@ -298,7 +300,7 @@ class Store:
             raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
         new = prepared_for_status(kind, old, write.tracked(old, new))
         new = with_defaults(kind, new)
-        validate_status(kind, new, new.get("status", {}))
+        validate_status(kind, new, new.get("status", {}), nullable=self._nullable)
         new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource="status", write=write)
         return self.commit(kind, old, new, write=write)
 

@@ -160,10 +160,12 @@ def _write_causes(options: WriteOptions) -> Iterator[Cause]:
         why = f"may not be more than {MANAGER_BYTES_MAX} bytes"
         yield Cause("FieldValueTooLong", f"Too long: {why}", "fieldManager")
     elif not options.manager.isprintable():
-        why = "should only contain printable characters"
-        yield Cause(
-            "FieldValueInvalid", f'Invalid value: "{options.manager}": {why}', "fieldManager"
+        at, mark = next(
+            (at, mark) for at, mark in enumerate(options.manager) if not mark.isprintable()
         )
+        quoted = options.manager.encode("unicode_escape").decode()
+        why = f"invalid character U+{ord(mark):04X} (at position {at})"
+        yield Cause("FieldValueInvalid", f'Invalid value: "{quoted}": {why}', "fieldManager")
     known = ("Ignore", "Warn", "Strict")
     if options.validation not in known:
         supported = '"", "Ignore", "Strict", "Warn"'

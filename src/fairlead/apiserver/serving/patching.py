@@ -42,6 +42,7 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
+_GO_MAP: Final = "map[string]interface {}"
 CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
@@ -94,45 +95,48 @@ class Patch:
         return self._shaped(made, [], config)
 
     def _by_operations(self, old: Json) -> Json:
-        operations = self._parsed()
+        operations = self._parsed("error decoding patch: ")
         if not isinstance(operations, list):
-            kind = "object" if isinstance(operations, dict) else "value"
-            raise bad_request(
-                f"error decoding patch: json: cannot unmarshal {kind} into Go value of type "
-                "[]handlers.jsonPatchOp"
-            )
+            raise _undecodable("error decoding patch: ", operations, "[]handlers.jsonPatchOp")
         notes = [f"json patch {note}" for note in repeated(operations)]
         return self._shaped(apply_json_patch(old, operations), notes, None)
 
     def _merged(self, old: Json) -> Json:
-        patch = self._parsed()
+        patch = self._parsed("error decoding patch: ")
+        if patch is None:
+            raise bad_request("Invalid JSON Patch")
         if not isinstance(patch, dict):
-            raise bad_request("error decoding patch: Invalid JSON Patch")
+            raise _undecodable("error decoding patch: ", patch, _GO_MAP)
         return self._shaped(merge_patch(old, patch), list(repeated(patch)), None)
 
     def _strategically(self, old: Json) -> Json:
-        patch = self._parsed()
+        patch = self._parsed("")
         if patch is None:
             return old
         schema = schema_of_kind(self.kind)
         if not isinstance(patch, dict) or schema is None:
-            raise bad_request("error decoding patch: json: cannot unmarshal into a Go map")
-        made = apply_strategic_merge(schema, old, patch)
+            raise _undecodable("", patch, _GO_MAP)
+        # What an object is cannot be patched this way, and nobody is told.
+        named = {"kind": self.kind.kind, "apiVersion": self.kind.api_version}
+        made = {**apply_strategic_merge(schema, old, patch), **named}
         return self._shaped(made, list(repeated(patch)), patch)
 
-    def _parsed(self) -> Any:
+    def _parsed(self, said: str) -> Any:
         try:
             return parse_json(self.call.request.body)
         except JsonError as cause:
-            raise bad_request(f"error decoding patch: {cause}") from None
+            raise bad_request(f"{said}{cause}") from None
 
     def _configuration(self) -> Json:
         try:
             config = parsed_yaml(self.call.request.body)
         except yaml.YAMLError as cause:
             raise bad_request(f"error decoding YAML: {' '.join(str(cause).split())}") from None
+        if config is None:
+            config = {}
         if not isinstance(config, dict):
-            raise bad_request("error decoding YAML: the configuration must be an object")
+            said = "error decoding YAML: error unmarshaling JSON: while decoding JSON: "
+            raise _undecodable(said, config, _GO_MAP)
         kind = self.kind
         stated = (config.get("apiVersion"), config.get("kind"))
         if stated != (kind.api_version, kind.kind):
@@ -143,6 +147,7 @@ class Patch:
     def _shaped(self, made: Json, notes: list[str], shown: Json | None) -> Json:
         """`made` as its kind has it; `shown` is what a refusal shows (None: the result)."""
         schema = schema_of_kind(self.kind)
+        self._require_kind(made, shown)
         if schema is not None:
             made, more = self._decoded(schema, made, shown)
             notes += more
@@ -150,6 +155,16 @@ class Patch:
             raise self._invalid(made, shown, strict_error(notes))
         self.call.warnings.extend(told(notes, self.options.validation))
         return made
+
+    def _require_kind(self, made: Json, shown: Json | None) -> None:
+        kind, stated = self.kind, (made.get("apiVersion"), made.get("kind"))
+        if stated != (kind.api_version, kind.kind):
+            package = kind.group.partition(".")[0] or "core"
+            why = (
+                f"converting ({kind.version}.{stated[1]}) to ({package}.{kind.kind}): "
+                "unknown conversion"
+            )
+            raise self._invalid(made, shown, why)
 
     def _decoded(self, schema: Schema, made: Json, shown: Json | None) -> tuple[Json, list[str]]:
         try:
@@ -198,6 +213,26 @@ def _causes(patch: Patch) -> list[Cause]:
         text = "Forbidden: may not be specified for non-apply patch"
         return [Cause("FieldValueForbidden", text, "force")]
     return []
+
+
+def _undecodable(said: str, value: Any, wanted: str) -> ApiError:
+    kind = go_kind_of_json(value)
+    return bad_request(f"{said}json: cannot unmarshal {kind} into Go value of type {wanted}")
+
+
+def go_kind_of_json(value: Any) -> str:
+    """What Go's decoder calls a JSON value."""
+    match value:
+        case dict():
+            return "object"
+        case list():
+            return "array"
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case _:
+            return "number"
 
 
 def _in_order(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from fairlead.apiserver.error import Cause, bad_request, invalid
+from fairlead.apiserver.error import Cause, bad_request, conflict, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.body import decoded, require_type
@@ -88,10 +88,13 @@ def patch(call: Call) -> Response:
     old = store.find(call.kind, target.namespace, target.name)
     if old is None and change.is_apply:
         new = named(call, in_namespace(call, change.applied(None)))
+        require_new(call.kind, new)
         stored = store.create(without_version(new), call.now, kind=call.kind, write=write)
         return call.shown(stored, 201)
     old = found(call)
-    return call.shown(store.replace(call.kind, old, change.of(old), write=write))
+    new = named(call, in_namespace(call, change.of(old)))
+    require_same(call.kind, old, new)
+    return call.shown(store.replace(call.kind, old, new, write=write))
 
 
 def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
@@ -155,6 +158,26 @@ def require_version(kind: Kind, obj: Json) -> None:
         # Here upstream names the resource where it names the kind elsewhere.
         resource = replace(kind, kind=kind.plural)
         raise invalid(resource, "", obj["metadata"]["name"], (cause,))
+
+
+def require_new(kind: Kind, new: Json) -> None:
+    """Refuse to create what was meant to be there already. Raises ApiError 409."""
+    meta = new["metadata"]
+    if meta.get("uid"):
+        why = (
+            f"uid mismatch: the provided object specified uid {meta['uid']}, and no existing "
+            "object was found"
+        )
+        raise conflict(kind, meta.get("namespace", ""), meta["name"], why)
+
+
+def require_same(kind: Kind, old: Json, new: Json) -> None:
+    """Refuse a patch that makes another object of an object. Raises ApiError 422."""
+    uid = new["metadata"].get("uid", "")
+    if uid not in ("", old["metadata"]["uid"]):
+        text = f'Invalid value: "{uid}": field is immutable'
+        cause = Cause("FieldValueInvalid", text, "metadata.uid")
+        raise invalid(kind, old["metadata"].get("namespace", ""), old["metadata"]["name"], (cause,))
 
 
 def require_number(obj: Json) -> None:

@@ -50,14 +50,14 @@ from fairlead.apiserver.validation.workload import (
 Json = dict[str, Any]
 
 
-def validated_new(kind: Kind, obj: Json, *, runnable: bool = True) -> Json:
-    """`obj`, JSON without nulls that somebody wants to create, with its defaults.
+def validated_new(kind: Kind, obj: Json, *, runnable: bool = True, nullable: bool = False) -> Json:
+    """`obj`, JSON that somebody wants to create, with its defaults; without nulls, or `nullable`.
 
     `runnable`: its containers must have names and images, for somebody will run them. Raises
     ApiError that names object and fields if it makes no sense: 400 for a field of the wrong type,
     otherwise 422.
     """
-    obj, view = _defaulted(kind, obj)
+    obj, view = _defaulted(kind, obj, nullable=nullable)
     causes = [*_stored(kind, obj, view), *_new(view)]
     if runnable:
         causes += _not_runnable(view)
@@ -75,52 +75,50 @@ def validated_stored(kind: Kind, obj: Json) -> Json:
     return obj
 
 
-def validated_update(kind: Kind, old: Json, new: Json) -> Json:
+def validated_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False) -> Json:
     """`new`, which shall replace `old`, with its defaults.
 
     What a new object may not lack and `old` lacked already is not asked for. Raises as
     `validated_new`.
     """
-    new, view = _defaulted(kind, new)
+    new, view = _defaulted(kind, new, nullable=nullable)
     causes = [*_changed(kind, old, new), *_stored(kind, new, view)]
     lacking = [*_new(view), *_not_runnable(view)]
     if lacking:
-        before = _decoded(kind, old)
+        before = _decoded(kind, old, nullable=nullable)
         lacked = [*_new(before), *_not_runnable(before)]
         causes += [cause for cause in lacking if cause not in lacked]
     _refuse(kind, new, causes)
     return new
 
 
-def validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
+def validate_status(
+    kind: Kind, obj: Json, fields: Mapping[str, Any], *, nullable: bool = False
+) -> None:
     """Refuse `obj` with the status that merging `fields` made of it. Raises as `validated_new`."""
     if kind is POD:
         _refuse(kind, obj, check_pod_status(obj["spec"], fields))
         if not fields.keys() <= CHECKED_FIELDS:
-            _decoded(kind, obj)
+            _decoded(kind, obj, nullable=nullable)
     elif fields:
-        _refuse(kind, obj, _stored(kind, obj, _decoded(kind, obj)))
+        _refuse(kind, obj, _stored(kind, obj, _decoded(kind, obj, nullable=nullable)))
 
 
-def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
+def _defaulted(kind: Kind, obj: Json, *, nullable: bool = False) -> tuple[Json, ApiObject]:
     """`obj` with its defaults, which need fields of the right types, and the view of it."""
-    view = _decoded(kind, obj)
+    view = _decoded(kind, obj, nullable=nullable)
     try:
         defaulted = with_defaults(kind, obj)
     except QuantityError:
         return obj, view  # the rules say where it stands
-    return defaulted, view if defaulted is obj else _decoded(kind, defaulted)
+    return defaulted, view if defaulted is obj else _decoded(kind, defaulted, nullable=nullable)
 
 
-def _decoded(kind: Kind, obj: Json) -> ApiObject:
+def _decoded(kind: Kind, obj: Json, *, nullable: bool = False) -> ApiObject:
     try:
-        return decode(obj)
+        return decode(without_nulls(obj) if nullable else obj)
     except DecodeError as cause:
-        refused = cause
-    try:  # what a server has read by its schema says null where upstream's types do
-        return decode(without_nulls(obj))
-    except DecodeError:
-        raise _wrong_type(kind, obj, refused) from None
+        raise _wrong_type(kind, obj, cause) from None
 
 
 def _wrong_type(kind: Kind, obj: Json, cause: DecodeError) -> ApiError:
