@@ -33,7 +33,7 @@ def build_engine(config: EngineConfig, reporter: Reporter) -> Engine:
     """
     cluster, watch = Cluster(), LoopWatch(reporter)
     controllers: tuple[Controller, ...] = (
-        Kubelets(config.kubelet),
+        Kubelets(config.kubelet, watch),
         Workloads(config.workloads),
         Claims(),
         Volumes(config.volumes),

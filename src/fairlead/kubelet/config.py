@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.core.instant import DurationNs, seconds
+from fairlead.kubelet.eviction_config import EvictionConfig
 
 START_DELAY_DEFAULT: Final = seconds(1)
 # upstream: pkg/kubelet/kubelet.go: nodeLeaseRenewIntervalFraction of nodeLeaseDurationSeconds
@@ -33,7 +34,8 @@ class KubeletConfig:
     `start_delay` passes from the binding until the pod is Running, `ready_delay` from there until
     it is ready. `lease_period` is how often nodes renew their leases. `stop` says when the
     containers of a terminating pod have ended, never later than its grace period;
-    `removal_delay` passes from there until the object is gone.
+    `removal_delay` passes from there until the object is gone. `eviction` is for nodes that run
+    short of something.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT
@@ -41,3 +43,4 @@ class KubeletConfig:
     lease_period: DurationNs = LEASE_PERIOD_DEFAULT
     stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
     removal_delay: DurationNs = 0
+    eviction: EvictionConfig = field(default_factory=EvictionConfig)

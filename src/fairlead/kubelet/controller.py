@@ -2,8 +2,9 @@
 
     node_voice   what is heard of nodes: leases and conditions, and what people tell kubelets to do
     tenants      what becomes of the pods bound to them
+    pressure     nodes that run short of something, and whom they evict for it
 
-Both work with timers, so that work follows what changes, never the number of nodes or pods.
+All work with timers, so that work follows what changes, never the number of nodes or pods.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from fairlead.api.objects import ApiObject, Lease, Node, Pod
 from fairlead.api.pod import is_terminating
 from fairlead.core.command import Command, CreateObject, DeleteObject, PatchObject, PatchStatus
 from fairlead.core.instant import Instant
+from fairlead.core.reporter import Reporter, SilentReporter
 from fairlead.core.stimulus import (
     CommandFailed,
     FailureReason,
@@ -23,6 +25,7 @@ from fairlead.core.stimulus import (
     Stimulus,
 )
 from fairlead.kubelet.config import KubeletConfig
+from fairlead.kubelet.node_pressure import NodePressure
 from fairlead.kubelet.node_voice import NodeVoices
 from fairlead.kubelet.pod_life import asked_to_stop_at
 from fairlead.kubelet.tenants import Tenants
@@ -31,23 +34,28 @@ from fairlead.kubelet.tenants import Tenants
 class Kubelets:
     """All simulated kubelets; pods on nodes that do not exist stay as they are."""
 
-    def __init__(self, config: KubeletConfig | None = None) -> None:
-        """Start without nodes."""
+    def __init__(
+        self, config: KubeletConfig | None = None, reporter: Reporter | None = None
+    ) -> None:
+        """Start without nodes; `reporter` hears of evictions."""
         config = config or KubeletConfig()
-        self._voices = NodeVoices(config.lease_period)
-        self._tenants = Tenants(config, self._voices.is_heard)
+        self._voices = voices = NodeVoices(config.lease_period)
+        self._tenants = Tenants(config, voices.is_heard)
+        self._pressure = NodePressure(
+            config.eviction, voices.measure, voices.is_heard, reporter or SilentReporter()
+        )
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Learn what changed; what a node is told to do it does at once."""
         match stimulus:
             case ObjectChanged(Pod() as pod):
-                return self._tenants.see(pod, now, now)
+                return self._see_pod(pod, now, now)
             case ObjectChanged(Node() as node):
                 return self._see_node(node, now)
             case ObjectChanged(Lease() as lease):
                 self._voices.see_lease(lease)
             case ObjectDeleted(gone):
-                return self._forget(gone)
+                return self._forget(gone, now)
             case ObjectsLoaded(objects):
                 return self._load(objects, now)
             case CommandFailed(command, reason, _):
@@ -58,14 +66,20 @@ class Kubelets:
 
     def next_deadline(self) -> Instant | None:
         """When the next pod starts, ends or goes away, or the next node is heard or not."""
-        dues = (self._voices.next_due(), self._tenants.next_due())
-        return min((due for due in dues if due is not None), default=None)
+        found = self._tenants.next_due()
+        for due in (self._voices.next_due(), self._pressure.next_due()):
+            if due is not None and (found is None or due < found):
+                found = due
+        return found
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Do what is due: nodes first, then one pod at a time, so that its effects settle."""
         due = self._voices.next_due()
         if due is not None and due <= now:
             return self._with_returns(self._voices.act(now), now)
+        due = self._pressure.next_due()
+        if due is not None and due <= now:
+            return self._pressure.act(now)
         return self._tenants.act(now)
 
     # --- learning ------------------------------------------------------------------------------
@@ -79,11 +93,16 @@ class Kubelets:
             commands += self._see_node(node, now)
         for pod in (one for one in objects if isinstance(one, Pod)):
             asked_at = asked_to_stop_at(pod) if is_terminating(pod) else now
-            commands += self._tenants.see(pod, now, asked_at)
+            commands += self._see_pod(pod, now, asked_at)
         return commands
+
+    def _see_pod(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
+        self._pressure.see_pod(pod, self._voices.find, now)
+        return self._tenants.see(pod, now, asked_at)
 
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
         commands = self._with_returns(self._voices.see_node(node, now), now)
+        self._pressure.see_node(node, now)
         if self._voices.is_heard(node.metadata.name):
             self._tenants.resume(node.metadata.name)
         return commands
@@ -92,17 +111,20 @@ class Kubelets:
         """Let the pods of nodes that are heard again know."""
         for back in self._voices.returned:
             self._tenants.welcome(back.node, now, was_dark=back.was_dark)
+            self._pressure.welcome(back.node, now)
         self._voices.returned.clear()
         return commands
 
-    def _forget(self, gone: ApiObject) -> list[Command]:
+    def _forget(self, gone: ApiObject, now: Instant) -> list[Command]:
         match gone:
             case Node():
                 self._voices.forget_node(gone.metadata.name)
+                self._pressure.forget_node(gone.metadata.name)
             case Lease():
                 return self._voices.forget_lease(gone)
             case Pod():
                 self._tenants.forget(gone)
+                self._pressure.forget_pod(gone, now)
             case _:
                 pass
         return []

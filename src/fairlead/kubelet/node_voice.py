@@ -105,6 +105,11 @@ class NodeVoices:
         voice = self._voices.get(name)
         return voice is not None and voice.is_heard
 
+    def find(self, name: str) -> Node | None:
+        """The newest version of the node, None if there is none."""
+        voice = self._voices.get(name)
+        return None if voice is None else voice.node
+
     # --- learning ------------------------------------------------------------------------------
 
     def see_node(self, node: Node, now: Instant) -> list[Command]:

@@ -112,6 +112,12 @@ def grace_period(pod: Pod) -> DurationNs:
     return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
 
 
+def granted_grace(pod: Pod) -> DurationNs:
+    """How long `pod` may take when it is asked to stop, as its specification says."""
+    grace_s = pod.spec.termination_grace_period_seconds
+    return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
+
+
 def asked_to_stop_at(pod: Pod) -> Instant:
     """When the deletion of `pod` was requested: deletionTimestamp is where the grace ends."""
     return parse_timestamp(pod.metadata.deletion_timestamp) - grace_period(pod)

@@ -15,6 +15,7 @@ from fairlead.core.instant import Instant
 
 COMPLETED: Final = "PodCompleted"
 FAILED: Final = "PodFailed"
+EVICTED: Final = "Evicted"
 DEADLINE_EXCEEDED: Final = "DeadlineExceeded"
 # The words of upstream's pkg/kubelet/active_deadline.go:
 DEADLINE_MESSAGE: Final = "Pod was active on the node longer than the specified deadline"
@@ -58,6 +59,14 @@ def deadline_exceeded(ref: ObjectRef) -> PatchStatus:
     """The pod was stopped because spec.activeDeadlineSeconds are over."""
     fields = {"phase": "Failed", "reason": DEADLINE_EXCEEDED, "message": DEADLINE_MESSAGE}
     return PatchStatus(ref, fields, _ended(FAILED))
+
+
+def evicted(ref: ObjectRef, why: str) -> PatchStatus:
+    """The pod was stopped because its node ran short of something; `why` says of what."""
+    # upstream: pkg/kubelet/eviction/eviction_manager.go:evictPod
+    fields = {"phase": "Failed", "reason": EVICTED, "message": why}
+    disrupted = Condition("DisruptionTarget", "True", "TerminationByKubelet", why)
+    return PatchStatus(ref, fields, (disrupted, *_ended(FAILED)), why=why)
 
 
 def _ended(reason: str) -> tuple[Condition, ...]:

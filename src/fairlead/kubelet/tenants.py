@@ -35,6 +35,7 @@ from fairlead.kubelet.pod_life import (
     ready_delay_of,
     start_time,
 )
+from fairlead.kubelet.usage import usage_problem
 
 REPORTING_CONTROLLER: Final = "kubelet"
 RETRY_AFTER: Final = seconds(1)
@@ -257,5 +258,6 @@ def _warnings(tenant: _Tenant) -> list[Command]:
             note=problem,
             reporting_controller=REPORTING_CONTROLLER,
         )
-        for problem in annotation_problems(tenant.pod)
+        for problem in (*annotation_problems(tenant.pod), usage_problem(tenant.pod))
+        if problem
     ]

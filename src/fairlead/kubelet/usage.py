@@ -1,0 +1,61 @@
+"""What pods use of their nodes: the annotation `fairlead.dev/usage`, as a metrics pipeline has it.
+
+    fairlead.dev/usage: memory=900Mi,ephemeral-storage=2Gi,pids=40
+
+On a Node it is what the system uses beside all pods. Who has none uses nothing. Usage that changes
+is an annotation that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from fairlead.api.objects import Node, Pod
+from fairlead.api.quantity import whole_value
+
+USAGE: Final = "fairlead.dev/usage"
+RESOURCES: Final = ("memory", "ephemeral-storage", "pids")
+
+Usage = Mapping[str, int]
+NOTHING: Final[Usage] = {}
+
+
+def usage_of(subject: Pod | Node) -> Usage:
+    """Whole units by resource; nothing where the annotation is absent or cannot be read."""
+    text = subject.metadata.annotations.get(USAGE)
+    return NOTHING if text is None else _parsed(text)
+
+
+def usage_problem(subject: Pod | Node) -> str:
+    """What is wrong with the annotation, "" if nothing is."""
+    text = subject.metadata.annotations.get(USAGE)
+    if text is None:
+        return ""
+    try:
+        parse_usage(text)
+    except ValueError as problem:
+        return f"metadata.annotations[{USAGE}]: {problem}"
+    return ""
+
+
+@lru_cache(maxsize=1 << 14)
+def _parsed(text: str) -> Usage:
+    try:
+        return parse_usage(text)
+    except ValueError:
+        return NOTHING
+
+
+def parse_usage(text: str) -> Usage:
+    """What `text` means. Raises ValueError."""
+    usage = {}
+    for part in text.split(","):
+        name, _, amount = part.strip().partition("=")
+        if name not in RESOURCES:
+            raise ValueError(f"{part.strip()!r} is not of the form {'|'.join(RESOURCES)}=amount")
+        usage[name] = whole_value(amount)
+        if usage[name] < 0:
+            raise ValueError(f"{part.strip()!r} is negative")
+    return usage
