@@ -3,6 +3,7 @@
     node_voice   what is heard of nodes: leases and conditions, and what people tell kubelets to do
     tenants      what becomes of the pods bound to them
     pressure     nodes that run short of something, and whom they evict for it
+    mirrors      static pods, which nobody but their node can end
 
 All work with timers, so that work follows what changes, never the number of nodes or pods.
 """
@@ -25,6 +26,7 @@ from fairlead.core.stimulus import (
     Stimulus,
 )
 from fairlead.kubelet.config import KubeletConfig
+from fairlead.kubelet.mirror_pods import MirrorPods
 from fairlead.kubelet.node_pressure import NodePressure
 from fairlead.kubelet.node_voice import NodeVoices
 from fairlead.kubelet.pod_life import asked_to_stop_at
@@ -41,6 +43,7 @@ class Kubelets:
         config = config or KubeletConfig()
         self._voices = voices = NodeVoices(config.lease_period)
         self._tenants = Tenants(config, voices.is_heard)
+        self._mirrors = MirrorPods()
         self._pressure = NodePressure(
             config.eviction, voices.measure, voices.is_heard, reporter or SilentReporter()
         )
@@ -98,6 +101,7 @@ class Kubelets:
 
     def _see_pod(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
         self._pressure.see_pod(pod, self._voices.find, now)
+        self._mirrors.see(pod)
         return self._tenants.see(pod, now, asked_at)
 
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
@@ -112,6 +116,7 @@ class Kubelets:
         for back in self._voices.returned:
             self._tenants.welcome(back.node, now, was_dark=back.was_dark)
             self._pressure.welcome(back.node, now)
+            commands += self._mirrors.welcome(back.node)
         self._voices.returned.clear()
         return commands
 
@@ -120,11 +125,15 @@ class Kubelets:
             case Node():
                 self._voices.forget_node(gone.metadata.name)
                 self._pressure.forget_node(gone.metadata.name)
+                self._mirrors.forget_node(gone.metadata.name)
             case Lease():
                 return self._voices.forget_lease(gone)
             case Pod():
                 self._tenants.forget(gone)
                 self._pressure.forget_pod(gone, now)
+                node = gone.spec.node_name
+                if self._voices.find(node) is not None:
+                    return self._mirrors.see_gone(gone, is_heard=self._voices.is_heard(node))
             case _:
                 pass
         return []

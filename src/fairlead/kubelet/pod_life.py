@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import condition, is_terminal, is_terminating
+from fairlead.api.pod import condition, is_static, is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.kubelet.annotation import ready_delay, run_duration, stop_duration
@@ -97,8 +97,11 @@ def end_due(pod: Pod, started_at: Instant) -> Due | None:
 
 
 def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
-    """When the object of the terminating `pod` goes away; at once when it has nothing to stop."""
-    if is_terminal(pod):
+    """When the object of the terminating `pod` goes away; at once when it has nothing to stop.
+
+    Nor has the mirror image of a static pod, whose containers go on.
+    """
+    if is_terminal(pod) or is_static(pod):
         return asked_at
     grace = grace_period(pod)
     if grace == 0:
