@@ -18,6 +18,16 @@ from fairlead.conformance.comparison import ABSENT, Difference
 Json = dict[str, Any]
 
 _GO_DECODER: Final = ("json: cannot unmarshal", "Go struct field", "Go value of type", "scheme.go:")
+# How a binary was built; upstream: apimachinery/pkg/version/types.go:Info
+_BUILD: Final = (
+    "gitVersion",
+    "gitCommit",
+    "gitTreeState",
+    "buildDate",
+    "goVersion",
+    "compiler",
+    "platform",
+)
 _COLUMNS: Final = "columnDefinitions["
 
 
@@ -136,16 +146,18 @@ def _is_of_list(path: str) -> bool:
 
 
 def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
-    """Both without what does not count: what columns mean, and items that were cut off."""
+    """Both without what does not count: builds, what columns mean, items that were cut off."""
     if _COLUMNS in path:
         return _without(recorded, "description"), _without(found, "description")
+    if "gitVersion" in recorded:
+        return _without(recorded, *_BUILD), _without(found, *_BUILD)
     if "$omitted_items" in recorded and isinstance(found.get("items"), list):
         found = {**found, "items": found["items"][: len(recorded["items"])]}
     return recorded, dict(found)
 
 
-def _without(obj: Json, name: str) -> Json:
-    return {key: value for key, value in obj.items() if key != name}
+def _without(obj: Json, *names: str) -> Json:
+    return {key: value for key, value in obj.items() if key not in names}
 
 
 def _manager(entry: Json) -> tuple[str, ...]:

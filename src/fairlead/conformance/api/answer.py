@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from contextlib import suppress
 from typing import Any, Final
+
+import yaml
 
 from fairlead.conformance.api.agreement import Agreement
 from fairlead.conformance.api.exchange import Exchange
 from fairlead.conformance.api.transport import Answer
-from fairlead.conformance.comparison import ABSENT, Difference
+from fairlead.conformance.comparison import Difference
 
 Json = dict[str, Any]
 
@@ -21,7 +24,12 @@ _HEADERS: Final = (
     "content-encoding",
     "location",
     "allow",
+    "etag",
 )
+_VERSION: Final = re.compile(r"resourceVersion\"?: ?[\"']\d+[\"']")
+_YAML: Final = re.compile(r"apiVersion: ")
+NOT_SERVED: Final = "not served"
+
 _LISTS: Final = ("items", "rows", "$names")
 
 
@@ -31,12 +39,14 @@ def difference(exchange: Exchange, answer: Answer, agreement: Agreement) -> Diff
     if recorded.get("status") is None:
         return None
     recorded_body = recorded.get("body")
-    is_text = isinstance(recorded_body, dict) and "$text" in recorded_body
+    is_text = "$text" in (recorded_body or ())
     body = content(answer, as_text=is_text)
     if exchange.is_setup:
         agreement.difference(recorded_body, body, "body")  # to bind what can be bound
         return _of_setup(recorded, answer, body)
     if answer.status != recorded["status"]:
+        if answer.status == 406 and "$protobuf" in (recorded_body or ()):
+            return Difference(NOT_SERVED, "protobuf", _message(body))
         return Difference("status", _told(recorded), [answer.status, _message(body)])
     return _of_headers(recorded, answer, agreement) or of_body(recorded_body, body, agreement)
 
@@ -51,11 +61,20 @@ def of_body(recorded: object, found: object, agreement: Agreement) -> Difference
         case {"$protobuf": _}:
             return None
         case {"$text": text}:
-            return agreement.difference(text, found if isinstance(found, str) else ABSENT, "body")
+            return _of_text(text, found if isinstance(found, str) else "", agreement)
         case dict() if any(key in recorded for key in _LISTS):
             return agreement.difference(recorded, found, "list")
         case _:
             return agreement.difference(recorded, found, "body")
+
+
+def _of_text(recorded: str, found: str, agreement: Agreement) -> Difference | None:
+    """Versions in a text were recorded as they were; YAML may be written in more than one way."""
+    texts = [_VERSION.sub("", text) for text in (recorded, found)]
+    if _YAML.match(recorded):
+        values = [yaml.CSafeLoader(text).get_single_data() for text in texts]
+        return agreement.difference(values[0], values[1], "body")
+    return agreement.difference(texts[0], texts[1], "body")
 
 
 def content(answer: Answer, *, as_text: bool = False) -> object:

@@ -6,21 +6,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from fairlead.conformance.api.answer import NOT_SERVED
 from fairlead.conformance.api.replay import differences
 from fairlead.conformance.api.transport import Transport
-from fairlead.conformance.comparison import Difference
+from fairlead.conformance.comparison import Difference, Remark
 
 Json = dict[str, Any]
+Finding = Difference | Remark | None
 
 
 @dataclass(frozen=True, slots=True)
 class ApiCases:
-    """A line is a case with its exchanges; each is replayed on what `connect` gives.
+    """A line is a case with its exchanges; each is replayed on what `connect` gives for a theme.
 
     `every`: tell every step that differs, not the first one only.
     """
 
-    connect: Callable[[], Transport]
+    connect: Callable[[str], Transport]
     every: bool = False
 
     @property
@@ -36,9 +38,12 @@ class ApiCases:
         """The line has it."""
         return line.get("id")
 
-    def judge(self, line: Json) -> Difference | None:
-        """Ask the server, and compare."""
-        found = list(differences(line, self.connect()))
+    def judge(self, line: Json) -> Finding:
+        """Ask the server, and compare; what it says not to serve is only remarked."""
+        told = list(differences(line, self.connect(line["theme"])))
+        found = [difference for difference in told if difference.path != NOT_SERVED]
+        if told and not found:
+            return Remark(f"{told[0].path}: {told[0].expected}")
         if self.every and len(found) > 1:
             rest = "".join(f"\n    {other}" for other in found[1:])
             return Difference(f"{found[0]}{rest}\n    all of them", len(line["steps"]), len(found))

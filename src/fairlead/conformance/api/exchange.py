@@ -76,7 +76,7 @@ class Exchange:
             method=request["method"],
             path=bindings.filled(request["path"]),
             query=tuple((key, str(value)) for key, value in bindings.filled(request["query"])),
-            headers=dict(request["headers"]),
+            headers=bindings.filled(request["headers"]),
             body=_body(bindings, request["body"]),
             user=self._user(default_user),
         )

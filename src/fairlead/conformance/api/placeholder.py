@@ -134,9 +134,7 @@ class Bindings:
 
     def _bind(self, name: str, key: str, value: object) -> bool:
         text = f"{name}:{key}"
-        if not key:
-            return True
-        if name not in _BOUND:
+        if not key or name not in _BOUND:
             self._values[text] = value
             return True
         bound = self._values.setdefault(text, value)

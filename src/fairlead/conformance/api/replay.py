@@ -33,7 +33,10 @@ class _Open:
 
 
 def differences(case: Json, transport: Transport) -> Iterator[Difference]:
-    """The first difference of each step that differs, in order; watches last."""
+    """The first difference of each step that differs, in order; watches last.
+
+    One whose path is NOT_SERVED is about what the server says that it does not do.
+    """
     bindings = Bindings()
     agreement = Agreement(bindings, managed_fields=case.get("theme") == _MANAGED)
     default = case.get("user", _DEFAULT_USER)
@@ -66,6 +69,8 @@ def _of_watch(watch: _Open, agreement: Agreement) -> Difference | None:
 
 
 def _at(number: int, exchange: Exchange, found: Difference) -> Difference:
+    if found.path == answer.NOT_SERVED:
+        return found
     request = exchange.step["request"]
     where = f"steps[{number}] {request['method']} {request['path']}"
     return Difference(f"{where}: {found.path}", found.expected, found.found)

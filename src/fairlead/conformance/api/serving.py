@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from fairlead.conformance.api.cases import ApiCases
 from fairlead.conformance.api.in_process import InProcess
 from fairlead.conformance.api.over_http import OverHttp
+
+_SHARED: Final = ("01-discovery",)
 
 
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> ApiCases:
@@ -18,9 +22,20 @@ def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> ApiCa
     """
     every = not set(only) & set("*?[")
     if not server:
-        return ApiCases(InProcess, every=every)
+        return ApiCases(_Own().connect, every=every)
     transport = OverHttp(server, _tokens(tokens), str(ca) if ca else None)
-    return ApiCases(lambda: transport, every=every)
+    return ApiCases(lambda _: transport, every=every)
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """Servers of our own: a fresh one for each case, but where cases find what others left."""
+
+    kept: dict[str, InProcess] = field(default_factory=dict)
+
+    def connect(self, theme: str) -> InProcess:
+        """The server for a case of that theme."""
+        return self.kept.setdefault(theme, InProcess()) if theme in _SHARED else InProcess()
 
 
 def _tokens(path: Path | None) -> dict[str, str]:
