@@ -23,15 +23,19 @@ from fairlead.state.pod_info import PodInfo
 
 Codes = npt.NDArray[np.int32]
 _KEPT_MAX: Final = 64
+_NOT_PROMISED: Final = -2
 
 
 class PromisedVerdicts:
-    """The verdicts for one shape and priority: `codes` of the plan by position."""
+    """The verdicts for one shape and priority: codes of the plan by position.
+
+    `codes` has an entry per position, _NOT_PROMISED where the verdict is anybody's.
+    """
 
     def __init__(self, plan: ShapePlan) -> None:
         """Nothing is known yet; good for as long as `plan` is."""
         self.plan = plan
-        self.codes: dict[int, int] = {}
+        self.codes = _nothing_promised(plan)
         self._dirty: dict[str, None] = {}
         self._nominations = self._pods = self._nodes = -1
 
@@ -53,10 +57,14 @@ class PromisedVerdicts:
         self._nominations = nominator.log.position
         self._pods, self._nodes = table.pod_log.position, table.node_log.position
         if named is None or pods is None or nodes is None or nodes:
-            self.codes.clear()
+            self.codes = _nothing_promised(self.plan)
             return nominator.nodes()
-        touched = [self._name_at(row) for row in pods if self.plan.position(row) in self.codes]
+        touched = [self._name_at(row) for row in pods if self._is_promised(row)]
         return (*named, *touched)
+
+    def _is_promised(self, row: int) -> bool:
+        at = self.plan.position(row)
+        return at is not None and bool(self.codes[at] != _NOT_PROMISED)
 
     def _name_at(self, row: int) -> str:
         return self.plan.table.at(row).name
@@ -67,10 +75,7 @@ class PromisedVerdicts:
         if node is None or at is None:
             return
         code = judge(plans, pod, self.plan, state, name)
-        if code is None:
-            self.codes.pop(at, None)
-        else:
-            self.codes[at] = code
+        self.codes[at] = _NOT_PROMISED if code is None else code
 
 
 def judge(
@@ -88,43 +93,44 @@ def judge(
 def count_promised_room(
     plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, codes: Codes
 ) -> Codes:
-    """`codes` with the verdicts on promised nodes put in; the same array if there are none."""
+    """`codes` with the verdicts on promised nodes put in; the same array if none is promised."""
     nominator = plans.framework.nominator
     if not nominator:
         return codes
     if looks_beyond_the_node(plan, state):
-        found = _judge_all(plans, pod, plan, state, nominator.nodes())
+        promised = _nothing_promised(plan)
+        _judge_all(plans, pod, plan, state, nominator.nodes(), promised)
     else:
         verdicts = _kept(plans, pod, plan)
         verdicts.refresh(plans, pod, state)
-        found = verdicts.codes
+        promised = verdicts.codes
         own = plan.table.find(nominator.node_of(pod.uid))
         if own is not None:
-            own_position = plan.position(own.row)
-            found = found.copy()
-            if own_position is not None:
-                found.pop(own_position, None)
-            found.update(_judge_all(plans, pod, plan, state, [own.name]))
-    if not found:
-        return codes
-    result = codes.copy()
-    positions = np.fromiter(found.keys(), np.int64, len(found))
-    judged = np.fromiter(found.values(), np.int32, len(found))
-    result[positions] = np.where(result[positions] < 0, result[positions], judged)
-    return result
+            promised = promised.copy()
+            _judge_all(plans, pod, plan, state, [own.name], promised)
+    # A row without a node, or that PreFilter left out, stays what it is.
+    return np.where((promised == _NOT_PROMISED) | (codes < 0), codes, promised)
+
+
+def _nothing_promised(plan: ShapePlan) -> Codes:
+    return np.full(len(plan.rows), _NOT_PROMISED, np.int32)
 
 
 def _judge_all(
-    plans: PlanCache, pod: PodInfo, plan: ShapePlan, state: CycleState, names: Iterable[str]
-) -> dict[int, int]:
-    found: dict[int, int] = {}
+    plans: PlanCache,
+    pod: PodInfo,
+    plan: ShapePlan,
+    state: CycleState,
+    names: Iterable[str],
+    promised: Codes,
+) -> None:
+    """Write the verdicts on the nodes called `names` into `promised`."""
     for name in names:
         node = plan.table.find(name)
         at = plan.position(node.row) if node is not None else None
-        code = judge(plans, pod, plan, state, name) if at is not None else None
-        if at is not None and code is not None:
-            found[at] = code
-    return found
+        if at is not None:
+            code = judge(plans, pod, plan, state, name)
+            promised[at] = _NOT_PROMISED if code is None else code
 
 
 def _kept(plans: PlanCache, pod: PodInfo, plan: ShapePlan) -> PromisedVerdicts:
