@@ -1,4 +1,6 @@
-"""Metrics under kube-scheduler's names, so that the dashboards people have show Fairlead too.
+"""Metrics under upstream's names, so that the dashboards people have show Fairlead too.
+
+Those of the scheduler are here, those of the node controllers in `node_metrics`.
 
 Counters and histograms are fed by what the engine reports; gauges and plugin times are read when
 somebody asks. Durations are in seconds of the world's clock, those of plugins in real seconds.
@@ -26,6 +28,7 @@ from fairlead.core.reporter import (
     WorkloadStarving,
 )
 from fairlead.framework.meter import PluginTime
+from fairlead.worlds.node_metrics import NodeMetrics
 
 _DURATION_BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))
 _ATTEMPT_BUCKETS: Final = (1, 2, 4, 8, 16)
@@ -57,6 +60,7 @@ class SchedulerMetrics:
         self.waiting: Waiting | None = None
         self.registry = CollectorRegistry()
         self.registry.register(_ReadWhenAsked(self, plugin_times))
+        self._nodes = NodeMetrics(self.registry)
         self._attempts = Counter(
             "scheduler_schedule_attempts",
             "Number of attempts to schedule pods, by the result.",
@@ -101,6 +105,7 @@ class SchedulerMetrics:
     def report(self, record: Record) -> None:
         """Count `record` and pass it on."""
         self._reporter.report(record)
+        self._nodes.report(record)
         match record:
             case PodPlaced():
                 self._attempted("scheduled", record)

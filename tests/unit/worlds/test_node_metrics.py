@@ -1,0 +1,80 @@
+"""Metrics of the node controllers: upstream's names, fed by what the engine reports."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairlead.core.command import ObjectRef
+from fairlead.core.instant import seconds
+from fairlead.core.reporter import (
+    EvictionCancelled,
+    EvictionTimed,
+    NodeTainted,
+    PodCollected,
+    PodEvicted,
+    SilentReporter,
+    ZoneAssessed,
+)
+from fairlead.worlds.metrics import SchedulerMetrics
+
+P = ObjectRef("Pod", "ns", "p", "u")
+Q = ObjectRef("Pod", "ns", "q", "v")
+
+
+@pytest.fixture
+def samples():
+    def told(*records):
+        metrics = SchedulerMetrics(SilentReporter(), list)
+        for record in records:
+            metrics.report(record)
+        return {
+            (sample.name, *sorted(sample.labels.values())): sample.value
+            for family in text_string_to_metric_families(metrics.exposition().decode())
+            for sample in family.samples
+        }
+
+    return told
+
+
+def test_zones(samples):
+    """Their size, how many nodes are not ready, and how many percent are."""
+    found = samples(ZoneAssessed("eu:\0:a", "Normal", 8, 2, 0.1, 0))
+    assert found["node_collector_zone_size", "eu::a"] == 8
+    assert found["node_collector_unhealthy_nodes_in_zone", "eu::a"] == 2
+    assert found["node_collector_zone_health", "eu::a"] == 75
+
+
+def test_a_zone_that_is_gone_is_well(samples):
+    """Without nodes there is nothing wrong with them."""
+    found = samples(ZoneAssessed("a", "Normal", 8, 8, 0.1, 0), ZoneAssessed("a", "", 0, 0, 0, 9))
+    assert found["node_collector_zone_size", "a"] == 0
+    assert found["node_collector_zone_health", "a"] == 100
+
+
+def test_nodes_are_evicted_in_turn(samples):
+    """An exchange of taints is no turn."""
+    turns = [NodeTainted("n1", "a", "k", True, 0), NodeTainted("n1", "a", "k", False, 9)]
+    assert samples(*turns)["node_collector_evictions_total", "a"] == 1
+
+
+def test_pods_that_taints_evict(samples):
+    """How late they were, which is not at all unless a deletion was refused."""
+    found = samples(
+        EvictionTimed(P, "n1", ("k:NoExecute",), 300, seconds(300), 0),
+        EvictionTimed(Q, "n1", ("k:NoExecute",), 300, seconds(300), 0),
+        EvictionCancelled(Q, seconds(5)),
+        PodEvicted(P, "n1", "taint k:NoExecute", seconds(301)),
+        PodEvicted(Q, "n1", "taint k:NoExecute", seconds(400)),
+        PodEvicted(Q, "n1", "low on memory", seconds(500)),
+    )
+    name = "taint_eviction_controller_pod_deletion"
+    assert found[f"{name}s_total",] == 2
+    assert found[f"{name}_duration_seconds_sum",] == 1
+    assert found[f"{name}_duration_seconds_bucket", "0.005"] == 1
+
+
+def test_pods_that_are_collected(samples):
+    """By namespace and reason."""
+    found = samples(PodCollected(P, "n1", "orphaned", 0))
+    assert found["pod_gc_collector_force_delete_pods_total", "ns", "orphaned"] == 1
