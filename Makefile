@@ -10,7 +10,7 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strat
 	--generate-hashes --no-header --no-annotate pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long check format bench golden lock clean
+.PHONY: help demo demo-outage test test-long check format bench golden lock clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -27,6 +27,9 @@ $(DEV_STAMP): requirements-dev.lock pyproject.toml
 
 demo: $(RUN_STAMP) ## ask "what if?" of a production cluster's trace (examples/openb)
 	@examples/openb/demo $(BIN)/fairlead
+
+demo-outage: $(RUN_STAMP) ## the same cluster with a zone dark for twenty minutes
+	@examples/openb/demo-outage $(BIN)/fairlead
 
 test: $(DEV_STAMP) ## run the test suite
 	@.ci/programs

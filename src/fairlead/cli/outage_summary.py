@@ -9,6 +9,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from fairlead.cli.gist import gist
 from fairlead.cli.strip import Steps, axis, strip
 from fairlead.cli.terminal import print_line, print_table
 from fairlead.core.instant import Instant
@@ -209,7 +210,7 @@ def _print_lost(console: Console, rows: Sequence[Lost]) -> None:
     """By reason, most frequent first."""
     by_reason: dict[str, list[Lost]] = defaultdict(list)
     for one in rows:
-        by_reason[one.why].append(one)
+        by_reason[gist(one.why)].append(one)
     reasons = sorted(by_reason, key=lambda why: (-len(by_reason[why]), why))
     cells = [(f"{len(by_reason[why]):,}", why, _names(by_reason[why])) for why in reasons]
     print_table(

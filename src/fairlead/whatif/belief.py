@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from fairlead.core.instant import Instant
+from fairlead.core.instant import Instant, seconds
 from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.nodelifecycle.zone import ZoneState
 from fairlead.whatif.duration import for_readers
@@ -31,6 +31,7 @@ class Believing:
         for test in (
             self._five_minutes,
             self._dark_zone,
+            self._slow,
             self._all_dark,
             self._partly_dark,
             self._pods_a_second,
@@ -69,6 +70,28 @@ class Believing:
                 f"Zone {zone_title(change.zone)} was fully dark, and emptied at the normal rate, "
                 f"{_each(change.rate)}. They stop when every zone is dark, or in a zone that is "
                 "dark in part and has no more nodes than the large-cluster-size-threshold."
+            ),
+        )
+
+    def _slow(self) -> Belief | None:
+        """Nodes whose turn did not come while they were quiet, in a zone that has turns."""
+        tainted = {turn.node for turn in self.outage.turns}
+        waited = Counter(
+            one.zone for one in self.outage.nodes if one.unready_at and one.node not in tainted
+        )
+        turns = Counter(turn.zone for turn in self.outage.turns)
+        zone = max(turns, key=lambda name: (waited[name], name), default="")
+        rate = max((one.rate for one in self.outage.zones if one.zone == zone), default=0)
+        if not waited[zone] or not rate:
+            return None
+        count = turns[zone] + waited[zone]
+        return Belief(
+            name="slow",
+            belief="All pods of a dark zone leave it together.",
+            fact=(
+                f"{turns[zone]:,} of the {count:,} quiet nodes of {zone_title(zone)} had their "
+                f"turn before it was over. All of them, at {_each(rate)}, would have taken "
+                f"{for_readers(seconds((count - 1) / rate))}; the other nodes kept their pods."
             ),
         )
 

@@ -110,9 +110,10 @@ class OutageRecorder:
                 if why != DRAINED:
                     self._see_eviction(record)
 
-    def last_timer(self) -> Instant | None:
-        """When the last of the evictions that are timed is due, None where there is none."""
-        return max((timer.due for timer in self.timers.values()), default=None)
+    @property
+    def is_waiting(self) -> bool:
+        """Whether some pod will be evicted when its toleration ends."""
+        return bool(self.timers)
 
     def _see_eviction(self, record: PodEvicted) -> None:
         pod = self.pods.get(record.pod.uid)

@@ -209,7 +209,7 @@ class _Run:
         world = self._world
         if self._batch is not None and self._batch.next_deadline() is not None:
             return False
-        if self._recorder.outage.last_timer() is not None:
+        if self._recorder.outage.is_waiting:
             return False
         return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
 
