@@ -687,6 +687,12 @@ class JobSpec(_View, frozen=True):
     template: Json = {}
 
 
+class JobCondition(PodCondition, frozen=True):
+    """status.conditions[] of a Job."""
+
+    last_probe_time: str = ""
+
+
 class JobStatus(_View, frozen=True):
     """status of a Job."""
 
@@ -699,7 +705,7 @@ class JobStatus(_View, frozen=True):
     completion_time: str = ""
     completed_indexes: str = ""
     failed_indexes: str = ""
-    conditions: tuple[PodCondition, ...] = ()
+    conditions: tuple[JobCondition, ...] = ()
 
 
 class Job(_Object, frozen=True):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.api.objects import ReplicaSet, ReplicationController, StatefulSet
+import msgspec
+
+from fairlead.api.codec import as_json
+from fairlead.api.objects import Job, JobStatus, ReplicaSet, ReplicationController, StatefulSet
 from fairlead.core.command import Command
 from fairlead.core.instant import Instant, seconds
 from fairlead.workloads.history import Histories
+from fairlead.workloads.job import OWN_CONTROLLER, JobPods
+from fairlead.workloads.job_status import job_events, job_status
 from fairlead.workloads.owner import Owner
 from fairlead.workloads.pod_sets import PodSets
 from fairlead.workloads.replica_status import replica_status
@@ -48,19 +52,29 @@ class OwnerStatus:
         if due is not None:
             self.pod_sets.wake(key, due)
         match owner:
+            case Job():
+                return self._tell_job(key, owner, now)
             case StatefulSet():
                 history = self.histories.of(key, owner)
                 live = [history.revision_of(pod) for pod in pods.pods.values()]
                 status = stateful_status(owner, pods, history, now)
-                return history.keep(live) + self._write(key, owner, status)
+                return history.keep(live) + self._write(key, owner.status, status)
             case ReplicaSet() | ReplicationController():
-                return self._write(key, owner, replica_status(owner, pods, now))
+                return self._write(key, owner.status, replica_status(owner, pods, now))
             case _:
                 return []
 
-    def _write(self, key: str, owner: Owner, status: Json) -> list[Command]:
-        before = owner.status
-        assert isinstance(before, Mapping)
+    def _tell_job(self, key: str, job: Job, now: Instant) -> list[Command]:
+        pods, rule = self.pod_sets.sets[key], self.pod_sets.rules[key]
+        if not isinstance(rule, JobPods) or job.spec.managed_by not in ("", OWN_CONTROLLER):
+            return []
+        status = job_status(job, rule.tally, pods, now)
+        if msgspec.convert(status, JobStatus) == job.status != JobStatus():
+            return []  # fields that the view leaves out were written with the rest
+        written = self.writer.write(pods.ref, as_json(job.status), status)
+        return (job_events(pods.ref, job, status) if written else []) + written
+
+    def _write(self, key: str, before: Json, status: Json) -> list[Command]:
         return self.writer.write(self.pod_sets.sets[key].ref, before, status)
 
 

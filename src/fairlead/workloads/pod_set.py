@@ -60,6 +60,15 @@ def ready_since(pod: Pod) -> Instant | None:
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """A pod that is on its way out or `after` it; None when it is gone. `is_ours`: by our doing."""
+
+    pod: Pod
+    after: PodState | None
+    is_ours: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Loss:
     """A pod that went without our doing; `serial` orders the losses of an owner."""
 
@@ -80,6 +89,7 @@ class Birth:
 class PodSet:
     """What is known of one owner's pods; all keys are pod names in `namespace`.
 
+    `ends` are those since its rule last looked, None where no rule does.
     `ready` says of active pods that are ready since when. `proven` says that the last creation was
     taken; until one is, only one is tried at a time. `retry_at` is set while the owner waits after
     a refusal, `refusal` is what it was told until one is taken.
@@ -101,6 +111,7 @@ class PodSet:
     failed: int = 0
     leaving: int = 0
     serial: int = 0
+    ends: list[End] | None = None
     proven: bool = False
     failures: int = 0
     refusal: str = ""
@@ -123,7 +134,9 @@ class PodSet:
         self.by_slot.setdefault(slot, {})[name] = None
         if self.deaths.get(name) == pod.metadata.uid and after is PodState.ACTIVE:
             return before
-        self.deaths.pop(name, None)
+        is_ours = self.deaths.pop(name, None) is not None
+        if self.ends is not None and before is not after is not PodState.ACTIVE:
+            self.ends.append(End(pod, after, is_ours))
         if after is PodState.ACTIVE:
             self._activate(pod)
         else:
@@ -140,7 +153,9 @@ class PodSet:
         del self.pods[name]
         self._deactivate(name)
         self.leaving -= before is PodState.LEAVING
-        self.deaths.pop(name, None)
+        is_ours = self.deaths.pop(name, None) is not None
+        if self.ends is not None:
+            self.ends.append(End(pod, None, is_ours))
         in_slot = self.by_slot.get(slot, {})
         in_slot.pop(name, None)
         if not in_slot:
@@ -187,6 +202,15 @@ class PodSet:
             pod = self.pods[name]
             if pod_state(pod) is PodState.ACTIVE:
                 self._activate(pod)
+
+    @property
+    def pods_alive(self) -> list[str]:
+        """The names of pods that have not finished, also of those that are on their way out."""
+        return [
+            name
+            for name, pod in self.pods.items()
+            if pod_state(pod) in (PodState.ACTIVE, PodState.LEAVING)
+        ]
 
     def available(self, min_ready: DurationNs, now: Instant) -> int:
         """How many active pods have been ready for `min_ready`."""

@@ -170,7 +170,7 @@ class PodSets:
             self.wake(key, plan.again_at)
         commands = self._deletions(pods, plan)
         commands += self._creations(pods, plan)
-        if not plan.create and not pods.births:
+        if not plan.create and not pods.births and not plan.is_waiting:
             pods.losses.pop("", None)  # nothing is missing: those lost before have no successor
         return commands
 
@@ -193,7 +193,7 @@ class PodSets:
 
     def _create(self, pods: PodSet, wish: Wish) -> Command:
         loss = pods.next_loss(wish.slot)
-        name = wish.name or _free_name(pods)
+        name = wish.name or _free_name(pods, wish.prefix or pods.owner.name)
         pods.begin_birth(name, Birth(wish.slot, loss))
         self._births[pods.namespace, name] = pods.key
         manifest = pod_manifest(
@@ -276,11 +276,11 @@ class PodSets:
             self._retries.add(pods.retry_at, pods.key)
 
 
-def _free_name(pods: PodSet) -> str:
+def _free_name(pods: PodSet, prefix: str) -> str:
     """The next generated name that no pod of the owner has."""
     while True:  # bounded: each turn takes another serial, and finitely many names are taken
         pods.serial += 1
-        name = generated_name(pods.owner.name, pods.key, pods.serial)
+        name = generated_name(prefix, pods.key, pods.serial)
         if not pods.holds(name):
             return name
 

@@ -112,6 +112,13 @@ def with_labels(template: Json, labels: Mapping[str, str]) -> Json:
     return template | {"metadata": labelled}
 
 
+def with_annotations(template: Json, annotations: Mapping[str, str]) -> Json:
+    """`template` with `annotations` added."""
+    metadata = template.get("metadata", {})
+    annotated = metadata | {"annotations": {**metadata.get("annotations", {}), **annotations}}
+    return template | {"metadata": annotated}
+
+
 def same_template(one: Json, other: Json) -> bool:
     """Whether two templates mean the same pods: the hash label and spelled-out defaults aside."""
     # upstream: pkg/controller/deployment/util/deployment_util.go:EqualIgnoreHash

@@ -19,24 +19,30 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A pod that should exist; it gets a generated name when `name` is ""."""
+    """A pod that should exist.
+
+    It gets a generated name when `name` is "", which begins with `prefix`, or the owner's name.
+    """
 
     template: Json
     slot: str = ""
     name: str = ""
+    prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What to create, in order, and what to delete, with the reason.
 
-    `again_at` is when to ask again although nothing may have changed until then.
+    `again_at` is when to ask again although nothing may have changed until then; `is_waiting`:
+    something is missing still.
     """
 
     create: tuple[Wish, ...] = ()
     delete: tuple[Pod, ...] = ()
     why: str = ""
     again_at: Instant | None = None
+    is_waiting: bool = False
 
 
 NOTHING: Plan = Plan()

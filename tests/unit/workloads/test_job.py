@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairlead.core.command import PatchStatus
+from fairlead.core.instant import seconds
+from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
+from fairlead.workloads.index_set import format_indexes, parse_indexes
 
 OWNER = ("Job", "sum", "job")
 
@@ -55,7 +59,7 @@ def job(build, *, status=None, **spec):
         ("failed", {}, {"conditions": [{"type": "Failed", "status": "True"}]}, [], 0),
         (
             "suspended",
-            {},
+            {"suspend": True},
             {"conditions": [{"type": "Suspended", "status": "True"}]},
             ["Running"],
             0,
@@ -88,8 +92,12 @@ def test_pods_carry_the_jobs_labels(world, build):
 
 
 def test_a_preempted_pod_is_replaced_while_it_terminates(world, build):
+    """It counts as a failure, so its successor comes after the wait that follows one."""
     world.load(job(build, completions=1), build.pod("sum-a", OWNER))
     world.delete("Pod", "sum-a")
+    world.run(seconds(9))
+    assert world.pods() == {}
+    world.run(seconds(1))
     assert list(world.replaces().values()) == ["sum-a"]
 
 
@@ -98,6 +106,7 @@ def test_a_failed_pod_is_replaced_until_the_limit(world, build):
     for _ in range(3):
         (name,) = world.pods()
         world.patch_status("Pod", name, {"phase": "Failed"})
+        world.run(seconds(40))
     assert world.pods() == {}
 
 
@@ -147,4 +156,222 @@ def test_a_job_does_its_work_and_no_more(new_world, build, parallelism, completi
         else:
             world.patch_status("Pod", name, {"phase": end})
             succeeded += end == "Succeeded"
+        world.run(seconds(600))
     assert succeeded <= completions
+
+
+# --- as kubectl sees it ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def seen(new_world):
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    return new_world(controller, place=lambda pod: "n1", runs=True).load()
+
+
+def new_job(build, **spec):
+    return job(build, **spec) | {"status": {}}
+
+
+def status(world):
+    return world.get("Job", "sum")["status"]
+
+
+def conditions(world):
+    return {one["type"]: (one["status"], one["reason"]) for one in status(world)["conditions"]}
+
+
+def end(world, name, phase="Succeeded", **fields):
+    world.patch_status("Pod", name, {"phase": phase, **fields})
+
+
+def indexes(world):
+    return sorted(
+        pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
+        for pod in world.pods().values()
+    )
+
+
+def of_index(world, index):
+    return next(
+        name
+        for name, pod in world.pods().items()
+        if pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == str(index)
+    )
+
+
+def test_a_job_tells_how_it_goes_and_ends(seen, build):
+    seen.create(new_job(build, completions=2, parallelism=1))
+    first = status(seen)
+    assert (first["active"], first["ready"], first["terminating"]) == (1, 1, 0)
+    assert first["startTime"]
+    end(seen, *seen.pods())
+    assert (status(seen)["active"], status(seen)["succeeded"]) == (1, 1)
+    end(seen, *seen.pods())
+    last = status(seen)
+    assert "active" not in last
+    assert last["completionTime"]
+    assert conditions(seen) == {
+        "SuccessCriteriaMet": ("True", "CompletionsReached"),
+        "Complete": ("True", "CompletionsReached"),
+    }
+    assert [event.note for event in seen.events][-1] == "Job completed"
+
+
+def test_failures_wait_longer_each_time(seen, build):
+    seen.create(new_job(build))
+    for wait_s in (10, 20, 40):
+        end(seen, *seen.pods(), "Failed")
+        seen.run(seconds(wait_s - 1))
+        assert seen.pods() == {}
+        seen.run(seconds(1))
+        assert len(seen.pods()) == 1
+
+
+def test_too_many_failures_end_a_job(seen, build):
+    """What still runs is let go first, and the end is when it has gone."""
+    seen.create(new_job(build, completions=2, parallelism=2, backoffLimit=0))
+    failed, other = sorted(seen.pods())
+    end(seen, failed, "Failed")
+    assert conditions(seen) == {"FailureTarget": ("True", "BackoffLimitExceeded")}
+    seen.delete("Pod", other, grace=0)
+    assert conditions(seen)["Failed"] == ("True", "BackoffLimitExceeded")
+    assert status(seen)["failed"] == 1
+    assert seen.events[-1].note == "Job has reached the specified backoff limit"
+
+
+def test_a_deadline_ends_a_job(seen, build):
+    seen.create(new_job(build, activeDeadlineSeconds=60))
+    seen.run(seconds(59))
+    assert len(seen.pods()) == 1
+    seen.run(seconds(1))
+    assert seen.pods() == {}
+    assert conditions(seen)["FailureTarget"] == ("True", "DeadlineExceeded")
+
+
+def test_a_suspended_job_has_no_pods_and_no_failures(seen, build):
+    seen.create(new_job(build, backoffLimit=0))
+    seen.patch("Job", "sum", {"spec": {"suspend": True}})
+    assert seen.pods() == {}
+    assert conditions(seen) == {"Suspended": ("True", "JobSuspended")}
+    for name in seen.pods(alive=False):
+        seen.delete("Pod", name, grace=0)
+    seen.run(seconds(100))
+    seen.patch("Job", "sum", {"spec": {"suspend": False}})
+    assert len(seen.pods()) == 1
+    assert conditions(seen) == {"Suspended": ("False", "JobResumed")}
+    assert "failed" not in status(seen)
+
+
+def test_each_index_is_completed_once(seen, build):
+    seen.create(new_job(build, completions=5, parallelism=2, completionMode="Indexed"))
+    assert indexes(seen) == ["0", "1"]
+    pod = seen.pods()[of_index(seen, 1)]
+    assert pod["metadata"]["name"].startswith("sum-1-")
+    assert pod["spec"]["hostname"] == "sum-1"
+    assert pod["spec"]["containers"][0]["env"][0]["name"] == "JOB_COMPLETION_INDEX"
+    end(seen, of_index(seen, 1))
+    assert indexes(seen) == ["0", "2"]
+    end(seen, of_index(seen, 0), "Failed")
+    seen.run(seconds(10))
+    assert indexes(seen) == ["0", "2"]
+    for index in (2, 3, 4):
+        end(seen, of_index(seen, index))
+    assert status(seen)["completedIndexes"] == "1-4"
+    end(seen, of_index(seen, 0))
+    assert conditions(seen)["Complete"] == ("True", "CompletionsReached")
+
+
+def test_an_index_has_failures_of_its_own(seen, build):
+    indexed = {"completions": 2, "parallelism": 2, "completionMode": "Indexed"}
+    seen.create(new_job(build, **indexed, backoffLimitPerIndex=1))
+    for _ in range(2):
+        end(seen, of_index(seen, 0), "Failed")
+        seen.run(seconds(20))
+    assert indexes(seen) == ["1"]
+    assert status(seen)["failedIndexes"] == "0"
+    end(seen, of_index(seen, 1))
+    assert conditions(seen)["Failed"] == ("True", "FailedIndexes")
+
+
+def test_some_indexes_may_be_enough(seen, build):
+    rules = {"rules": [{"succeededIndexes": "0,2-3", "succeededCount": 1}]}
+    indexed = {"completions": 4, "parallelism": 4, "completionMode": "Indexed"}
+    seen.create(new_job(build, **indexed, successPolicy=rules))
+    end(seen, of_index(seen, 1))
+    assert len(seen.pods()) == 3
+    end(seen, of_index(seen, 2))
+    assert seen.pods() == {}
+    assert conditions(seen)["SuccessCriteriaMet"] == ("True", "SuccessPolicy")
+
+
+TARGET = {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}
+
+
+def policy(action):
+    return {"rules": [{"action": action, "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+
+
+def test_disruptions_may_cost_nothing(seen, build):
+    """And then the next pod waits until this one is really gone."""
+    seen.create(new_job(build, backoffLimit=0, podFailurePolicy=policy("Ignore")))
+    (name,) = seen.pods()
+    seen.patch_status("Pod", name, TARGET)
+    seen.delete("Pod", name)
+    seen.run(seconds(100))
+    assert seen.pods() == {}
+    assert status(seen)["terminating"] == 1
+    seen.delete("Pod", name, grace=0)
+    seen.run(seconds(10))
+    assert len(seen.pods()) == 1
+    assert "failed" not in status(seen)
+
+
+def test_disruptions_may_cost_the_job(seen, build):
+    seen.create(new_job(build, podFailurePolicy=policy("FailJob")))
+    (name,) = seen.pods()
+    end(seen, name, "Failed", **TARGET)
+    assert conditions(seen)["Failed"] == ("True", "PodFailurePolicy")
+    (failed,) = [one for one in status(seen)["conditions"] if one["type"] == "Failed"]
+    assert failed["message"] == (
+        f"Pod ns/{name} has condition DisruptionTarget matching FailJob rule at index 0"
+    )
+
+
+def test_an_exit_code_may_cost_the_job(seen, build):
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
+    seen.create(new_job(build, podFailurePolicy={"rules": [rule]}))
+    (name,) = seen.pods()
+    ended = [{"name": "c", "state": {"terminated": {"exitCode": 42}}}]
+    end(seen, name, "Failed", containerStatuses=ended)
+    (failed,) = [one for one in status(seen)["conditions"] if one["type"] == "Failed"]
+    assert failed["message"] == (
+        f"Container c for pod ns/{name} failed with exit code 42 matching FailJob rule at index 0"
+    )
+
+
+def test_an_eviction_without_a_policy_costs_a_failure(seen, build):
+    seen.create(new_job(build, backoffLimit=0))
+    (name,) = seen.pods()
+    seen.patch_status("Pod", name, TARGET)
+    seen.delete("Pod", name)
+    assert conditions(seen)["FailureTarget"] == ("True", "BackoffLimitExceeded")
+
+
+def test_somebody_elses_job_is_left_alone(seen, build):
+    seen.create(new_job(build, managedBy="example.com/other"))
+    assert seen.pods() == {}
+    assert not seen.sent(PatchStatus)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("", []), ("3", [3]), ("1,3-5,7", [1, 3, 4, 5, 7]), ("1,2", [1, 2]), ("0-2", [0, 1, 2])],
+)
+def test_indexes_are_written_as_intervals(text, numbers):
+    assert parse_indexes(text) == numbers
+    assert format_indexes(numbers) == text
+
+
+def test_indexes_that_make_no_sense_are_none():
+    assert parse_indexes("a,2-,x-3,4") == [2, 4]
