@@ -96,7 +96,7 @@ class Driver:
                 on_progress(self.now)
             if stop_when is not None and stop_when():
                 return
-            due = self._next_due()
+            due = self.next_due()
             if due is None or due > until:
                 self.now = max(self.now, until)
                 return
@@ -105,6 +105,13 @@ class Driver:
             else:
                 self._step(None)
                 self._do_what_is_due()
+
+    def next_due(self) -> Instant | None:
+        """When something is due next, in the world or for the controller."""
+        ours, theirs = self._controller.next_deadline(), self._world.next_event()
+        if ours is None or theirs is None:
+            return theirs if ours is None else ours
+        return min(ours, theirs)
 
     def _settle(self) -> None:
         while self._stimuli or self._poll():
@@ -121,13 +128,6 @@ class Driver:
             outcome = self._world.perform(command, self.now)
             if outcome is not None:
                 self._stimuli.append(outcome)
-
-    def _next_due(self) -> Instant | None:
-        """When something is due next, in the world or for the controller."""
-        ours, theirs = self._controller.next_deadline(), self._world.next_event()
-        if ours is None or theirs is None:
-            return theirs if ours is None else ours
-        return min(ours, theirs)
 
     def _do_what_is_due(self) -> None:
         """One unit of the controller's work; what is due in the world, the next poll will tell."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.apiserver.discovery.documents import Documents
+from fairlead.apiserver.protobuf.decoding import decode
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.serving.call import Authorize, allow_all
 from fairlead.apiserver.serving.server import ApiServer
@@ -33,4 +34,5 @@ def complete_server(
         authorize=authorize,
         documents=(Documents(registry, address, version),),
         table_of=table,
+        protobuf=decode,
     )

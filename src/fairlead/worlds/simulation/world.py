@@ -19,7 +19,7 @@ from typing import Any
 
 from fairlead.api.codec import decode
 from fairlead.api.extender import BindingResult, encode
-from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
 from fairlead.core.command import (
     Bind,
@@ -35,8 +35,6 @@ from fairlead.core.instant import DurationNs, Instant
 from fairlead.core.stimulus import (
     CommandFailed,
     ExtenderAnswered,
-    ObjectChanged,
-    ObjectDeleted,
     ObjectsLoaded,
     Stimulus,
 )
@@ -48,6 +46,7 @@ from fairlead.worlds.simulation.command_log import command_line
 from fairlead.worlds.simulation.event_list import EventList
 from fairlead.worlds.simulation.identity import SeededIds
 from fairlead.worlds.simulation.performing import perform
+from fairlead.worlds.telling import net_changes, told
 
 Act = Callable[[Store, Instant], None]
 
@@ -186,26 +185,5 @@ class SimulatedWorld:
         """Turn what just changed into stimuli."""
         if self._changes:
             self.last_change = now
-            self._untold.extend(map(_told, _net(self._changes)))
+            self._untold.extend(map(told, net_changes(self._changes)))
             self._changes.clear()
-
-
-def _net(changes: list[Change]) -> list[Change]:
-    """The last change of each object, in order; none of an object that came and went."""
-    if len(changes) == 1:
-        return changes[:]
-    last: dict[tuple[str, str], Change] = {}
-    fresh: set[tuple[str, str]] = set()
-    for change in changes:
-        identity = (change.kind.resource, change.object["metadata"]["uid"])
-        last.pop(identity, None)
-        if change.type is ChangeType.ADDED:
-            fresh.add(identity)
-        if change.type is not ChangeType.DELETED or identity not in fresh:
-            last[identity] = change
-    return list(last.values())
-
-
-def _told(change: Change) -> Stimulus:
-    view = decode(change.object)
-    return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)

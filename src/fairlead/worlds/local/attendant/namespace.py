@@ -1,0 +1,102 @@
+"""What every namespace has, and how one ends.
+
+A namespace gets its `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`, and gets them
+back. One that is deleted is emptied, pods with their grace, and goes when nothing is left in it.
+
+upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go,
+pkg/controller/certificates/rootcacertpublisher, pkg/controller/namespace/deletion
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Final
+
+from fairlead.apiserver.deletion import Deletion
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import NAMESPACE, POD, Kind, kind_of
+from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.apiserver.store import Store
+from fairlead.core.instant import Instant
+
+Json = dict[str, Any]
+
+_ACCOUNT: Final = kind_of({"apiVersion": "v1", "kind": "ServiceAccount"})
+_CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
+_ACCOUNT_NAME: Final = "default"
+_AUTHORITY_NAME: Final = "kube-root-ca.crt"
+_ABOUT: Final = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
+    "endpoints such as the internal service IP or kubernetes.default.svc. No other usage is "
+    "guaranteed across distributions of Kubernetes clusters."
+)
+
+
+class Namespaces:
+    """Sees to all namespaces; `authority` is the PEM text of the server's CA, "" without one."""
+
+    def __init__(self, authority: str = "") -> None:
+        """Nothing is seen to before the first change."""
+        self._authority = authority
+
+    def attend(self, change: Change, store: Store, now: Instant) -> None:
+        """See Attendant."""
+        if change.kind is NAMESPACE:
+            if change.type is not ChangeType.DELETED:
+                self._see_to(change.object["metadata"]["name"], store, now)
+        elif change.type is ChangeType.DELETED and change.kind.namespaced:
+            self._see_to(change.object["metadata"].get("namespace", ""), store, now)
+
+    def _see_to(self, name: str, store: Store, now: Instant) -> None:
+        namespace = store.find(NAMESPACE, "", name)
+        if namespace is None:
+            return
+        if namespace["metadata"].get("deletionTimestamp"):
+            self._empty(namespace, store, now)
+        else:
+            self._furnish(name, store, now)
+
+    def _furnish(self, name: str, store: Store, now: Instant) -> None:
+        _ensure(store, _ACCOUNT, name, {"metadata": {"name": _ACCOUNT_NAME}}, now)
+        if self._authority:
+            content = {
+                "metadata": {
+                    "name": _AUTHORITY_NAME,
+                    "annotations": {"kubernetes.io/description": _ABOUT},
+                },
+                "data": {"ca.crt": self._authority},
+            }
+            _ensure(store, _CONFIG_MAP, name, content, now)
+
+    def _empty(self, namespace: Json, store: Store, now: Instant) -> None:
+        name, left = namespace["metadata"]["name"], 0
+        for kind in store.storage.kinds():
+            if kind.namespaced:
+                left += _emptied(store, kind, name, now)
+        current = store.find(NAMESPACE, "", name)
+        if left or current is None:
+            return
+        spec = {key: value for key, value in current["spec"].items() if key != "finalizers"}
+        store.commit(NAMESPACE, current, {**current, "spec": spec})
+
+
+def _ensure(store: Store, kind: Kind, namespace: str, content: Json, now: Instant) -> None:
+    meta = {**content["metadata"], "namespace": namespace}
+    if store.find(kind, namespace, meta["name"]) is None:
+        named = {"apiVersion": kind.api_version, "kind": kind.kind}
+        store.create({**named, **content, "metadata": meta}, now)
+
+
+def _emptied(store: Store, kind: Kind, namespace: str, now: Instant) -> int:
+    """Delete what is not on its way out yet; how many are left."""
+    left = 0
+    for obj in store.list(kind, namespace):
+        meta = obj["metadata"]
+        if meta.get("deletionTimestamp") and kind is not POD:
+            left += 1
+            continue
+        if not meta.get("deletionTimestamp"):
+            with suppress(ApiError):  # gone with what went before it
+                store.let_go(kind, namespace, meta["name"], now, Deletion(policy="Background"))
+        left += store.find(kind, namespace, meta["name"]) is not None
+    return left

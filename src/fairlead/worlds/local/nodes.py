@@ -1,0 +1,104 @@
+"""Nodes to begin with: alike, spread over zones, and known to be well.
+
+upstream: pkg/kubelet/nodestatus/setters.go for what a kubelet reports
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.discovery.version import MAJOR, MINOR
+from fairlead.core.instant import Instant
+
+Json = dict[str, Any]
+
+CAPACITY: Final = {
+    "cpu": "4",
+    "ephemeral-storage": "100Gi",
+    "memory": "16Gi",
+    "pods": "110",
+}
+REGION: Final = "local"
+_WELL: Final = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def node_manifests(count: int, zones: int, now: Instant) -> Iterator[Json]:
+    """`count` nodes, `node-1` and so on, in turn in `zones` zones, `zone-a` and so on."""
+    for number in range(1, count + 1):
+        zone = f"zone-{_letters((number - 1) % zones)}"
+        yield _node(number, zone, now)
+
+
+def _letters(number: int) -> str:
+    """a, b, ..., z, aa, ab, ..."""
+    letters = ""
+    number += 1
+    while number:
+        number, letter = divmod(number - 1, 26)
+        letters = chr(ord("a") + letter) + letters
+    return letters
+
+
+def _node(number: int, zone: str, now: Instant) -> Json:
+    name = f"node-{number}"
+    timestamp = format_timestamp(now)
+    labels = {
+        "beta.kubernetes.io/arch": "amd64",
+        "beta.kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "topology.kubernetes.io/region": REGION,
+        "topology.kubernetes.io/zone": zone,
+    }
+    third, last = divmod(number, 250)
+    conditions = [
+        {
+            "type": kind,
+            "status": status,
+            "lastHeartbeatTime": timestamp,
+            "lastTransitionTime": timestamp,
+            "reason": reason,
+            "message": message,
+        }
+        for kind, status, reason, message in _WELL
+    ]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {"podCIDR": f"10.{128 + third % 120}.{last}.0/24"},
+        "status": {
+            "capacity": dict(CAPACITY),
+            "allocatable": dict(CAPACITY),
+            "conditions": conditions,
+            "addresses": [
+                {"type": "InternalIP", "address": f"192.168.{third % 250}.{last + 1}"},
+                {"type": "Hostname", "address": name},
+            ],
+            "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
+            "nodeInfo": _node_info(number),
+        },
+    }
+
+
+def _node_info(number: int) -> Json:
+    return {
+        "architecture": "amd64",
+        "bootID": f"{number:08x}-0000-4000-8000-000000000000",
+        "containerRuntimeVersion": "fairlead://simulated",
+        "kernelVersion": "simulated",
+        "kubeProxyVersion": "",
+        "kubeletVersion": f"v{MAJOR}.{MINOR}.0",
+        "machineID": f"{number:032x}",
+        "operatingSystem": "linux",
+        "osImage": "Fairlead simulated node",
+        "systemUUID": f"{number:08x}-0000-4000-8000-000000000001",
+    }

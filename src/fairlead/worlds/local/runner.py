@@ -1,0 +1,86 @@
+"""Runner: lets a local cluster live in an event loop, between the requests.
+
+What a request changes is told to the engine as soon as the loop comes round; otherwise the engine
+is called when something is due. Long work is done in slices, so that requests are answered
+meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final
+
+from fairlead.core.instant import DurationNs, Instant
+from fairlead.worlds.local.cluster import LocalCluster
+
+SLICE_S: Final = 0.02
+
+
+class Runner:
+    """Drives `cluster` by its clock, in the running event loop."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        """Nothing happens before `start`."""
+        self._cluster = cluster
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.Handle | None = None
+        self._is_woken = False
+        self._is_stepping = False
+        self._unsubscribe: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._unsubscribe = self._cluster.store.subscribe(lambda _: self.wake())
+        self.wake()
+
+    def stop(self) -> None:
+        """End; what is due stays undone."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def wake(self) -> None:
+        """Look what is to be done, soon."""
+        if not self._is_woken and not self._is_stepping:
+            self._is_woken = True
+            self._loop.call_soon(self._step)
+
+    async def advance(self, duration: DurationNs) -> Instant:
+        """Let `duration` pass at once, with everything that falls due in it; what time it is."""
+        clock = self._cluster.clock
+        target = clock.now() + duration
+        while True:
+            now = self._slice(target)
+            clock.jump_to(now)
+            if now >= target:
+                self.wake()
+                return now
+            await asyncio.sleep(0)
+
+    def _slice(self, until: Instant) -> Instant:
+        """Work until then, or for a slice of real time; how far that went."""
+        end = perf_counter() + SLICE_S
+        self._is_stepping = True
+        try:
+            return self._cluster.run_until(until, stop_when=lambda: perf_counter() > end)
+        finally:
+            self._is_stepping = False
+
+    def _step(self) -> None:
+        self._is_woken = False
+        clock = self._cluster.clock
+        now = clock.now()
+        reached = self._slice(now)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if reached < now:
+            self.wake()
+            return
+        due = self._cluster.next_due()
+        wait_s = None if due is None else clock.seconds_until(due)
+        if wait_s is not None:
+            self._timer = self._loop.call_later(wait_s, self.wake)

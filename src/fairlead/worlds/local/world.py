@@ -1,0 +1,77 @@
+"""LocalWorld: a store that others write to as well, with a controller living in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fairlead.apiserver.storage import Change
+from fairlead.apiserver.store import Store
+from fairlead.core.command import CallExtender, Command, RecordEvent
+from fairlead.core.instant import Instant
+from fairlead.core.stimulus import CommandSucceeded, Stimulus
+from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
+from fairlead.worlds.local.event_writer import EventWriter
+from fairlead.worlds.simulation.performing import perform
+from fairlead.worlds.telling import net_changes, told_if_known
+
+
+class Attendant(Protocol):
+    """Sees to something that clients rely on and no controller of the engine does."""
+
+    def attend(self, change: Change, store: Store, now: Instant) -> None:
+        """React to a change, at once."""
+        ...
+
+
+class LocalWorld:
+    """Performs commands on `store`, and tells what anybody has changed there."""
+
+    def __init__(self, store: Store, attendants: Sequence[Attendant] = ()) -> None:
+        """What is in `store` already must be told by `ObjectsLoaded`."""
+        self.store = store
+        self.extenders: ExtenderCaller = NoExtenders()
+        self._attendants = attendants
+        self._events = EventWriter(store)
+        self._changes: list[Change] = []
+        self._untold: list[Stimulus] = []
+        store.subscribe(self._changes.append)
+
+    def tell(self, stimulus: Stimulus) -> None:
+        """Let `stimulus` be told next."""
+        self._untold.append(stimulus)
+
+    # --- World -----------------------------------------------------------------------------
+
+    def perform(self, command: Command, now: Instant) -> Stimulus | None:
+        """Do `command`; `poll` tells its outcome after what it changed."""
+        if isinstance(command, RecordEvent):
+            self._events.record(command, now)
+            return CommandSucceeded(command)
+        if isinstance(command, CallExtender):
+            return self.extenders.call(command, b"")
+        outcome = perform(self.store, command, now)
+        self._tell_changes(now)
+        self._untold.append(outcome)
+        return None
+
+    def poll(self, now: Instant) -> list[Stimulus]:
+        """What was not told yet, in order."""
+        self._tell_changes(now)
+        untold, self._untold = self._untold, []
+        return untold
+
+    def next_event(self) -> Instant | None:
+        """Nothing happens here by itself: who changes something wakes the driver."""
+        return None
+
+    def _tell_changes(self, now: Instant) -> None:
+        while self._changes:
+            changes, self._changes[:] = self._changes[:], []
+            for attendant in self._attendants:
+                for change in changes:
+                    attendant.attend(change, self.store, now)
+            for change in net_changes(changes):
+                stimulus = told_if_known(change)
+                if stimulus is not None:
+                    self._untold.append(stimulus)
