@@ -43,6 +43,8 @@ class EventKind(Enum):
     NODE_ALLOCATABLE = auto()
     NODE_LABEL = auto()
     NODE_TAINT = auto()
+    NODE_CONDITION = auto()
+    NODE_ANNOTATION = auto()
     POD_LABEL = auto()
     POD_SCALE_DOWN = auto()
     POD_TOLERATION = auto()
@@ -160,6 +162,15 @@ def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
     uncordoned = old.spec.unschedulable and not new.spec.unschedulable
     if uncordoned or old.spec.taints != new.spec.taints:
         yield ClusterEvent(EventKind.NODE_TAINT, old, new)
+    if old.status.conditions != new.status.conditions and _states(old) != _states(new):
+        yield ClusterEvent(EventKind.NODE_CONDITION, old, new)
+    if old.metadata.annotations != new.metadata.annotations:
+        yield ClusterEvent(EventKind.NODE_ANNOTATION, old, new)
+
+
+def _states(node: Node) -> dict[str, str]:
+    """What the conditions say; when and why does not count (extractNodeConditionsChange)."""
+    return {condition.type: condition.status for condition in node.status.conditions}
 
 
 # Added, updated, deleted.

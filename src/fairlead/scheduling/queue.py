@@ -187,8 +187,12 @@ class SchedulingQueue:
                 self._enqueue(queued, now)
 
     def _group_hears(self, plugins: tuple[str, ...], event: ClusterEvent) -> bool:
-        framework = next(iter(self._frameworks.values()))
-        return any(hears(framework.find(name), event.kind) for name in plugins)
+        """Whether any pod that `plugins` rejected may be woken, whatever its profile."""
+        return any(
+            hears(framework.find(name), event.kind)
+            for framework in self._frameworks.values()
+            for name in plugins
+        )
 
     def _is_woken(self, queued: QueuedPod, event: ClusterEvent) -> bool:
         if event.priority_max is not None and queued.info.priority > event.priority_max:

@@ -24,11 +24,19 @@ def kinds(events):
     return [event.kind.name for event in events]
 
 
-def heartbeat(node):
-    ready = (PodCondition(type="Ready", status="True", last_transition_time="now"),)
+def ready(node, status, **more):
+    ready = (PodCondition(type="Ready", status=status, **more),)
     return msgspec.structs.replace(
         node, status=msgspec.structs.replace(node.status, conditions=ready)
     )
+
+
+def annotated(node):
+    metadata = msgspec.structs.replace(node.metadata, annotations={"a": "b"})
+    return msgspec.structs.replace(node, metadata=metadata)
+
+
+UP, DARK = ready(PLAIN, "True"), ready(PLAIN, "Unknown", reason="NodeStatusUnknown")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +45,9 @@ def heartbeat(node):
         (None, PLAIN, ["NODE_ADD"]),
         (PLAIN, None, ["NODE_DELETE"]),
         (PLAIN, PLAIN, []),
-        (PLAIN, heartbeat(PLAIN), []),
+        (UP, ready(PLAIN, "True", last_transition_time="now"), []),
+        (UP, DARK, ["NODE_CONDITION"]),
+        (PLAIN, annotated(PLAIN), ["NODE_ANNOTATION"]),
         (PLAIN, CORDONED, []),
         (CORDONED, PLAIN, ["NODE_TAINT"]),
         (PLAIN, make_node("n", taints=["a:NoSchedule"]), ["NODE_TAINT"]),
@@ -45,12 +55,21 @@ def heartbeat(node):
         (PLAIN, make_node("n", cpu="1"), ["NODE_ALLOCATABLE"]),
         (
             CORDONED,
-            make_node("n", cpu="9", labels={"a": "b"}, taints=["a:NoSchedule"]),
-            ["NODE_ALLOCATABLE", "NODE_LABEL", "NODE_TAINT"],
+            annotated(
+                ready(make_node("n", cpu="9", labels={"a": "b"}, taints=["a:NoSchedule"]), "False")
+            ),
+            [
+                "NODE_ALLOCATABLE",
+                "NODE_LABEL",
+                "NODE_TAINT",
+                "NODE_CONDITION",
+                "NODE_ANNOTATION",
+            ],
         ),
     ],
     ids=[
-        "new", "gone", "the same", "a heartbeat", "cordoned", "uncordoned", "tainted",
+        "new", "gone", "the same", "a heartbeat", "gone dark", "annotated", "cordoned",
+        "uncordoned", "tainted",
         "labelled", "resized", "everything at once",
     ],
 )  # fmt: skip
