@@ -1,0 +1,249 @@
+"""Laws of outages in whole clusters, over random schedules of failures.
+
+Kubelets stop, pause, slow down, flap and complain at random, in zones and alone; the controllers of
+nodes and workloads, the scheduler and the kubelets do what they do. In the end every node is told
+to run. Upstream's defects are off, as they are by default. (`test_quiet_nodes` has the laws of the
+node controllers alone, against scripts that do more to them than kubelets can.)
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.storage import ChangeType
+from fairlead.core.instant import seconds
+from fairlead.core.reporter import NodeTainted, PodEvicted, ZoneAssessed
+from fairlead.core.tie_break import TieBreak
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.nodelifecycle.beat import Beat
+from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+START = seconds(1_900_000_000)
+ALL_BACK_S = 1_200
+END_S = 1_500
+ZONE = "topology.kubernetes.io/zone"
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+BEHAVIOURS = (
+    *["stopped"] * 4,
+    *[None] * 3,
+    "paused",
+    "slow 45s",
+    "slow 70s",
+    "flap 60s/120s",
+    "flap 90s/20s",
+    "not-ready",
+    "memory-pressure",
+    "stopped,not-ready",
+)
+
+
+def tolerations(limit_s):
+    """Of a lost node, for `limit_s` or for ever (None)."""
+    limit = {} if limit_s is None else {"tolerationSeconds": limit_s}
+    return [
+        {"key": key, "operator": "Exists", "effect": "NoExecute"} | limit
+        for key in (NOT_READY, UNREACHABLE)
+    ]
+
+
+TOLERANCES = ([], tolerations(0), tolerations(60), tolerations(60), tolerations(None))
+
+
+class Chance(TieBreak):
+    def one_of(self, choices):
+        return choices[self.pick(len(choices))]
+
+
+class Outage:
+    """A cluster and its failures, drawn from `seed`; what was written and reported, with times."""
+
+    def __init__(self, seed):
+        chance = Chance(seed)
+        self.now = START
+        self.records = []
+        self.versions = {}
+        lifecycle = NodeLifecycleConfig(is_taking_over=True)
+        self.passes = Beat(
+            START + lifecycle.pass_cost, lifecycle.node_monitor_period + lifecycle.pass_cost
+        )
+        engine = build_engine(EngineConfig(seed=seed, start=START, node_lifecycle=lifecycle), self)
+        self.world = SimulatedWorld(engine, start=START, seed=seed)
+        zones = 1 + chance.pick(3)
+        names = [f"{'abc'[i % zones]}{i}" for i in range(2 + chance.pick(8))]
+        self.sets = {f"s{i}": 1 + chance.pick(6) for i in range(1 + chance.pick(2))}
+        objects = [node_json(name) for name in names]
+        for name, replicas in self.sets.items():
+            objects.append(set_json(name, replicas, chance.one_of(TOLERANCES)))
+        for one in objects:
+            self.see("Node" if one["kind"] == "Node" else "", one)
+        self.world.store.subscribe(
+            lambda change: self.see(
+                change.kind.kind,
+                change.object if change.type is not ChangeType.DELETED else None,
+            )
+        )
+        self.world.load(objects)
+        self.troubled = set()
+        for _ in range(3 + chance.pick(15)):
+            self.schedule(chance, names)
+        for name in names:
+            self.at(ALL_BACK_S, name, None)
+        self.world.run(START + seconds(END_S))
+
+    def schedule(self, chance, names):
+        """One node, or all of one zone, at once or one after the other."""
+        after_s, behaviour = chance.pick(900_000) / 1_000, chance.one_of(BEHAVIOURS)
+        name, stagger = chance.one_of(names), chance.pick(3)
+        mates = [one for one in names if one[0] == name[0]] if chance.pick(3) == 0 else [name]
+        self.troubled.update(mates)
+        for place, mate in enumerate(mates):
+            self.at(after_s + place * stagger, mate, behaviour)
+
+    def at(self, after_s, name, behaviour):
+        patch = {"metadata": {"annotations": {"fairlead.dev/kubelet": behaviour}}}
+        self.world.at(
+            START + seconds(after_s), lambda store, now: store.patch(NODE, "", name, patch, now)
+        )
+
+    def report(self, record):
+        self.records.append(record)
+
+    def see(self, kind, version):
+        if kind == "Node" and version is not None:
+            self.versions.setdefault(version["metadata"]["name"], []).append(
+                (self.world.now, version)
+            )
+
+    def told(self, kind):
+        return [record for record in self.records if isinstance(record, kind)]
+
+    def settled_nodes(self):
+        """(instant, until, node): what a node was from when an instant had settled."""
+        for versions in self.versions.values():
+            last = dict(versions)
+            ends = [*list(last)[1:], START + seconds(END_S)]
+            for (at, node), until in zip(last.items(), ends, strict=True):
+                yield at, until, node
+
+
+def node_json(name):
+    stamp = format_timestamp(START)
+    offered = {"cpu": "8", "memory": "16Gi", "pods": "50"}
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": stamp}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {ZONE: name[0]}},
+        "status": {"capacity": offered, "allocatable": offered, "conditions": [ready]},
+    }
+
+
+def set_json(name, replicas, tolerated):
+    labels = {"app": name}
+    resources = {"requests": {"cpu": "100m"}}
+    containers = [{"name": "c", "image": "i", "resources": resources}]
+    spec = {"containers": containers, "tolerations": tolerated}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def no_execute(node):
+    return [t["key"] for t in node.get("spec", {}).get("taints", ()) if t["effect"] == "NoExecute"]
+
+
+def status_of(obj, kind="Ready"):
+    found = [c["status"] for c in obj["status"].get("conditions", ()) if c["type"] == kind]
+    return found[0] if found else ""
+
+
+def outages():
+    return st.integers(0, 2**63).map(Outage)
+
+
+law = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@law
+@given(outages())
+def test_every_pod_comes_back_when_there_is_room(outage):
+    """Whoever was evicted has a successor, and all that run are ready."""
+    pods = outage.world.store.list(POD)
+    found = [pod["metadata"]["labels"]["app"] for pod in pods]
+    assert {name: found.count(name) for name in outage.sets} == outage.sets
+    assert {(pod["status"]["phase"], status_of(pod)) for pod in pods} == {("Running", "True")}
+
+
+@law
+@given(outages())
+def test_nobody_is_evicted_before_the_toleration_is_over(outage):
+    """From a node that had a taint for exactly as long; and never from one that was always well."""
+    for record in outage.told(PodEvicted):
+        assert record.node in outage.troubled
+        limits = [
+            at + seconds(limit)
+            for at, node in outage.versions[record.node]
+            if no_execute(node)
+            for limit in (0, 60, 300)
+        ]
+        assert record.at in limits
+
+
+@law
+@given(outages())
+def test_zones_are_emptied_at_their_rate(outage):
+    """One node in ten seconds at most, and none while every zone is dark."""
+    last, states = {}, {}
+    for record in outage.records:
+        match record:
+            case ZoneAssessed(zone=zone, state=state):
+                states[zone] = state
+            case NodeTainted(zone=zone, is_turn=True, at=at):
+                assert set(states.values()) != {"FullDisruption"}
+                assert at - last.get(zone, START) >= seconds(10) or zone not in last
+                last[zone] = at
+            case _:
+                pass
+
+
+@law
+@given(outages())
+def test_taints_follow_conditions(outage):
+    """Never both taints, and none on a node that a pass has seen ready."""
+    for at, until, node in outage.settled_nodes():
+        taints = no_execute(node)
+        assert len(taints) <= 1
+        if taints and status_of(node) == "True":
+            assert until <= outage.passes.at_or_after(at)
+
+
+@law
+@given(outages())
+def test_in_the_end_nothing_is_left_of_it(outage):
+    """Every node is ready, has no taint, and its lease promises to be renewed."""
+    for node in outage.world.store.list(NODE):
+        assert status_of(node) == "True"
+        assert not node.get("spec", {}).get("taints")
+    leases = [
+        one
+        for kind in outage.world.store.storage.kinds()
+        if kind.kind == "Lease"
+        for one in outage.world.store.list(kind)
+    ]
+    assert len(leases) == len(outage.versions)
+    assert {one["metadata"]["annotations"]["fairlead.dev/renewed-every"] for one in leases} == {
+        "10s"
+    }
