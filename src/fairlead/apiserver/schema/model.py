@@ -95,6 +95,11 @@ class Schema:
         """`v1.Container`: version and type, as errors about types name them."""
         return ".".join(self.definition.split(".")[-2:])
 
+    @property
+    def long_name(self) -> str:
+        """`core.v1.Event`: with the group, where types of two groups share a name."""
+        return ".".join(self.definition.split(".")[-3:])
+
 
 class _Composite(msgspec.Struct, frozen=True):
     """A list (`list` is its topology) or a map."""

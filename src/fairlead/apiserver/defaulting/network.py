@@ -1,0 +1,70 @@
+"""Services, policies and rights to the network.
+
+upstream: pkg/apis/core/v1/defaults.go:SetDefaults_Service, pkg/apis/networking/v1/defaults.go,
+pkg/apis/rbac/v1/defaults.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
+
+Json = dict[str, Any]
+
+RBAC: Final = "rbac.authorization.k8s.io"
+_STICKY_S: Final = 10_800
+_OUTWARD: Final = ("NodePort", "LoadBalancer")
+
+
+def _service_spec(spec: Json) -> Json:
+    spec = filled(spec, {"sessionAffinity": "None", "type": "ClusterIP"})
+    spec = _with_affinity(spec)
+    sort = spec["type"]
+    if sort in _OUTWARD or (sort == "ClusterIP" and spec.get("externalIPs")):
+        spec = filled(spec, {"externalTrafficPolicy": "Cluster"})
+    if sort in (*_OUTWARD, "ClusterIP"):
+        spec = filled(spec, {"internalTrafficPolicy": "Cluster"})
+    if sort == "LoadBalancer":
+        spec = filled(spec, {"allocateLoadBalancerNodePorts": True})
+    return spec
+
+
+def _with_affinity(spec: Json) -> Json:
+    if spec["sessionAffinity"] == "None":
+        return {key: value for key, value in spec.items() if key != "sessionAffinityConfig"}
+    if spec["sessionAffinity"] != "ClientIP":
+        return spec
+    config = spec.get("sessionAffinityConfig") or {}
+    client = filled(config.get("clientIP") or {}, {"timeoutSeconds": _STICKY_S})
+    return replaced(spec, "sessionAffinityConfig", {**config, "clientIP": client})
+
+
+def _service_port(port: Json) -> Json:
+    port = filled(port, {"protocol": "TCP"})
+    if port.get("targetPort") in (None, "", 0):
+        return {**port, "targetPort": port["port"]}
+    return port
+
+
+def _network_policy_spec(spec: Json) -> Json:
+    if spec.get("policyTypes"):
+        return spec
+    types = ["Ingress", "Egress"] if spec.get("egress") else ["Ingress"]
+    return {**spec, "policyTypes": types}
+
+
+def _subject(subject: Json) -> Json:
+    if subject.get("kind") in ("User", "Group"):
+        return filled(subject, {"apiGroup": RBAC})
+    return subject
+
+
+NETWORK_RULES: Final[Mapping[str, Rule]] = {
+    "v1.ServiceSpec": _service_spec,
+    "v1.ServicePort": _service_port,
+    "v1.NetworkPolicySpec": _network_policy_spec,
+    "v1.RoleRef": lambda reference: filled(reference, {"apiGroup": RBAC}),
+    "rbac.v1.Subject": _subject,
+}

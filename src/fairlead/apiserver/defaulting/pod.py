@@ -1,0 +1,115 @@
+"""Pods, alone and in templates.
+
+A template has the defaults of a pod's spec; requests that follow from limits, and service links,
+are a pod's own, so that a template stays as its author wrote it.
+
+upstream: pkg/apis/core/v1/defaults.go:SetDefaults_{Pod,PodSpec,Container,Volume},
+pkg/apis/core/v1/conversion.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
+from fairlead.apiserver.pod_resources import with_pod_level_requests
+
+Json = dict[str, Any]
+
+_SPEC: Final = {
+    "dnsPolicy": "ClusterFirst",
+    "restartPolicy": "Always",
+    "securityContext": {},
+    "terminationGracePeriodSeconds": 30,
+    "schedulerName": "default-scheduler",
+}
+_CONTAINER: Final = {
+    "terminationMessagePath": "/dev/termination-log",
+    "terminationMessagePolicy": "File",
+}
+_CONTAINERS: Final = ("containers", "initContainers")
+
+
+def _pod(pod: Json) -> Json:
+    spec = filled(pod["spec"], {"enableServiceLinks": True})
+    for key in _CONTAINERS:
+        if spec.get(key):
+            spec = replaced(spec, key, [_with_requests(container) for container in spec[key]])
+    if spec.get("resources"):
+        spec = with_pod_level_requests(spec)
+    status = filled(pod.get("status", {}), {"phase": "Pending"})
+    return replaced(replaced(pod, "spec", spec), "status", status)
+
+
+def _with_requests(container: Json) -> Json:
+    """What is limited is requested."""
+    resources = container.get("resources", {})
+    limits = resources.get("limits")
+    if not limits:
+        return container
+    requests = filled(resources.get("requests", {}), limits)
+    return replaced(container, "resources", replaced(resources, "requests", requests))
+
+
+def _pod_spec(spec: Json) -> Json:
+    spec = _with_account(filled(spec, _SPEC))
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec = replaced(spec, "terminationGracePeriodSeconds", 1)
+    if spec.get("hostNetwork"):
+        for key in _CONTAINERS:
+            if spec.get(key):
+                spec = replaced(spec, key, [_on_host(container) for container in spec[key]])
+    return spec
+
+
+def _with_account(spec: Json) -> Json:
+    """The old name of the field always says what the new one says."""
+    name = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if not name:
+        return spec
+    if spec.get("serviceAccount") == name == spec.get("serviceAccountName"):
+        return spec
+    return {**spec, "serviceAccountName": name, "serviceAccount": name}
+
+
+def _on_host(container: Json) -> Json:
+    ports = container.get("ports")
+    if not ports:
+        return container
+    return replaced(container, "ports", [_host_port(port) for port in ports])
+
+
+def _host_port(port: Json) -> Json:
+    if port.get("hostPort") or not port.get("containerPort"):
+        return port
+    return replaced(port, "hostPort", port["containerPort"])
+
+
+def _container(container: Json) -> Json:
+    container = filled(container, _CONTAINER)
+    if container.get("imagePullPolicy"):
+        return container
+    return {**container, "imagePullPolicy": pull_policy(container.get("image", ""))}
+
+
+def pull_policy(image: str) -> str:
+    """When to pull an image that says nothing about it: always what may change under its name."""
+    name, _, digest = image.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    return "IfNotPresent" if (tag and tag != "latest") or (digest and not tag) else "Always"
+
+
+def _volume(volume: Json) -> Json:
+    if all(value is None for key, value in volume.items() if key != "name"):
+        return {**volume, "emptyDir": {}}
+    return volume
+
+
+POD_RULES: Final[Mapping[str, Rule]] = {
+    "v1.Pod": _pod,
+    "v1.PodSpec": _pod_spec,
+    "v1.Container": _container,
+    "v1.EphemeralContainer": _container,
+    "v1.Volume": _volume,
+}

@@ -1,0 +1,134 @@
+"""Workloads and what scales them; secrets, whose texts are written in another way than kept.
+
+upstream: pkg/apis/{apps,batch,autoscaling}/*/defaults.go, pkg/apis/core/v1/conversion.go
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
+
+Json = dict[str, Any]
+
+_ROLLING: Final = "RollingUpdate"
+_BACKOFF_MAX: Final = 2**31 - 1
+_PERIOD_S: Final = 15
+_CPU: Final = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+}
+_BY_PERCENT: Final = {"type": "Percent", "value": 100, "periodSeconds": _PERIOD_S}
+_BY_PODS: Final = {"type": "Pods", "value": 4, "periodSeconds": _PERIOD_S}
+
+
+def _rolled(spec: Json, key: str, defaults: Mapping[str, Any]) -> Json:
+    """`spec` whose way of updating, under `key`, is rolling, so filled in, if it says nothing."""
+    update = filled(spec.get(key) or {}, {"type": _ROLLING})
+    if update["type"] == _ROLLING:
+        update = replaced(
+            update, "rollingUpdate", filled(update.get("rollingUpdate") or {}, defaults)
+        )
+    return replaced(spec, key, update)
+
+
+def _deployment(spec: Json) -> Json:
+    spec = filled(spec, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
+    return _rolled(spec, "strategy", {"maxUnavailable": "25%", "maxSurge": "25%"})
+
+
+def _stateful_set(spec: Json) -> Json:
+    defaults = {"replicas": 1, "revisionHistoryLimit": 10, "podManagementPolicy": "OrderedReady"}
+    spec = _rolled(filled(spec, defaults), "updateStrategy", {"partition": 0})
+    kept = {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    retention = filled(spec.get("persistentVolumeClaimRetentionPolicy") or {}, kept)
+    spec = replaced(spec, "persistentVolumeClaimRetentionPolicy", retention)
+    claims = spec.get("volumeClaimTemplates")
+    if claims:
+        named = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
+        spec = replaced(spec, "volumeClaimTemplates", [filled(one, named) for one in claims])
+    return spec
+
+
+def _daemon_set(spec: Json) -> Json:
+    spec = filled(spec, {"revisionHistoryLimit": 10})
+    return _rolled(spec, "updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
+
+
+def _replication_controller(obj: Json) -> Json:
+    """Selector and labels are the template's unless they say otherwise."""
+    spec = filled(obj["spec"], {"replicas": 1})
+    labels = (spec.get("template") or {}).get("metadata", {}).get("labels", {})
+    if labels:
+        spec = spec if spec.get("selector") else {**spec, "selector": labels}
+        obj = _labelled(obj, labels)
+    return replaced(obj, "spec", spec)
+
+
+def _labelled(obj: Json, labels: Json) -> Json:
+    meta = obj["metadata"]
+    return obj if meta.get("labels") else {**obj, "metadata": {**meta, "labels": labels}}
+
+
+def _job(obj: Json) -> Json:
+    """Without completions and parallelism one pod runs; parallelism alone is a queue of work."""
+    spec = obj["spec"]
+    if "completions" not in spec and "parallelism" not in spec:
+        spec = {**spec, "completions": 1}
+    replacement = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
+    defaults = {
+        "parallelism": 1,
+        "backoffLimit": _BACKOFF_MAX if "backoffLimitPerIndex" in spec else 6,
+        "completionMode": "NonIndexed",
+        "suspend": False,
+        "podReplacementPolicy": replacement,
+        "manualSelector": False,
+    }
+    labels = spec["template"]["metadata"].get("labels")
+    return replaced(_labelled(obj, labels) if labels else obj, "spec", filled(spec, defaults))
+
+
+def _autoscaler(spec: Json) -> Json:
+    spec = filled(spec, {"minReplicas": 1})
+    if not spec.get("metrics"):
+        spec = {**spec, "metrics": [_CPU]}
+    behavior = spec.get("behavior")
+    if behavior is None:
+        return spec
+    up = {
+        "stabilizationWindowSeconds": 0,
+        "selectPolicy": "Max",
+        "policies": [_BY_PODS, _BY_PERCENT],
+    }
+    down = {"selectPolicy": "Max", "policies": [_BY_PERCENT]}
+    sides = {
+        "scaleUp": filled(behavior.get("scaleUp") or {}, up),
+        "scaleDown": filled(behavior.get("scaleDown") or {}, down),
+    }
+    return replaced(spec, "behavior", {**behavior, **sides})
+
+
+def _secret(secret: Json) -> Json:
+    """Texts are stored as data."""
+    secret = filled(secret, {"type": "Opaque"})
+    texts = secret.get("stringData")
+    if texts is None:
+        return secret
+    encoded = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+    rest = {key: value for key, value in secret.items() if key != "stringData"}
+    data = {**(secret.get("data") or {}), **encoded}
+    return {**rest, "data": data} if data else rest
+
+
+WORKLOAD_RULES: Final[Mapping[str, Rule]] = {
+    "v1.DeploymentSpec": _deployment,
+    "v1.StatefulSetSpec": _stateful_set,
+    "v1.DaemonSetSpec": _daemon_set,
+    "v1.ReplicationController": _replication_controller,
+    "v1.Job": _job,
+    "v2.HorizontalPodAutoscalerSpec": _autoscaler,
+    "v1.HorizontalPodAutoscalerSpec": lambda spec: filled(spec, {"minReplicas": 1}),
+    "v1.Secret": _secret,
+}
