@@ -225,13 +225,15 @@ def page(chromium: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[P
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of written reports: small, large, wide (5,000 nodes), hostile and empty."""
+    """A folder of written reports: small, large, wide (5,000 nodes), outage, hostile and empty."""
     folder = tmp_path_factory.mktemp("reports")
     sample = runpy.run_path(str(SAMPLES / "sample_report.py"))
     hostile = runpy.run_path(str(SAMPLES / "hostile_report.py"))
+    outage = runpy.run_path(str(SAMPLES / "outage_report.py"))
     write_report(folder / "small.html", sample["small_report"]())
     write_report(folder / "large.html", sample["large_report"]())
     write_report(folder / "wide.html", sample["wide_report"](5000))
+    write_report(folder / "outage.html", outage["outage_report"]())
     write_report(folder / "hostile.html", hostile["hostile_report"]())
     write_report(folder / "empty.html", {"kind": "simulate", "title": "Nothing"})
     return folder

@@ -62,6 +62,19 @@ def hostile_report() -> ReportData:
         "evictions": [{"pod": MARKUP, "why": MARKUP}],
         "moved": [{"pod": LONG, "from": MARKUP, "to": LONG}],
         "pdb_breaches": [{"pdb": MARKUP}],
+        "drains": [{"node": MARKUP, "held_up_by": LONG}],
+        "outage": {
+            "figures": {"nodes": 10**15, "concerned": 10**18, "first_back_s": float("nan")},
+            "nodes_over_time": {"t_s": [0], "counts": {"tainted": [10**15], MARKUP: [1]}},
+            "pods_over_time": {"t_s": [1e9], "counts": {"down": [7], "evicted": [0]}},
+            "rates": [
+                {"zone": name, "t_s": [5.0], "tainted": [1], "allowed": [1.0]} for name in NAMES * 4
+            ],
+            "nodes": [{"node": name, "zone": LONG, "quiet_s": float("inf")} for name in NAMES],
+            "lost": [{"pod": name, "why": name} for name in NAMES],
+            "zones": [{"zone": MARKUP, "state": ODD}],
+            "beliefs": [{"belief": MARKUP, "fact": LONG}],
+        },
         "pending": [
             {"pod": MARKUP, "reason": MARKUP},
             {"pod": LONG, "reason": LONG * 4},

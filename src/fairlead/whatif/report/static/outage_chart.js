@@ -46,18 +46,35 @@ function outageLegend({ t, rows }) {
   const when = h("span", { class: "outage-when", "aria-live": "polite" });
   const figures = rows.map(() => h("b", {}));
   const items = rows.map((row, at) =>
-    h("span", { class: row.dashed ? "outage-key dashed" : "outage-key" }, swatch(row.variable), row.label, " ", figures[at]),
+    h(
+      "span",
+      { class: row.dashed ? "outage-key dashed" : "outage-key" },
+      swatch(row.variable),
+      `${row.label} `,
+      figures[at],
+    ),
   );
-  const show = (at) => {
-    const sample = at ?? t.length - 1;
-    when.textContent = at === null ? "at the end" : `at ${clock(t[sample])}`;
+  const show = (instant) => {
+    const sample = instant === null ? t.length - 1 : lastUpTo(t, instant);
+    when.textContent = instant === null ? "at the end" : `at ${clock(instant)}`;
     rows.forEach((row, number) => {
-      const value = row.values[sample];
+      const value = sample < 0 ? 0 : row.values[sample];
       figures[number].textContent = count(Math.floor((value ?? 0) + 1e-6));
     });
   };
   show(null);
   return { element: h("p", { class: "outage-legend" }, items, when), show };
+}
+
+/** The index of the last of the ascending `t` that is not after `instant`; -1 where there is none. */
+function lastUpTo(t, instant) {
+  let [low, high] = [0, t.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (t[middle] <= instant) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
 }
 
 /** Layers from the whole stack down to the lowest row, then the lines. */
@@ -128,6 +145,12 @@ function outageOptions(model, size, sync, onCursor) {
       { ...axis, size: 56, space: 26, incrs: wholeSteps(), values: (_, at) => at.map(count) },
     ],
     series: [{}, ...outageSeries(model)],
-    hooks: { setCursor: [(chart) => onCursor(chart.cursor.idx ?? null)] },
+    hooks: { setCursor: [(chart) => onCursor(instantOf(chart))] },
   };
+}
+
+/** What instant the cursor is at, null where it is nowhere; a count holds until the next sample. */
+function instantOf(chart) {
+  const { left, idx } = chart.cursor;
+  return idx === null || idx === undefined || left < 0 ? null : chart.posToVal(left, "x");
 }
