@@ -10,14 +10,15 @@ first is what holds the group back:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from fairlead.batch.compose import Composition
+from fairlead.batch.estimate import estimate_starts
 from fairlead.batch.job import JobInfo
-from fairlead.batch.plugins.proportion import Proportion, QueueShare
 from fairlead.batch.reservation import plan, reserve
 from fairlead.batch.session import Session
+from fairlead.batch.standing import QueueStanding, proportion_of, standing, standings
 from fairlead.batch.statement import Statement
 from fairlead.batch.task import TaskInfo, TaskStatus
 from fairlead.core.instant import Instant
@@ -42,19 +43,6 @@ class Obstacle(StrEnum):
     LEAVING = "it waits for room that is being released"
     RESERVED = "room is held back for another group"
     NO_NODE = "no node can take the next member"
-
-
-@dataclass(frozen=True, slots=True)
-class QueueStanding:
-    """One queue's part of the cluster, by resource: cpu in milli, memory in bytes, else units."""
-
-    name: str
-    weight: int
-    deserved: Mapping[str, float]
-    allocated: Mapping[str, int]
-    request: Mapping[str, int]
-    share: float
-    is_overused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +94,36 @@ def explain_group(
         session.room.hold_back(None)
 
 
-def queue_standings(
-    composition: Composition, cluster: Cluster, now: Instant
-) -> list[QueueStanding]:
-    """All queues that have jobs, by name; empty without the proportion plugin."""
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """All queues by name, and the groups that wait, first those that would be served first."""
+
+    queues: tuple[QueueStanding, ...]
+    waiting: tuple[GroupExplanation, ...]
+
+
+def survey(composition: Composition, cluster: Cluster, now: Instant, groups_max: int) -> Survey:
+    """Where queues and waiting groups stand; changes nothing. Explains `groups_max` at most.
+
+    A group's `starts_at` takes into account who is served before it
+    (`fairlead.batch.estimate`).
+    """
     session = _open(composition, cluster, now)
-    session.room.hold_back(None)
-    plugin = _proportion(session)
-    if plugin is None:
-        return []
-    return [_standing(session, plugin, plugin.shares[name]) for name in sorted(plugin.shares)]
+    try:
+        queues = tuple(standings(session))
+        starts = estimate_starts(session, groups_max)
+        late = 1 << 62
+        waiting = [job for job in session.jobs.values() if _waits(job)]
+        waiting.sort(key=lambda job: (starts.get(job.id, late), job.id))
+        found = (_explain(session, job) for job in waiting[:groups_max])
+        return Survey(queues, tuple(replace(one, starts_at=starts.get(one.group)) for one in found))
+    finally:
+        session.take_back()
+        session.room.hold_back(None)
+
+
+def _waits(job: JobInfo) -> bool:
+    return bool(job.by_status[TaskStatus.PENDING]) and not job.is_ready
 
 
 def _open(composition: Composition, cluster: Cluster, now: Instant) -> Session:
@@ -125,32 +133,15 @@ def _open(composition: Composition, cluster: Cluster, now: Instant) -> Session:
     return session
 
 
-def _proportion(session: Session) -> Proportion | None:
-    return next((p for p in session.tiers.plugins if isinstance(p, Proportion)), None)
-
-
-def _standing(session: Session, plugin: Proportion, found: QueueShare) -> QueueStanding:
-    names = session.table.resources.names
-    return QueueStanding(
-        name=found.queue.name,
-        weight=found.queue.weight,
-        deserved={names[c]: amount for c, amount in found.deserved.items()},
-        allocated={names[c]: found.allocated_of(c) for c in found.deserved},
-        request={names[c]: amount for c, amount in found.request.items()},
-        share=found.share,
-        is_overused=plugin.is_overused(found.queue),
-    )
-
-
 # --- one group -----------------------------------------------------------------------------
 
 
 def _explain(session: Session, job: JobInfo) -> GroupExplanation:
-    plugin = _proportion(session)
+    plugin = proportion_of(session)
     share = plugin.shares.get(job.queue) if plugin is not None else None
-    standing = None
+    own = None
     if plugin is not None and share is not None:
-        standing = _standing(session, plugin, share)
+        own = standing(session, plugin, share)
     trial = _Trial(session, job)
     obstacle = trial.obstacle()
     return GroupExplanation(
@@ -161,12 +152,12 @@ def _explain(session: Session, job: JobInfo) -> GroupExplanation:
         ready=trial.ready,
         promised=trial.promised,
         placeable=trial.placeable,
-        queue=standing,
+        queue=own,
         member=trial.member.key if trial.member is not None else "",
         summary=trial.summary,
         nodes=trial.nodes,
         starts_at=trial.starts_at,
-        remedies=tuple(_remedies(obstacle, job, trial, standing)),
+        remedies=tuple(_remedies(obstacle, job, trial, own)),
     )
 
 
@@ -264,7 +255,7 @@ def _gap(session: Session, fact: NodeFact) -> float:
 
 
 def _remedies(
-    obstacle: Obstacle, job: JobInfo, trial: _Trial, standing: QueueStanding | None
+    obstacle: Obstacle, job: JobInfo, trial: _Trial, own: QueueStanding | None
 ) -> list[str]:
     match obstacle:
         case Obstacle.NO_QUEUE:
@@ -272,9 +263,9 @@ def _remedies(
         case Obstacle.TOO_FEW_MEMBERS:
             missing = job.min_available - job.valid_count
             return [f"{missing} more members" if missing > 0 else "members that can be scheduled"]
-        case Obstacle.QUEUE_HAS_ITS_SHARE if standing is not None:
+        case Obstacle.QUEUE_HAS_ITS_SHARE if own is not None:
             return [
-                f"more weight for queue {standing.name}, now {standing.weight}",
+                f"more weight for queue {own.name}, now {own.weight}",
                 "other queues asking for less",
             ]
         case Obstacle.QUEUE_IS_FULL:

@@ -28,6 +28,7 @@ from fairlead.batch.session import Session
 from fairlead.batch.task import TaskInfo, TaskStatus
 from fairlead.core.instant import Instant
 from fairlead.state.resource_columns import CPU
+from fairlead.state.shape import Amounts
 
 _REMEMBERED = 1 << 40  # more than any node has free, in any unit
 
@@ -43,12 +44,16 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Leaving:
-    """When something ends, on which row, and what it occupies."""
+class Occupant:
+    """When something ends (None: it may run for ever), on which row, and what it occupies.
+
+    `queue` is "" for what is in none.
+    """
 
     end: Instant | None
     row: int
-    amounts: tuple[tuple[int, int], ...]
+    amounts: Amounts
+    queue: str = ""
 
 
 def reserve(session: Session) -> Reservation | None:
@@ -83,8 +88,8 @@ def _longest_waiting(session: Session) -> JobInfo | None:
 
 def plan(session: Session, job: JobInfo) -> Reservation | None:
     """The earliest place for what `job` lacks; None if it would not fit into an empty cluster."""
-    lacking = _lacking(session, job)
-    ends = _ends(session)
+    lacking = lacking_tasks(session, job)
+    ends = occupants(session)
     known = [one for one in ends if one.end is not None]
     fewest, most = 0, len(known)
     if not lacking:
@@ -104,18 +109,24 @@ def plan(session: Session, job: JobInfo) -> Reservation | None:
     return _reservation(session, job, lacking, rows, start)
 
 
-def _lacking(session: Session, job: JobInfo) -> list[TaskInfo]:
+def lacking_tasks(session: Session, job: JobInfo) -> list[TaskInfo]:
     """As many waiting tasks as the gang needs, in order; those that ask for nothing fit anyway."""
     asking = [t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort]
     asking.sort(key=session.tiers.task_key)
     return asking[: max(job.min_available - job.ready_count, 0)]
 
 
-def _ends(session: Session) -> list[_Leaving]:
+def occupants(session: Session) -> list[Occupant]:
     """What occupies the nodes and is not leaving already, first what ends first."""
     requests, leaving = session.job_table.requests, session.job_table.leaving
+    tasks = session.job_table.tasks
     found = [
-        _Leaving(expected_end(pod, session.now), node.row, requests.of(pod).running)
+        Occupant(
+            expected_end(pod, session.now),
+            node.row,
+            requests.of(pod).running,
+            tasks[pod.id].job.queue if pod.id in tasks else "",
+        )
         for node in session.table.nodes()
         for pod in node.pods.values()
         if pod.id not in leaving
@@ -125,15 +136,25 @@ def _ends(session: Session) -> list[_Leaving]:
 
 
 def _place(
-    session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[_Leaving]
+    session: Session, job: JobInfo, lacking: Sequence[TaskInfo], gone: Sequence[Occupant]
 ) -> list[int] | None:
     """A row for each of `lacking` once `gone` are; None if there is none for one of them."""
-    room = session.room
-    free = room.idle + room.releasing
+    free = session.room.idle + session.room.releasing
     for one in gone:
         for column, amount in one.amounts:
             free[column, one.row] += amount
-    preference = room.idle[CPU].copy()
+    return place(session, job, lacking, free)
+
+
+def place(
+    session: Session, job: JobInfo, lacking: Sequence[TaskInfo], free: Ints
+) -> list[int] | None:
+    """A row for each of `lacking` where `free` is the room; None if there is none for one.
+
+    Rows that `job` was promised before come first, then those that are idlest now.
+    """
+    free = free.copy()
+    preference = session.room.idle[CPU].copy()
     for name in job.reserved_nodes:
         node = session.table.find(name)
         if node is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.batch.explanation import Obstacle, explain_group, queue_standings
+from fairlead.batch.explanation import Obstacle, explain_group, survey
 from fairlead.core.instant import seconds
 from fairlead.testing.batch_builders import make_gang, make_group, make_queue, make_task
 from fairlead.testing.builders import make_node
@@ -110,7 +110,7 @@ def test_a_full_queue(yard):
 def test_the_table_of_queues(yard):
     yard.put(make_node("n1"), make_queue("a", 3), make_queue("b", 1))
     yard.put(make_gang("a", 4, queue="a", node="n1"), make_gang("b", 4, queue="b"))
-    standings = queue_standings(yard.composition, yard.cluster, 0)
+    standings = survey(yard.composition, yard.cluster, 0, 10).queues
     assert [(q.name, q.weight, q.deserved["cpu"], q.allocated["cpu"]) for q in standings] == [
         ("a", 3, 3000, 4000),
         ("b", 1, 1000, 0),
@@ -120,4 +120,4 @@ def test_the_table_of_queues(yard):
 @pytest.mark.parametrize("config", ['actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]'])
 def test_there_is_none_without_proportion(config, yards):
     yard = yards(config).put(make_node("n1"), make_gang("g", 1))
-    assert queue_standings(yard.composition, yard.cluster, 0) == []
+    assert survey(yard.composition, yard.cluster, 0, 10).queues == ()
