@@ -9,6 +9,7 @@ has come. upstream: pkg/scheduler/scheduler.go, which holds one every second wha
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
@@ -16,10 +17,11 @@ from fairlead.batch.compose import Extensions, compose
 from fairlead.batch.configuration import BatchConfig
 from fairlead.batch.preparations import Sent
 from fairlead.batch.run_session import run_session
+from fairlead.batch.standing import QueueStanding
 from fairlead.batch.task import TaskStatus
 from fairlead.core.command import Bind, Command, DeleteObject
 from fairlead.core.instant import Instant, seconds
-from fairlead.core.reporter import Reporter
+from fairlead.core.reporter import QueueStood, Reporter
 from fairlead.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -57,6 +59,7 @@ class Batch:
         self.composition = compose(config, cluster, extensions)
         self.jobs = self.composition.jobs
         self._preparations = self.composition.policy.preparations
+        self._stood: dict[str, QueueStanding] = {}
         self._has_news = False
         self._last: Instant = _LONG_AGO
         self._wake_at: Instant | None = None
@@ -130,7 +133,25 @@ class Batch:
             self.composition, self._cluster, self._tie_break, now, reporter=self._reporter
         )
         self._wake_at = done.wake_at
+        self._report(done.queues, now)
         return done.commands
+
+    def _report(self, queues: Sequence[QueueStanding], now: Instant) -> None:
+        """Tell of the queues that stand differently than after the session before."""
+        for one in queues:
+            if self._stood.get(one.name) != one:
+                self._reporter.report(
+                    QueueStood(
+                        queue=one.name,
+                        weight=one.weight,
+                        deserved=one.deserved,
+                        allocated=one.allocated,
+                        request=one.request,
+                        share=one.share,
+                        at=now,
+                    )
+                )
+        self._stood = {one.name: one for one in queues}
 
     def _is_anybody_waiting(self) -> bool:
         return any(job.by_status[TaskStatus.PENDING] for job in self.jobs.jobs.values())

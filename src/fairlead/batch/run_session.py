@@ -9,6 +9,7 @@ from fairlead.batch.closing import JobReport, closing_commands, report_on
 from fairlead.batch.compose import Composition
 from fairlead.batch.reservation import reserve
 from fairlead.batch.session import NOBODY, Observer, Session
+from fairlead.batch.standing import QueueStanding, standings
 from fairlead.core.command import Command
 from fairlead.core.instant import Instant
 from fairlead.core.reporter import Reporter, SilentReporter
@@ -20,12 +21,14 @@ from fairlead.state.cluster import Cluster
 class Outcome:
     """What to do, and where each job stands about which there is something to say.
 
-    `wake_at` is when another session may decide differently though nothing happened.
+    `wake_at` is when another session may decide differently though nothing happened, `queues` how
+    they stand after it.
     """
 
     commands: list[Command]
     reports: list[JobReport]
     wake_at: Instant | None
+    queues: list[QueueStanding]
 
 
 def run_session(
@@ -63,7 +66,7 @@ def run_session(
     session.note_waiting()
     session.take_back()
     composition.jobs.touched.clear()
-    return Outcome(session.commands, reports, _wake_at(session))
+    return Outcome(session.commands, reports, _wake_at(session), standings(session))
 
 
 def _wake_at(session: Session) -> Instant | None:

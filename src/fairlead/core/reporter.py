@@ -6,6 +6,7 @@ reporters. A reporter only listens: nothing it does may change a decision.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -151,6 +152,22 @@ class PodCollected(Struct, frozen=True):
     at: Instant
 
 
+class QueueStood(Struct, frozen=True):
+    """What a queue of whole jobs has when a session closes; reported when it is not as before.
+
+    Amounts by resource: cpu in milli, memory in bytes, all else in units. `request` is what its
+    jobs held and waited for, `share` the largest allocated ÷ deserved.
+    """
+
+    queue: str
+    weight: int
+    deserved: Mapping[str, float]
+    allocated: Mapping[str, int]
+    request: Mapping[str, int]
+    share: float
+    at: Instant
+
+
 class PluginFailed(Struct, frozen=True):
     """A user's plugin failed where there is no verdict to give, at the extension point `point`.
 
@@ -203,6 +220,7 @@ Record = (
     | EvictionTimed
     | EvictionCancelled
     | PodCollected
+    | QueueStood
     | PluginFailed
     | DisplacementCycle
     | WorkloadStarving
