@@ -17,7 +17,7 @@ from fairlead.batch.compose import Extensions, compose
 from fairlead.batch.configuration import BatchConfig
 from fairlead.batch.preparations import Sent
 from fairlead.batch.run_session import run_session
-from fairlead.batch.standing import QueueStanding
+from fairlead.batch.standing import QueueStanding, without_jobs
 from fairlead.batch.task import TaskStatus
 from fairlead.core.command import Bind, Command, DeleteObject
 from fairlead.core.instant import Instant, seconds
@@ -138,7 +138,9 @@ class Batch:
 
     def _report(self, queues: Sequence[QueueStanding], now: Instant) -> None:
         """Tell of the queues that stand differently than after the session before."""
-        for one in queues:
+        known = {one.name for one in queues}
+        gone = [without_jobs(one) for name, one in self._stood.items() if name not in known]
+        for one in (*queues, *gone):
             if self._stood.get(one.name) != one:
                 self._reporter.report(
                     QueueStood(
@@ -151,7 +153,7 @@ class Batch:
                         at=now,
                     )
                 )
-        self._stood = {one.name: one for one in queues}
+        self._stood = {one.name: one for one in (*queues, *gone)}
 
     def _is_anybody_waiting(self) -> bool:
         return any(job.by_status[TaskStatus.PENDING] for job in self.jobs.jobs.values())

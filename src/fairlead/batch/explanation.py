@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from fairlead.api.pod import workload
+from fairlead.api.resource_amount import amount_text
 from fairlead.batch.compose import Composition
 from fairlead.batch.estimate import estimate_starts
 from fairlead.batch.job import JobInfo
@@ -37,6 +39,7 @@ class Obstacle(StrEnum):
     NO_GROUP = "no such group"
     NO_QUEUE = "its queue does not exist"
     CLOSED_QUEUE = "its queue is closed"
+    NOT_LET_IN = "there is no room yet for what it needs at least (enqueue)"
     TOO_FEW_MEMBERS = "too few members"
     QUEUE_HAS_ITS_SHARE = "its queue has all it deserves"
     QUEUE_IS_FULL = "its queue is at its capability"
@@ -62,10 +65,13 @@ class GroupExplanation:
     could start now. `member` is the first that could not, for the reasons in `summary` and, node by
     node with the nearest misses first, in `nodes`. `starts_at` is when the group could start if
     nothing else were started; None if nobody knows. `remedies` are what would let it start.
+    `title` is the group's name, or for pods without a group what they belong to.
     """
 
     group: str
     obstacle: Obstacle
+    title: str = ""
+    queue_name: str = ""
     min_member: int = 0
     members: int = 0
     ready: int = 0
@@ -147,6 +153,8 @@ def _explain(session: Session, job: JobInfo) -> GroupExplanation:
     return GroupExplanation(
         group=job.id,
         obstacle=obstacle,
+        title=_title(job),
+        queue_name=job.queue,
         min_member=job.min_available,
         members=len(job.tasks),
         ready=trial.ready,
@@ -159,6 +167,12 @@ def _explain(session: Session, job: JobInfo) -> GroupExplanation:
         starts_at=trial.starts_at,
         remedies=tuple(_remedies(obstacle, job, trial, own)),
     )
+
+
+def _title(job: JobInfo) -> str:
+    if job.group is not None and job.group.ref is not None:
+        return job.id
+    return next((workload(task.info.pod) for task in job.tasks.values()), job.id)
 
 
 class _Trial:
@@ -182,6 +196,8 @@ class _Trial:
         queue = session.queues[job.queue]
         if not queue.is_open:
             return Obstacle.CLOSED_QUEUE
+        if job.id in session.outside:
+            return Obstacle.NOT_LET_IN
         if job.valid_count < job.min_available:
             return Obstacle.TOO_FEW_MEMBERS
         if not job.by_status[TaskStatus.PENDING]:
@@ -262,7 +278,7 @@ def _remedies(
             return [f"create queue {job.queue}"]
         case Obstacle.TOO_FEW_MEMBERS:
             missing = job.min_available - job.valid_count
-            return [f"{missing} more members" if missing > 0 else "members that can be scheduled"]
+            return [_more(missing) if missing > 0 else "members that can be scheduled"]
         case Obstacle.QUEUE_HAS_ITS_SHARE if own is not None:
             return [
                 f"more weight for queue {own.name}, now {own.weight}",
@@ -278,9 +294,14 @@ def _remedies(
 
 def _room_remedies(job: JobInfo, trial: _Trial) -> list[str]:
     missing = job.min_available - trial.ready - trial.placeable
-    remedies = [f"room for {missing} more members like {trial.member.key}"] if trial.member else []
+    remedies = [f"room for {_more(missing)} like {trial.member.key}"] if trial.member else []
     nearest = next((fact for fact in trial.nodes if fact.lacking), None)
     if nearest is not None:
-        amounts = ", ".join(f"{amount} {name}" for name, amount in nearest.lacking.items())
+        lacking = nearest.lacking.items()
+        amounts = ", ".join(f"{amount_text(name, amount)} {name}" for name, amount in lacking)
         remedies.append(f"{amounts} more on node {nearest.node}, for the next member")
     return remedies
+
+
+def _more(members: int) -> str:
+    return "1 more member" if members == 1 else f"{members} more members"

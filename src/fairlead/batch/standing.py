@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairlead.batch.plugins.proportion import Proportion, QueueShare
 from fairlead.batch.session import Session
@@ -39,7 +39,7 @@ def proportion_of(session: Session) -> Proportion | None:
 
 
 def standing(session: Session, plugin: Proportion, found: QueueShare) -> QueueStanding:
-    """What `plugin` knows of one queue; what is 0 all over is left out."""
+    """What `plugin` knows of one queue."""
     names = session.table.resources.names
     columns = sorted({*found.deserved, *found.request})
     return QueueStanding(
@@ -50,4 +50,16 @@ def standing(session: Session, plugin: Proportion, found: QueueShare) -> QueueSt
         request={names[c]: found.request.get(c, 0) for c in columns},
         share=found.share,
         is_overused=plugin.is_overused(found.queue),
+    )
+
+
+def without_jobs(before: QueueStanding) -> QueueStanding:
+    """How a queue stands that had jobs and has none any more."""
+    return replace(
+        before,
+        deserved=dict.fromkeys(before.deserved, 0.0),
+        allocated=dict.fromkeys(before.allocated, 0),
+        request=dict.fromkeys(before.request, 0),
+        share=0.0,
+        is_overused=False,
     )

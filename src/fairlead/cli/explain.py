@@ -6,6 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from fairlead.cli.batch_options import BatchConfig
 from fairlead.cli.options import Output, Plugins, named
 
 
@@ -23,6 +24,7 @@ def explain(
     ],
     config: Annotated[str | None, named("FILE", "A KubeSchedulerConfiguration.")] = None,
     plugin: Plugins = (),
+    batch_config: BatchConfig = None,
     output: Output = "text",
     all_nodes: Annotated[
         bool, Parameter(help="A row for every node, however many there are.", negative=())
@@ -35,15 +37,22 @@ def explain(
     budgets and the rule that decides. In large clusters, nodes that are refused for the same
     reason share a row. A pod that has a node is looked at as if it were pending.
 
+    Of a group (podgroup/NAMESPACE/NAME), and of a pod that is scheduled with its group: its queue's
+    share, the member that cannot start, what each node lacks, when it may start, and what would let
+    it start.
+
     Try:
 
         fairlead explain pod/store/web-0 --snapshot dump.yaml
 
+        fairlead explain podgroup/research/train --snapshot dump.yaml
+
     Parameters
     ----------
     pod
-        pod/NAMESPACE/NAME, or pod/NAME where that is unique.
+        pod/NAMESPACE/NAME or podgroup/NAMESPACE/NAME; without NAMESPACE where that is unique.
     """
-    from fairlead.cli.explaining import explain_pod
+    from fairlead.cli.explaining import Question, explain_target
 
-    return explain_pod(pod, snapshot, config, plugin, output=output, all_nodes=all_nodes)
+    question = Question(pod, snapshot, config, plugin, batch_config)
+    return explain_target(question, output=output, all_nodes=all_nodes)

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import msgspec
 from rich.console import Console
 
 from fairlead.cli import exit_code
+from fairlead.cli.explaining_group import print_group
 from fairlead.cli.options import Format, Names
 from fairlead.cli.outputs import print_bytes
 from fairlead.cli.refused_table import Refused, print_refused
 from fairlead.cli.terminal import print_line, print_table, stdout_console
+from fairlead.core.command import Json
 from fairlead.core.status import Status
 from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
 from fairlead.whatif.explaining import Explanation, explain, explanation_json
+from fairlead.whatif.explaining_group import (
+    explain_group_of,
+    group_explanation_json,
+    is_about_group,
+)
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.snapshot import read_snapshot
 from fairlead.whatif.user_plugin import UserPlugins
@@ -24,24 +32,38 @@ NAMES_MAX = 10
 NODES_MAX = 20  # more are shown by reason
 
 
-def explain_pod(
-    target: str,
-    snapshot: str,
-    config: str | None,
-    plugins: Names,
-    *,
-    output: Format,
-    all_nodes: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to explain, as the user wrote it; `batch` is how whole jobs are scheduled."""
+
+    target: str
+    snapshot: str
+    config: str | None = None
+    plugins: Names = ()
+    batch: str | None = None
+
+
+def explain_target(question: Question, *, output: Format, all_nodes: bool) -> int:
     """Explain and print; the exit code. Raises InputError."""
-    scheduler = read_scheduler_config(config, UserPlugins(plugins))
-    explanation = explain(read_snapshot(snapshot), target, scheduler)
+    scheduler = read_scheduler_config(question.config, UserPlugins(question.plugins))
+    snapshot, target, batch = read_snapshot(question.snapshot), question.target, question.batch
+    if is_about_group(target, snapshot, scheduler, batch):
+        group = explain_group_of(snapshot, target, scheduler, batch)
+        if output == "json":
+            _print_json(group_explanation_json(group))
+        else:
+            print_group(group, stdout_console())
+        return exit_code.SUCCESS
+    explanation = explain(snapshot, target, scheduler)
     if output == "json":
-        content = msgspec.json.encode(explanation_json(explanation))
-        print_bytes(msgspec.json.format(content, indent=2) + b"\n")
+        _print_json(explanation_json(explanation))
     else:
         print_explanation(explanation, stdout_console(), all_nodes=all_nodes)
     return exit_code.SUCCESS
+
+
+def _print_json(value: Json) -> None:
+    print_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
 def print_explanation(explanation: Explanation, console: Console, *, all_nodes: bool) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from fairlead.api.timestamp import format_timestamp
+from fairlead.cli.jobs_summary import print_queues, print_waiting_groups
 from fairlead.cli.outage_summary import print_drain_turns, print_outage
 from fairlead.cli.summary_table import (
     names_of,
@@ -59,6 +60,8 @@ def print_answer(
     print_skipped(console, changed.skipped, changed.started_at)
     print_complaints(console, changed.complaints)
     print_recurrences(console, changed.recurrences, changed.started_at)
+    print_waiting_groups(console, changed.jobs, changed.started_at)
+    print_queues(console, changed.jobs, answer.without.jobs)
     print_allocation(console, _rows_of_both(answer))
     print_line(console, _recovery(answer))
     if forbidden:
@@ -87,6 +90,8 @@ def print_simulation(
     print_skipped(console, outcome.skipped, start)
     print_complaints(console, outcome.complaints)
     print_recurrences(console, outcome.recurrences, start)
+    print_waiting_groups(console, outcome.jobs, start)
+    print_queues(console, outcome.jobs)
     print_allocation(console, _rows_of(outcome))
     if not outcome.settled and experiment.duration is None:
         print_line(console, "The cluster had not settled when the time was over.", style="yellow")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fairlead.core.instant import DurationNs, Instant, to_seconds
+from fairlead.whatif.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outage_outcome import DrainTurn, OutageOutcome
 
 
@@ -180,6 +181,7 @@ class Outcome:
     priority_names: Mapping[int, str]
     samples: tuple[Sample, ...]
     choices_among_equals: int
+    jobs: JobsOutcome = NO_JOBS
     outage: OutageOutcome | None = None
     drains: tuple[DrainTurn, ...] = ()
 

@@ -33,6 +33,7 @@ from fairlead.framework.meter import Meter
 from fairlead.scheduling.controller import Scheduler
 from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.input_error import InputError
+from fairlead.whatif.jobs import JobRecorder
 from fairlead.whatif.outage_ending import outage_outcome
 from fairlead.whatif.outage_recorder import OutageRecorder
 from fairlead.whatif.outcome import Complaint, Outcome, Skipped
@@ -121,7 +122,8 @@ class _Run:
         self._start = experiment.start
         outage = OutageRecorder(experiment.node_lifecycle)
         self._recorder = Recorder(experiment.start, outage=outage)
-        self._metrics = _metrics(self._recorder, experiment.scheduler.meter) if metered else None
+        self._jobs = JobRecorder(self._recorder)
+        self._metrics = _metrics(self._jobs, experiment.scheduler.meter) if metered else None
         config = EngineConfig(
             seed=experiment.seed,
             start=experiment.start,
@@ -130,7 +132,8 @@ class _Run:
             node_lifecycle=experiment.node_lifecycle,
             batch=experiment.batch,
         )
-        engine = build_engine(config, self._metrics or self._recorder)
+        engine = build_engine(config, self._metrics or self._jobs)
+        self._cluster = engine.cluster
         self._scheduler = engine.find(Scheduler)
         self._batch = None if experiment.batch is None else engine.find(Batch)
         if self._metrics is not None:
@@ -255,6 +258,7 @@ class _Run:
             priority_names=dict(recorder.priority_names),
             samples=tuple(recorder.samples),
             choices_among_equals=recorder.choices,
+            jobs=self._jobs.outcome(self._batch, self._cluster, world.now),
             outage=outage_outcome(
                 recorder.outage, self._start, pods, recorder.preempted, recorder.breaches
             ),

@@ -66,7 +66,7 @@ def test_too_little_room(yard):
     ]
     assert found.remedies == (
         "room for 2 more members like default/g-2",
-        "1500 cpu more on node n1, for the next member",
+        "1500m cpu more on node n1, for the next member",
     )
 
 

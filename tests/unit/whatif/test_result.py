@@ -60,7 +60,14 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
     result = json.loads(encode_result(whatif_result(answer)))
     schema.validate(result)
     empty = [name for name, value in result.items() if value == []]
-    assert empty == ["undrained", "skipped", "recurrences", "drains"]
+    assert empty == [
+        "undrained",
+        "skipped",
+        "recurrences",
+        "queues",
+        "waiting_groups",
+        "drains",
+    ]
     assert result["outage"] is None
     assert result["difference"] is True
     assert result["moved"] == [

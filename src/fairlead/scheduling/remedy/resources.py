@@ -8,7 +8,8 @@ import msgspec
 
 from fairlead.api.objects import Container, Pod, ResourceRequirements
 from fairlead.api.pod_requests import pod_requests
-from fairlead.api.quantity import Format, Quantity, canonical, milli_value, whole_value
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.resource_amount import amount_text
 from fairlead.core.status import Status
 from fairlead.framework.runtime import Framework
 from fairlead.scheduling.preemption.candidate import importance
@@ -17,9 +18,6 @@ from fairlead.state.node_info import NodeInfo
 from fairlead.state.pod_info import PodInfo
 
 replace = msgspec.structs.replace
-_NANOS_PER_UNIT = 10**9
-_NANOS_PER_MILLI = 10**6
-_BINARY = ("memory", "ephemeral-storage", "hugepages-")
 
 
 def propose_for_resources(
@@ -67,14 +65,6 @@ def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple
         for column, amount in pod.shape.wanted
         if amount > free[column]
     ]
-
-
-def amount_text(name: str, amount: int) -> str:
-    """`amount` (cpu in milli) of resource `name` as a quantity, such as 250m or 1536Mi."""
-    if name == "cpu":
-        return canonical(Quantity(nano=amount * _NANOS_PER_MILLI))
-    family = Format.BINARY_SI if name.startswith(_BINARY) else Format.DECIMAL_SI
-    return canonical(Quantity(nano=amount * _NANOS_PER_UNIT, format=family))
 
 
 def with_request(pod: Pod, name: str, target: int) -> Pod:

@@ -1,0 +1,19 @@
+"""Amounts of resources, as integers on the inside, in Kubernetes' words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.quantity import Format, Quantity, canonical
+
+_NANOS_PER_UNIT: Final = 10**9
+_NANOS_PER_MILLI: Final = 10**6
+_BINARY: Final = ("memory", "ephemeral-storage", "hugepages-")
+
+
+def amount_text(name: str, amount: int) -> str:
+    """`amount` (cpu in milli) of resource `name` as a quantity, such as 250m or 1536Mi."""
+    if name == "cpu":
+        return canonical(Quantity(nano=amount * _NANOS_PER_MILLI))
+    family = Format.BINARY_SI if name.startswith(_BINARY) else Format.DECIMAL_SI
+    return canonical(Quantity(nano=amount * _NANOS_PER_UNIT, format=family))

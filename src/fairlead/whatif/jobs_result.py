@@ -1,0 +1,59 @@
+"""Queues and waiting groups in the JSON of a result (docs/results.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairlead.batch.explanation import GroupExplanation
+from fairlead.core.command import Json
+from fairlead.core.instant import Instant, to_seconds
+from fairlead.core.reporter import QueueStood
+from fairlead.whatif.jobs import JobsOutcome
+
+
+def queues(jobs: JobsOutcome) -> list[Json]:
+    """Each queue as it stands at the end, by name."""
+    return [_queue(queue) for queue in jobs.queues]
+
+
+def queues_of_both(without: JobsOutcome, changed: JobsOutcome) -> list[Json]:
+    """Each queue with the change, and below `without` as it stands without; null for neither."""
+    names = sorted({queue.queue for queue in (*without.queues, *changed.queues)})
+    rows: list[Json] = []
+    for name in names:
+        before, after = without.queue(name), changed.queue(name)
+        row: dict[str, Any] = {"queue": name} if after is None else _queue(after)
+        rows.append({**row, "without": None if before is None else _queue(before)})
+    return rows
+
+
+def _queue(queue: QueueStood) -> Json:
+    return {
+        "queue": queue.queue,
+        "weight": queue.weight,
+        "deserved": {name: round(amount) for name, amount in queue.deserved.items()},
+        "allocated": dict(queue.allocated),
+        "requested": dict(queue.request),
+        "share": round(queue.share, 6),
+    }
+
+
+def waiting_groups(jobs: JobsOutcome, start: Instant) -> list[Json]:
+    """The groups that wait at the end, first those that are expected to start first."""
+    return [_group(group, start) for group in jobs.waiting]
+
+
+def _group(group: GroupExplanation, start: Instant) -> Json:
+    begins = group.starts_at
+    return {
+        "group": group.title,
+        "queue": group.queue_name,
+        "obstacle": group.obstacle.name,
+        "why": group.summary or str(group.obstacle),
+        "min_member": group.min_member,
+        "members": group.members,
+        "ready": group.ready,
+        "placeable": group.placeable,
+        "starts_at_s": None if begins is None else round(to_seconds(begins - start), 3),
+        "remedies": list(group.remedies),
+    }

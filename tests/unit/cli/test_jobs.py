@@ -1,0 +1,202 @@
+"""Whole jobs on the command line: queues before and after, groups that wait, and why."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.cli.main import run
+
+VOLCANO = "scheduling.volcano.sh/v1beta1"
+
+
+def node(name, **spec):
+    offered = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    status = {"allocatable": offered}
+    meta = {"name": name}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": spec, "status": status}
+
+
+def queue(name, weight=1):
+    meta, spec = {"name": name}, {"weight": weight}
+    return {"apiVersion": VOLCANO, "kind": "Queue", "metadata": meta, "spec": spec}
+
+
+def gang(name, members, queue="default", runs="", cpu="1", namespace="default"):
+    """A group, and a pod for each member."""
+    marks = {"scheduling.k8s.io/group-name": name}
+    marks |= {"fairlead.dev/run-duration": runs} if runs else {}
+    group = {
+        "apiVersion": VOLCANO,
+        "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"minMember": members, "queue": queue},
+    }
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    pods = [
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": f"{name}-{i}", "namespace": namespace, "annotations": marks},
+            "spec": {"schedulerName": "volcano", "containers": [container]},
+        }
+        for i in range(members)
+    ]
+    return [group, *pods]
+
+
+@pytest.fixture
+def dump(tmp_path):
+    """Writes a dump; its path."""
+
+    def written(*objects, name="dump.json"):
+        flat = [one for part in objects for one in (part if isinstance(part, list) else [part])]
+        path = tmp_path / name
+        path.write_text(json.dumps({"kind": "List", "items": flat}))
+        return str(path)
+
+    return written
+
+
+@pytest.fixture
+def busy(dump):
+    """Queue a has its three quarters for half an hour, and b waits."""
+    queues = [queue("a", 3), queue("b")]
+    return dump(node("n1"), queues, gang("g", 3, "a", runs="30m"), gang("h", 3, "b"))
+
+
+def lines(capsys):
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def words(line):
+    """However wide its columns are."""
+    return " ".join(line.split())
+
+
+def test_a_what_if_shows_queues_before_and_after(busy, dump, capsys):
+    more = dump(gang("i", 1, "b"), name="more.json")
+    assert run(["whatif", busy, "--apply", more, "--no-report"]) == 1
+    shown = lines(capsys)
+    at = shown.index("queues")
+    assert words(shown[at + 1]).startswith("queue weight deserved allocated before share before")
+    assert words(shown[at + 2]) == "a 3 3 cpu 3 cpu 1.00 3 cpu 1.00 3 cpu"
+    assert words(shown[at + 3]) == "b 1 1 cpu nothing 0.00 1 cpu 1.00 4 cpu"
+
+
+def test_and_which_groups_wait_and_until_when(busy, capsys):
+    assert run(["whatif", busy, "--no-report"]) == 0
+    shown = lines(capsys)
+    at = shown.index("groups that wait (1)")
+    assert words(shown[at + 2]) == "default/h b 0 of 3 Insufficient cpu 30m01s"
+
+
+def test_a_runtime_that_nobody_knows(dump, capsys):
+    run(["whatif", dump(node("n1"), gang("g", 3), gang("h", 3)), "--no-report"])
+    assert any(line.split()[-1:] == ["unknown"] for line in lines(capsys))
+
+
+def test_the_result_has_both(busy, capsys):
+    run(["whatif", busy, "--no-report", "-o", "json"])
+    result = json.loads(capsys.readouterr().out)
+    a, b = result["queues"]
+    assert (a["queue"], a["allocated"]["cpu"], a["without"]["share"]) == ("a", 3000, 1.0)
+    assert (b["deserved"]["cpu"], b["requested"]["cpu"]) == (1000, 3000)
+    (group,) = result["waiting_groups"]
+    assert (group["group"], group["obstacle"], group["starts_at_s"]) == (
+        "default/h",
+        "NO_NODE",
+        1801,
+    )
+
+
+def test_a_simulation_shows_them_too(busy, tmp_path, capsys):
+    scenario = tmp_path / "s.yaml"
+    scenario.write_text("cluster: {files: [dump.json]}\nduration: 1h\n")
+    run(["simulate", str(scenario), "--no-report", "--batch-config", "kube-batch"])
+    shown = lines(capsys)
+    assert "groups that wait (0)" not in shown
+    assert shown[shown.index("queues") + 3].split()[:2] == ["b", "1"]
+
+
+def test_without_jobs_there_is_nothing_to_show(dump, capsys):
+    run(["whatif", dump(node("n1")), "--no-report"])
+    assert not {"queues", "groups that wait (0)"} & set(lines(capsys))
+
+
+# --- explain -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["podgroup/g", "podgroups/default/g", "pg/g", "pod/g-1"])
+def test_a_group_is_explained(dump, capsys, target):
+    path = dump(
+        node("n1"), node("n2", unschedulable=True), queue("a"), gang("g", 3, "a", cpu="1.5")
+    )
+    assert run(["explain", target, "--snapshot", path]) == 0
+    shown = lines(capsys)
+    assert shown[0] == "default/g: needs 3 of its 3 members, 0 on nodes, 2 more could start now"
+    assert shown[1].startswith("What holds it back: no node can take the next member (default/g-")
+    assert "a           1  4.5 cpu   nothing    4.5 cpu     0.00  no" in shown
+    assert "n1    Insufficient cpu            500m cpu" in shown
+    assert "n2    node(s) were unschedulable" in shown
+    assert shown[-1] == "What would let it start: 500m cpu more on node n1, for the next member"
+
+
+def test_when_it_may_start(dump, capsys):
+    running = gang("g", 3, runs="30m")
+    for one in running[1:]:
+        one["spec"]["nodeName"], one["status"] = "n1", {"phase": "Running"}
+    run(["explain", "podgroup/h", "--snapshot", dump(node("n1"), running, gang("h", 3))])
+    assert "It may start after 30m00s, if nothing else is started in its place." in lines(capsys)
+
+
+def test_a_pod_without_a_group_is_one(dump, capsys):
+    alone = gang("alone", 1)[1]
+    del alone["metadata"]["annotations"]
+    run(["explain", "pod/alone-0", "--snapshot", dump(node("n1"), alone)])
+    assert lines(capsys)[:2] == [
+        "Pod/default/alone-0: needs 1 of its 1 members, 0 on nodes, 1 more could start now",
+        "Nothing holds it back: it runs, or starts with the next session.",
+    ]
+
+
+def test_a_group_as_data(dump, capsys):
+    path = dump(node("n1"), gang("g", 6))
+    assert run(["explain", "podgroup/g", "--snapshot", path, "-o", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["kind"] == "GroupExplanation"
+    assert (found["obstacle"], found["placeable"], found["starts_after_s"]) == ("NO_NODE", 4, None)
+    assert found["queue"]["requested"]["cpu"] == 6000
+    assert found["nodes"] == [
+        {"node": "n1", "reason": "Insufficient cpu", "lacking": {"cpu": 1000}}
+    ]
+
+
+def test_other_pods_are_explained_as_ever(dump, capsys):
+    pod = gang("g", 1)[1]
+    pod["spec"]["schedulerName"] = "default-scheduler"
+    run(["explain", "pod/g-0", "--snapshot", dump(node("n1"), gang("h", 1), pod)])
+    assert "nodes that fit" in "\n".join(lines(capsys))
+
+
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        ("podgroup/x", "there is no PodGroup x; known: "),
+        ("podgroup/g", "podgroup/g is in several namespaces (default, other); say which"),
+    ],
+)
+def test_a_group_that_is_not_there_or_not_one(dump, capsys, target, problem):
+    path = dump(node("n1"), gang("g", 1), gang("g", 1, namespace="other"))
+    assert run(["explain", target, "--snapshot", path]) == 2
+    assert capsys.readouterr().err.startswith(f"fairlead: explain: {problem}")
+
+
+def test_a_configuration_that_is_none(busy, tmp_path, capsys):
+    path = tmp_path / "batch.yaml"
+    path.write_text("actions: allocat")
+    assert run(["whatif", busy, "--no-report", "--batch-config", str(path)]) == 2
+    assert "batch.yaml: actions: no action 'allocat'; known:" in capsys.readouterr().err
+    assert run(["explain", "podgroup/g", "--snapshot", busy, "--batch-config", "none"]) == 2
+    assert "none: is no file, and none of the configurations" in capsys.readouterr().err
