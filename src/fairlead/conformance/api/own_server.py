@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.auth.bootstrap import bootstrap_objects
+from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.token import Tokens, authenticated
-from fairlead.apiserver.discovery.documents import Documents
 from fairlead.apiserver.http.app import ApiApp
-from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
-from fairlead.apiserver.serving.server import ApiServer
+from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.serving.complete import complete_server
 from fairlead.apiserver.store import Store
-from fairlead.apiserver.table.table import table
 from fairlead.worlds.simulation.identity import SeededIds
 
 Json = dict[str, Any]
@@ -24,7 +24,6 @@ _SEED: Final = 1
 _ADDRESS: Final = "10.0.0.1:26443"
 # The distribution that was recorded mounts this beside the cluster's own authority.
 _AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
-_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 USERS: Final[Mapping[str, User]] = {
     "admin": authenticated("admin", (SYSTEM_MASTERS,)),
@@ -45,21 +44,19 @@ class OwnServer:
         self.now = START
         ids = SeededIds(_SEED)
         admission = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
-        self.store = Store(ids, admission=admission)
-        registry = Registry()
-        self.server = ApiServer(
+        self.store = Store(ids, admission=admission, strategies=ServedStrategies())
+        self.server = complete_server(
             self.store,
             clock=self._clock,
-            registry=registry,
-            documents=(Documents(registry, _ADDRESS, __version__),),
-            table_of=table,
+            address=_ADDRESS,
+            version=__version__,
+            authorize=Rbac(self.store.storage),
         )
         self.tokens = Tokens({token_of(name): user for name, user in USERS.items()})
         self.app = ApiApp(self.server, self.tokens, self._clock)
-        for name in _NAMESPACES:
-            manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            self.store.create(manifest, self.now)
         self.store.load((), self.now)
+        for manifest in bootstrap_objects():
+            self.store.create(manifest, self.now)
 
     def _clock(self) -> int:
         return self.now

@@ -1,0 +1,92 @@
+"""The roles, bindings and namespaces that a new cluster begins with, as objects to be created."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.apiserver.auth.bootstrap_table import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    READ,
+    READ_WRITE,
+    WRITE,
+)
+from fairlead.apiserver.kind import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
+
+Json = dict[str, Any]
+
+RBAC_GROUP: Final = "rbac.authorization.k8s.io"
+NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
+AUTOUPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
+BOOTSTRAPPING: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
+AGGREGATE_TO: Final = f"{RBAC_GROUP}/aggregate-to-"
+_VERBS: Final = {"READ": READ, "WRITE": WRITE, "READ_WRITE": READ_WRITE}
+
+
+def bootstrap_objects() -> Iterator[Json]:
+    """Namespaces, then cluster roles and their bindings; what roles gather is in them already."""
+    for name in NAMESPACES:
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+    roles = list(_cluster_roles())
+    for role in roles:
+        yield {**role, "rules": _gathered(role, roles)}
+    for name, *subjects in CLUSTER_ROLE_BINDINGS:
+        yield _binding(name, subjects)
+
+
+def _cluster_roles() -> Iterator[Json]:
+    role: Json = {}
+    for line in CLUSTER_ROLES.strip().splitlines():
+        if line.startswith(" "):
+            role["rules"].append(_rule(line.split()))
+        else:
+            if role:
+                yield role
+            role = _role(line)
+    yield role
+
+
+def _role(line: str) -> Json:
+    """A role without rules; `NAME -> ROLE` is gathered into one, `NAME <- LABEL` gathers."""
+    head, _, gathers = line.partition(" <- ")
+    name, _, into = head.partition(" -> ")
+    labels = {**BOOTSTRAPPING, **({f"{AGGREGATE_TO}{into}": "true"} if into else {})}
+    meta = {"name": name, "labels": labels, "annotations": dict(AUTOUPDATE)}
+    role = _typed(CLUSTER_ROLE.kind, meta, {"rules": []})
+    if gathers:
+        selector = {"matchLabels": {f"{AGGREGATE_TO}{gathers}": "true"}}
+        role["aggregationRule"] = {"clusterRoleSelectors": [selector]}
+    return role
+
+
+def _rule(words: list[str]) -> Json:
+    verbs, groups, things, *names = words
+    rule: Json = {"verbs": list(_VERBS.get(verbs, ())) or verbs.split(",")}
+    if groups == "~":
+        return {**rule, "nonResourceURLs": things.split(",")}
+    rule["apiGroups"] = ["" if group == "-" else group for group in groups.split(",")]
+    rule["resources"] = things.split(",")
+    return {**rule, "resourceNames": names[0].split(",")} if names else rule
+
+
+def _gathered(role: Json, roles: list[Json]) -> list[Json]:
+    """Its own rules and those of the roles that it gathers, in order of their names."""
+    rules = list(role["rules"])
+    for selector in role.get("aggregationRule", {}).get("clusterRoleSelectors", ()):
+        wanted = selector["matchLabels"].items()
+        for other in sorted(roles, key=lambda one: str(one["metadata"]["name"])):
+            if wanted <= other["metadata"]["labels"].items():
+                rules += (rule for rule in _gathered(other, roles) if rule not in rules)
+    return rules
+
+
+def _binding(name: str, subjects: list[tuple[str, str]]) -> Json:
+    meta = {"name": name, "labels": dict(BOOTSTRAPPING), "annotations": dict(AUTOUPDATE)}
+    given = [{"kind": kind, "apiGroup": RBAC_GROUP, "name": whom} for kind, whom in subjects]
+    reference = {"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLE.kind, "name": name}
+    return _typed(CLUSTER_ROLE_BINDING.kind, meta, {"subjects": given, "roleRef": reference})
+
+
+def _typed(kind: str, meta: Json, fields: Json) -> Json:
+    return {"apiVersion": f"{RBAC_GROUP}/v1", "kind": kind, "metadata": meta, **fields}

@@ -1,0 +1,147 @@
+"""What every cluster begins with: roles, and who has them.
+
+A role stands at the left, with the role it is aggregated to behind `->`, or `<-` and the one it
+gathers; its rules are indented: verbs, groups (`-` is the core group), resources, and names of
+objects. `~` in the place of groups introduces paths. READ and WRITE stand for the usual verbs.
+
+upstream: plugin/pkg/auth/authorizer/rbac/bootstrappolicy/{policy,namespace_policy}.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+READ: Final = ("get", "list", "watch")
+WRITE: Final = ("create", "delete", "deletecollection", "patch", "update")
+READ_WRITE: Final = tuple(sorted((*READ, *WRITE)))
+
+CLUSTER_ROLES: Final = """
+cluster-admin
+  * * *
+  * ~ *
+system:discovery
+  get ~ /api,/api/*,/apis,/apis/*,/healthz,/livez,/openapi,/openapi/*,/readyz,/version,/version/
+system:basic-user
+  create authorization.k8s.io selfsubjectaccessreviews,selfsubjectrulesreviews
+  create authentication.k8s.io selfsubjectreviews
+system:public-info-viewer
+  get ~ /healthz,/livez,/readyz,/version,/version/
+system:monitoring
+  get ~ /healthz,/healthz/*,/livez,/livez/*,/metrics,/metrics/slis,/readyz,/readyz/*
+system:service-account-issuer-discovery
+  get ~ /.well-known/openid-configuration,/.well-known/openid-configuration/,/openid/v1/jwks,/openid/v1/jwks/
+system:auth-delegator
+  create authentication.k8s.io tokenreviews
+  create authorization.k8s.io subjectaccessreviews
+admin <- admin
+edit -> admin <- edit
+view -> edit <- view
+system:aggregate-to-admin -> admin
+  create authorization.k8s.io localsubjectaccessreviews
+  READ_WRITE rbac.authorization.k8s.io rolebindings,roles
+system:aggregate-to-edit -> edit
+  READ - pods/attach,pods/exec,pods/portforward,pods/proxy,secrets,services/proxy
+  impersonate - serviceaccounts
+  WRITE - pods,pods/attach,pods/exec,pods/portforward,pods/proxy
+  create - pods/eviction
+  WRITE - configmaps,events,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets,serviceaccounts,services,services/proxy
+  create - serviceaccounts/token
+  WRITE apps daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/scale,statefulsets,statefulsets/scale
+  WRITE autoscaling horizontalpodautoscalers
+  WRITE batch cronjobs,jobs
+  WRITE extensions daemonsets,deployments,deployments/rollback,deployments/scale,ingresses,networkpolicies,replicasets,replicasets/scale,replicationcontrollers/scale
+  WRITE policy poddisruptionbudgets
+  WRITE networking.k8s.io ingresses,networkpolicies
+  READ_WRITE coordination.k8s.io leases
+  WRITE resource.k8s.io resourceclaims,resourceclaimtemplates
+  WRITE events.k8s.io events
+system:aggregate-to-view -> view
+  READ - configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/status
+  READ - bindings,events,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status,resourcequotas,resourcequotas/status
+  READ - namespaces
+  READ discovery.k8s.io endpointslices
+  READ apps controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,replicasets,replicasets/scale,replicasets/status,statefulsets,statefulsets/scale,statefulsets/status
+  READ autoscaling horizontalpodautoscalers,horizontalpodautoscalers/status
+  READ batch cronjobs,cronjobs/status,jobs,jobs/status
+  READ extensions daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,ingresses,ingresses/status,networkpolicies,replicasets,replicasets/scale,replicasets/status,replicationcontrollers/scale
+  READ policy poddisruptionbudgets,poddisruptionbudgets/status
+  READ networking.k8s.io ingresses,ingresses/status,networkpolicies
+  READ resource.k8s.io resourceclaims,resourceclaims/status,resourceclaimtemplates
+  READ events.k8s.io events
+system:kube-scheduler
+  create,patch,update -,events.k8s.io events
+  create coordination.k8s.io leases
+  get,list,update,watch coordination.k8s.io leases kube-scheduler
+  READ_WRITE coordination.k8s.io leasecandidates
+  READ - nodes
+  delete,get,list,watch - pods
+  create - bindings,pods/binding
+  patch,update - pods/status
+  update - pods/finalizers
+  READ - replicationcontrollers,services
+  READ apps,extensions replicasets
+  READ apps statefulsets
+  READ policy poddisruptionbudgets
+  READ - persistentvolumeclaims,persistentvolumes
+  create authentication.k8s.io tokenreviews
+  create authorization.k8s.io subjectaccessreviews
+  READ storage.k8s.io csinodes
+  READ - namespaces
+  READ storage.k8s.io csidrivers
+  READ storage.k8s.io csistoragecapacities
+  READ resource.k8s.io deviceclasses
+  get,list,patch,update,watch resource.k8s.io resourceclaims
+  get,list,patch,update,watch resource.k8s.io resourceclaims/status
+  patch,update resource.k8s.io resourceclaims/binding
+  create,delete resource.k8s.io resourceclaims
+  READ resource.k8s.io resourceslices
+system:volume-scheduler
+  get,list,patch,update,watch - persistentvolumes
+  READ storage.k8s.io storageclasses
+  get,list,patch,update,watch - persistentvolumeclaims
+  READ storage.k8s.io volumeattachments
+system:kube-controller-manager
+  create,patch,update -,events.k8s.io events
+  create coordination.k8s.io leases
+  get,list,update,watch coordination.k8s.io leases kube-controller-manager
+  create - secrets,serviceaccounts
+  delete - secrets
+  get - configmaps,namespaces,secrets,serviceaccounts
+  update - secrets,serviceaccounts
+  create authentication.k8s.io tokenreviews
+  create authorization.k8s.io subjectaccessreviews
+  list,watch * *
+  create - serviceaccounts/token
+system:kube-dns
+  list,watch - endpoints,services
+system:node-proxier
+  list,watch - endpoints,services
+  get,list,watch - nodes
+  create,patch,update -,events.k8s.io events
+  list,watch discovery.k8s.io endpointslices
+  list,watch networking.k8s.io servicecidrs
+system:persistent-volume-provisioner
+  create,delete,get,list,watch - persistentvolumes
+  get,list,update,watch - persistentvolumeclaims
+  READ storage.k8s.io storageclasses
+  watch - events
+  create,patch,update - events
+"""  # noqa: E501 - a row is a row
+
+# ClusterRole, then whom it is given to.
+CLUSTER_ROLE_BINDINGS: Final = (
+    ("cluster-admin", ("Group", "system:masters")),
+    ("system:basic-user", ("Group", "system:authenticated")),
+    ("system:discovery", ("Group", "system:authenticated")),
+    (
+        "system:public-info-viewer",
+        ("Group", "system:authenticated"),
+        ("Group", "system:unauthenticated"),
+    ),
+    ("system:monitoring", ("Group", "system:monitoring")),
+    ("system:service-account-issuer-discovery", ("Group", "system:serviceaccounts")),
+    ("system:kube-scheduler", ("User", "system:kube-scheduler")),
+    ("system:volume-scheduler", ("User", "system:kube-scheduler")),
+    ("system:kube-controller-manager", ("User", "system:kube-controller-manager")),
+    ("system:node-proxier", ("User", "system:kube-proxy")),
+)
