@@ -25,6 +25,7 @@ from fairlead.core.reporter import SilentReporter
 from fairlead.core.stimulus import ObjectsLoaded
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.drive import Driver
 from fairlead.worlds.local.attendant.namespace import Namespaces
 from fairlead.worlds.local.clock import SteeredClock
@@ -48,7 +49,9 @@ class LocalOptions:
     zones: int = 1
     address: str = "127.0.0.1:0"
     authority: str = ""
-    engine: EngineConfig = field(default_factory=EngineConfig)
+    engine: EngineConfig = field(
+        default_factory=lambda: EngineConfig(workloads=WorkloadsConfig(is_observed=True))
+    )
 
 
 class LocalCluster:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
-from fairlead.core.command import CallExtender, Command, RecordEvent
+from fairlead.core.command import CallExtender, Command, PatchStatus, RecordEvent
 from fairlead.core.instant import Instant
-from fairlead.core.stimulus import CommandSucceeded, Stimulus
+from fairlead.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
 from fairlead.worlds.local.event_writer import EventWriter
-from fairlead.worlds.simulation.performing import perform
+from fairlead.worlds.local.pod_detail import PodDetails
+from fairlead.worlds.simulation.performing import Outcome, perform
 from fairlead.worlds.telling import net_changes, told_if_known
 
 
@@ -31,7 +33,8 @@ class LocalWorld:
         """What is in `store` already must be told by `ObjectsLoaded`."""
         self.store = store
         self.extenders: ExtenderCaller = NoExtenders()
-        self._attendants = attendants
+        self._details = PodDetails()
+        self._attendants = (self._details, *attendants)
         self._events = EventWriter(store)
         self._changes: list[Change] = []
         self._untold: list[Stimulus] = []
@@ -50,9 +53,12 @@ class LocalWorld:
             return CommandSucceeded(command)
         if isinstance(command, CallExtender):
             return self.extenders.call(command, b"")
-        outcome = perform(self.store, command, now)
+        asked = command
+        if isinstance(command, PatchStatus) and command.target.kind == POD.kind:
+            asked = self._details.detailed(command, self.store, now)
+        outcome = perform(self.store, asked, now)
         self._tell_changes(now)
-        self._untold.append(outcome)
+        self._untold.append(_about(command, outcome))
         return None
 
     def poll(self, now: Instant) -> list[Stimulus]:
@@ -75,3 +81,10 @@ class LocalWorld:
                 stimulus = told_if_known(change)
                 if stimulus is not None:
                     self._untold.append(stimulus)
+
+
+def _about(command: Command, outcome: Outcome) -> Outcome:
+    """`outcome` as that of `command`, which was performed with more detail."""
+    if isinstance(outcome, CommandFailed):
+        return CommandFailed(command, outcome.reason, outcome.message)
+    return CommandSucceeded(command)

@@ -1,0 +1,179 @@
+"""PodDetails: what a kubelet reports of pods besides what decides anything.
+
+The simulated kubelets say when pods run, are ready, and end. kubectl's READY and IP columns, and
+whoever waits for containers, look at containerStatuses and addresses, which are made up here.
+
+upstream: pkg/kubelet/kubelet_pods.go:convertStatusToAPIStatus, generateAPIPodStatus
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import IPv4Network
+from typing import Any, Final
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.apiserver.store import Store
+from fairlead.core.command import PatchStatus
+from fairlead.core.instant import Instant
+
+Json = dict[str, Any]
+
+_ANYWHERE: Final = "10.200.0.0/16"
+_ENDED: Final = ("Succeeded", "Failed")
+
+
+class PodDetails:
+    """Gives out addresses and fills in reports; frees addresses as an Attendant."""
+
+    def __init__(self) -> None:
+        """No address is taken."""
+        self._taken: dict[str, str] = {}  # by pod's uid
+        self._uids: dict[str, str] = {}  # by address
+
+    def attend(self, change: Change, store: Store, now: Instant) -> None:
+        """See Attendant."""
+        if change.kind is not POD:
+            return
+        uid = change.object["metadata"]["uid"]
+        if change.type is ChangeType.DELETED:
+            self._free(uid)
+        else:  # after a restart the addresses are found again
+            address = change.object.get("status", {}).get("podIP")
+            if address and uid not in self._taken:
+                self._take(uid, address)
+
+    def detailed(self, command: PatchStatus, store: Store, now: Instant) -> PatchStatus:
+        """A kubelet's `command` about a pod with what else it would report."""
+        pod = store.find(POD, command.target.namespace, command.target.name)
+        phase = command.fields.get("phase")
+        if pod is None or not _is_kubelets(command, phase):
+            return command
+        details: Json = {}
+        phase = phase or pod["status"].get("phase")
+        if phase == "Running":
+            details |= self._addresses(pod, store)
+        if command.fields.get("reason") != "Evicted":
+            details |= _containers(pod, phase, is_ready=_is_ready(command, pod), now=now)
+        return replace_fields(command, {**details, **command.fields})
+
+    def _addresses(self, pod: Json, store: Store) -> Json:
+        if pod["status"].get("podIP"):
+            return {}
+        node = store.find(NODE, "", pod["spec"].get("nodeName", "")) or {}
+        host = _internal_address(node)
+        if pod["spec"].get("hostNetwork"):
+            address = host
+        else:
+            address = self._next(pod["metadata"]["uid"], node)
+        made: Json = {}
+        if host:
+            made |= {"hostIP": host, "hostIPs": [{"ip": host}]}
+        if address:
+            made |= {"podIP": address, "podIPs": [{"ip": address}]}
+        return made
+
+    def _next(self, uid: str, node: Json) -> str:
+        network = IPv4Network(node.get("spec", {}).get("podCIDR") or _ANYWHERE)
+        for host in network.hosts():
+            address = str(host)
+            if address not in self._uids:
+                self._take(uid, address)
+                return address
+        return ""
+
+    def _take(self, uid: str, address: str) -> None:
+        self._taken[uid] = address
+        self._uids[address] = uid
+
+    def _free(self, uid: str) -> None:
+        address = self._taken.pop(uid, None)
+        if address is not None and self._uids.get(address) == uid:
+            del self._uids[address]
+
+
+def replace_fields(command: PatchStatus, fields: Mapping[str, Any]) -> PatchStatus:
+    """`command` with other fields."""
+    return PatchStatus(
+        command.target, fields, command.conditions, command.why, command.resource_version
+    )
+
+
+def _is_kubelets(command: PatchStatus, phase: Any) -> bool:
+    """Whether a kubelet speaks: of a phase, or of readiness."""
+    return phase is not None or any(row.type == "Ready" for row in command.conditions)
+
+
+def _is_ready(command: PatchStatus, pod: Json) -> bool:
+    for condition in command.conditions:
+        if condition.type == "Ready":
+            return condition.status == "True"
+    return any(
+        row["type"] == "Ready" and row["status"] == "True"
+        for row in pod["status"].get("conditions", ())
+    )
+
+
+def _internal_address(node: Json) -> str:
+    for row in node.get("status", {}).get("addresses", ()):
+        if row.get("type") == "InternalIP":
+            return str(row.get("address", ""))
+    return ""
+
+
+def _containers(pod: Json, phase: Any, *, is_ready: bool, now: Instant) -> Json:
+    timestamp = format_timestamp(now)
+    before = {
+        row["name"]: row
+        for field in ("containerStatuses", "initContainerStatuses")
+        for row in pod["status"].get(field, ())
+    }
+    made: Json = {
+        "containerStatuses": [
+            _status(pod, container, before, _state(container, before, phase, timestamp))
+            | {"ready": is_ready and phase == "Running", "started": phase == "Running"}
+            for container in pod["spec"].get("containers", ())
+        ]
+    }
+    initial = pod["spec"].get("initContainers")
+    if initial:
+        ended = {"terminated": _ending(timestamp, timestamp, 0, "Completed")}
+        made["initContainerStatuses"] = [
+            before.get(container["name"])
+            or _status(pod, container, before, ended) | {"ready": True, "started": False}
+            for container in initial
+        ]
+    return made
+
+
+def _state(container: Json, before: Mapping[str, Json], phase: Any, timestamp: str) -> Json:
+    known = before.get(container["name"], {}).get("state", {})
+    started = known.get("running", {}).get("startedAt", timestamp)
+    if phase == "Running":
+        return {"running": {"startedAt": started}}
+    if phase in _ENDED:
+        if "terminated" in known:
+            return dict(known)
+        code, reason = (0, "Completed") if phase == "Succeeded" else (137, "Error")
+        return {"terminated": _ending(started, timestamp, code, reason)}
+    return {"waiting": {"reason": "ContainerCreating"}}
+
+
+def _ending(started: str, finished: str, code: int, reason: str) -> Json:
+    return {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": finished}
+
+
+def _status(pod: Json, container: Json, before: Mapping[str, Json], state: Json) -> Json:
+    uid, name = pod["metadata"]["uid"], container["name"]
+    image = container.get("image", "")
+    return {
+        "name": name,
+        "image": image,
+        "imageID": f"simulated://{image}",
+        "containerID": f"simulated://{uid}/{name}",
+        "restartCount": before.get(name, {}).get("restartCount", 0),
+        "state": state,
+        "lastState": before.get(name, {}).get("lastState", {}),
+    }
