@@ -13,8 +13,10 @@ from typing import Any, Final
 
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.objects import Pod
+from fairlead.apiserver.custom.definition_state import completed
 from fairlead.apiserver.kind import (
     CRON_JOB,
+    CUSTOM_RESOURCE_DEFINITION,
     DAEMON_SET,
     DEPLOYMENT,
     JOB,
@@ -164,4 +166,5 @@ _RULES: Final[dict[str, Callable[[Json], Json]]] = {
     DAEMON_SET.resource: _workload(),
     JOB.resource: _job,
     CRON_JOB.resource: _workload(suspend=False),
+    CUSTOM_RESOURCE_DEFINITION.resource: completed,
 }

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
-from fairlead.apiserver.kind import NAMESPACE, POD, Kind
+from fairlead.apiserver.custom.definition_state import going
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, NAMESPACE, POD, Kind
 
 Json = dict[str, Any]
 
@@ -30,6 +31,8 @@ def marked_for_deletion(kind: Kind, obj: Json, now: int, grace_period_s: int | N
         grace_period_s = 1
     if obj["metadata"].get("deletionTimestamp"):
         return _hurried(obj, grace_period_s)
+    if kind is CUSTOM_RESOURCE_DEFINITION:
+        return going(obj, now)
     if kind is POD:
         return _begun(obj, now, _pod_grace_period_s(obj, grace_period_s))
     if kind is NAMESPACE and _content_finalizers(obj):

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.apiserver import kind_table
 from fairlead.apiserver.subresource import Subresource, subresource
+
+if TYPE_CHECKING:
+    from fairlead.apiserver.custom.custom_type import CustomType
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 POSTED_VERBS: Final = ("create",)
@@ -28,7 +31,10 @@ _FEWER_VERBS: Final = {
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of objects; `group` is "" for the core group."""
+    """A kind of objects; `group` is "" for the core group.
+
+    `custom` is what users' definition says about a custom resource, None for one that is guessed.
+    """
 
     group: str
     version: str
@@ -45,6 +51,7 @@ class Kind:
     singular_name: str = ""
     list_kind_name: str = ""
     stored_version: str = ""
+    custom: CustomType | None = None
 
     @cached_property
     def api_version(self) -> str:
@@ -140,6 +147,7 @@ JOB: Final = _BY_NAME["job"]
 CRON_JOB: Final = _BY_NAME["cronjob"]
 POD_DISRUPTION_BUDGET: Final = _BY_NAME["poddisruptionbudget"]
 PRIORITY_CLASS: Final = _BY_NAME["priorityclass"]
+CUSTOM_RESOURCE_DEFINITION: Final = _BY_NAME["customresourcedefinition"]
 SERVICE_ACCOUNT: Final = _BY_NAME["serviceaccount"]
 LIMIT_RANGE: Final = _BY_NAME["limitrange"]
 RESOURCE_QUOTA: Final = _BY_NAME["resourcequota"]

@@ -9,8 +9,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.decoding import empty
+from fairlead.apiserver.custom.strategy import changed_definition, new_definition
+from fairlead.apiserver.defaulting.completion import completed
+from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
+from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.served.daemon_set import counted_template, first_template
 from fairlead.apiserver.served.job import with_own_labels
@@ -34,16 +37,31 @@ _CREATE: Final[Mapping[str, Create]] = {
     "services": with_addresses,
     "jobs.batch": with_own_labels,
     "daemonsets.apps": first_template,
+    CUSTOM_RESOURCE_DEFINITION.resource: new_definition,
 }
 _UPDATE: Final[Mapping[str, Update]] = {
     "services": with_kept_addresses,
     "daemonsets.apps": counted_template,
+    CUSTOM_RESOURCE_DEFINITION.resource: changed_definition,
 }
 _STATUS_IS_SENT: Final = frozenset({"nodes", "namespaces", "pods"})
 
 
 class ServedStrategies:
     """The strategies of all kinds."""
+
+    def completed(self, kind: Kind, obj: Json) -> Json:
+        """`obj` in the form in which upstream keeps it, with all its defaults. Raises ApiError 400."""
+        schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
+        if schema is None:
+            return obj
+        try:
+            return completed(schema, decoded(schema, obj)[0])
+        except TypeMismatchError as cause:
+            raise bad_request(
+                f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+                f"{cause}"
+            ) from None
 
     def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:
         """`obj`, which is about to be stored for the first time. Raises ApiError 422."""

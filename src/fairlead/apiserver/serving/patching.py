@@ -26,16 +26,22 @@ from fairlead.apiserver.patch.go_text import go_text
 from fairlead.apiserver.patch.json_patch import apply_json_patch
 from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
 from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
-from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded
+from fairlead.apiserver.schema.decoding import TypeMismatchError
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
-from fairlead.apiserver.schema.model import Schema
 from fairlead.apiserver.serving.body import media_type_of, parsed_yaml
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.options import WriteOptions
 from fairlead.apiserver.serving.refusal import bad_option, unknown_body, unknown_patch
 from fairlead.apiserver.serving.tracking import tracking_of
-from fairlead.apiserver.serving.typed import STRICT, repeated, schema_of_kind, strict_error, told
+from fairlead.apiserver.serving.typed import (
+    STRICT,
+    read_by_type,
+    repeated,
+    schema_of_kind,
+    strict_error,
+    told,
+)
 from fairlead.apiserver.storage import Json
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -146,11 +152,9 @@ class Patch:
 
     def _shaped(self, made: Json, notes: list[str], shown: Json | None) -> Json:
         """`made` as its kind has it; `shown` is what a refusal shows (None: the result)."""
-        schema = schema_of_kind(self.kind)
         self._require_kind(made, shown)
-        if schema is not None:
-            made, more = self._decoded(schema, made, shown)
-            notes += more
+        made, more = self._decoded(made, shown)
+        notes += more
         if notes and self.options.validation == STRICT:
             raise self._invalid(made, shown, strict_error(notes))
         self.call.warnings.extend(told(notes, self.options.validation))
@@ -166,13 +170,13 @@ class Patch:
             )
             raise self._invalid(made, shown, why)
 
-    def _decoded(self, schema: Schema, made: Json, shown: Json | None) -> tuple[Json, list[str]]:
+    def _decoded(self, made: Json, shown: Json | None) -> tuple[Json, list[str]]:
         try:
-            shaped, notes = decoded(schema, made)
+            shaped, notes = read_by_type(self.kind, made)
         except TypeMismatchError as cause:
             raise self._invalid(made, shown, str(cause)) from None
         if len(notes) > 1:  # upstream reads the result with its members in order
-            _, notes = decoded(schema, _in_order(made))
+            _, notes = read_by_type(self.kind, _in_order(made))
         return shaped, notes
 
     def _invalid(self, made: Json, shown: Json | None, why: str) -> ApiError:

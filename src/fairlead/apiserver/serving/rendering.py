@@ -55,7 +55,7 @@ class Renderer:
 
     def list(self, form: Form, kind: Kind, found: Listed, now: int, include: str = "") -> Body:
         """A list. Raises ApiError 406 where the view is one of single objects."""
-        meta = _list_metadata(found)
+        meta = _list_metadata(found, is_custom=kind.is_custom and not form.view)
         match form.view:
             case "" if form.media_type != YAML:
                 return self._items(kind, found.objects, meta)
@@ -128,8 +128,10 @@ def _plain_list(kind: Kind, objects: Sequence[Json], meta: Json) -> Json:
 _NAMED: Final = ("kind", "apiVersion")
 
 
-def _list_metadata(found: Listed) -> Json:
-    meta: Json = {"resourceVersion": str(found.version)}
+def _list_metadata(found: Listed, *, is_custom: bool = False) -> Json:
+    # A list of custom resources says even that it does not go on.
+    meta: Json = {"continue": ""} if is_custom else {}
+    meta["resourceVersion"] = str(found.version)
     if found.continue_token:
         meta["continue"] = found.continue_token
     if found.remaining is not None:

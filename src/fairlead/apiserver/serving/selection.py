@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
+from fairlead.apiserver.custom.json_path import json_path
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
 
@@ -125,6 +126,8 @@ def _unescaped(value: str) -> str:
 def _read(kind: Kind, field: str) -> Read:
     if field in _ALWAYS:
         return _metadata(field.removeprefix("metadata."))
+    if kind.custom is not None:
+        return _selectable(kind.custom.selectable, field)
     read = _FIELDS.get(kind.resource, {}).get(field)
     if read is not None:
         return read
@@ -132,6 +135,20 @@ def _read(kind: Kind, field: str) -> Read:
         raise bad_request(_UNSUPPORTED.get(kind.resource, _UNKNOWN_FIELD).format(field))
     known = ", ".join(f'"{name}"' for name in _ALWAYS)
     raise bad_request(f'"{field}" is not a known field selector: only {known}')
+
+
+def _selectable(paths: tuple[str, ...], field: str) -> Read:
+    """A field that the definition of a custom resource lets lists select."""
+    # upstream: apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
+    if f".{field}" not in paths:
+        raise bad_request(f"field label not supported: {field}")
+    path = json_path(f".{field}")
+
+    def read(obj: Json) -> str:
+        value = next(iter(path.find(obj)), "")
+        return str(value).lower() if isinstance(value, bool) else str(value)
+
+    return read
 
 
 def _metadata(field: str) -> Read:

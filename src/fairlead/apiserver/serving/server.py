@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from fairlead.apiserver.custom.definitions import Definitions
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry import Registry
@@ -82,9 +83,12 @@ class ApiServer:
         """`clock` tells the time (ns) for what happens between requests, ages in a watch."""
         self._authorize = authorize
         self._documents = tuple(documents)
+        registry = registry or Registry()
+        self._definitions = Definitions(store, registry)
+        self._definitions.settle(clock())
         self._parts = Parts(
             store=store,
-            registry=registry or Registry(),
+            registry=registry,
             renderer=Renderer(EncodedObjects(store.storage), table_of),
             watches=Watches(store.storage),
             protobuf=protobuf,
@@ -102,6 +106,8 @@ class ApiServer:
             return self._answer(request, now)
         except ApiError as refusal:
             return refused(refusal, request)
+        finally:
+            self._definitions.settle(now)
 
     def _answer(self, request: Request, now: int) -> Answer:
         target = target_of(request.path)

@@ -27,6 +27,8 @@ IGNORE: Final = "Ignore"
 
 def schema_of_kind(kind: Kind) -> Schema | None:
     """The type of a kind's objects, None where nobody wrote it down."""
+    if kind.custom is not None:
+        return kind.custom.fields
     return None if kind.is_custom else schema_of(kind.api_version, kind.kind)
 
 
@@ -34,7 +36,7 @@ def schema_of_kind(kind: Kind) -> Schema | None:
 def zero_object(kind: Kind) -> Json:
     """An object of which nothing was said, as bookmarks show it. Shared: do not mutate."""
     schema = schema_of_kind(kind)
-    return {} if schema is None else empty(schema)
+    return {} if schema is None or kind.is_custom else empty(schema)
 
 
 def typed(kind: Kind, obj: Json, validation: str) -> tuple[Json, tuple[str, ...]]:
@@ -43,19 +45,28 @@ def typed(kind: Kind, obj: Json, validation: str) -> tuple[Json, tuple[str, ...]
     Raises ApiError 400 for a value of a wrong type, and in Strict for fields that are not known
     or are there twice.
     """
-    schema = schema_of_kind(kind)
     cannot = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-    if schema is None:
-        notes = list(repeated(obj))
-        shaped = obj
-    else:
-        try:
-            shaped, notes = decoded(schema, obj)
-        except TypeMismatchError as cause:
-            raise bad_request(f"{cannot}{cause}") from None
+    try:
+        shaped, notes = read_by_type(kind, obj)
+    except TypeMismatchError as cause:
+        raise bad_request(f"{cannot}{cause}") from None
     if notes and validation == STRICT:
         raise bad_request(f"{cannot}{strict_error(notes)}")
     return shaped, told(notes, validation)
+
+
+def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
+    """`obj` as its kind has it, and what is to be said about its fields.
+
+    Raises TypeMismatchError.
+    """
+    if kind.custom is not None:
+        notes = list(repeated(obj))
+        return kind.custom.shaped(obj, notes.append), notes
+    schema = schema_of_kind(kind)
+    if schema is None:
+        return obj, list(repeated(obj))
+    return decoded(schema, obj)
 
 
 def strict_error(notes: Sequence[str]) -> str:

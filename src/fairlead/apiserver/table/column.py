@@ -13,6 +13,7 @@ from typing import Any, Final
 Json = dict[str, Any]
 Cell = str | int | float | bool | None
 Cells = Callable[[Json, int], list[Cell]]
+Conditions = Callable[[Json], list[Json]]
 
 _SPEC: Final = re.compile(r"(?P<name>[^/:*]+)(?::(?P<type>\w+))?(?:/(?P<format>\w+))?(?P<wide>\*?)")
 
@@ -40,15 +41,24 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Printer:
-    """How a kind is printed; `cells` takes an object and the time, in ns since 1970."""
+    """How a kind is printed; `cells` takes an object and the time, in ns since 1970.
+
+    `conditions` says of which state a row is, for clients that dim or hide some. A table of nothing
+    has not even an empty list of rows where it `is_bare`.
+    """
 
     columns: tuple[Column, ...]
     cells: Cells
+    conditions: Conditions | None = None
+    is_bare: bool = False
 
 
-def printer(specs: str, cells: Cells) -> Printer:
+def printer(
+    specs: str, cells: Cells, *, conditions: Conditions | None = None, is_bare: bool = False
+) -> Printer:
     """A printer whose columns are written as `Name/name, Desired:integer, Node*` (wide)."""
-    return Printer(tuple(_column(spec.strip()) for spec in specs.split(",")), cells)
+    columns = tuple(_column(spec.strip()) for spec in specs.split(","))
+    return Printer(columns, cells, conditions, is_bare)
 
 
 def _column(spec: str) -> Column:

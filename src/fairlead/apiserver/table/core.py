@@ -197,7 +197,7 @@ EVENT: Final = printer(
 CONFIG_MAP: Final = printer("Name/name, Data, Age", _config_map)
 SECRET: Final = printer("Name/name, Type, Data, Age", _secret)
 NAMED: Final = printer("Name/name, Age", _named)
-DATED: Final = printer("Name/name, Created At:date", _dated)
+DATED: Final = printer("Name/name, Created At:date", _dated, is_bare=True)
 RESOURCE_QUOTA: Final = printer("Name/name, Request, Limit, Age", _resource_quota)
 COMPONENT_STATUS: Final = printer("Name/name, Status, Message, Error", _component_status)
 PRIORITY_CLASS: Final = printer(

@@ -23,7 +23,10 @@ from fairlead.apiserver.table.reading import (
 )
 
 _NODE_LOST: Final = "NodeLost"
-_TERMINAL: Final = ("Succeeded", "Failed")
+_ENDS: Final = {
+    "Succeeded": "The pod has completed successfully.",
+    "Failed": "The pod failed.",
+}
 
 
 @dataclass(slots=True)
@@ -60,8 +63,19 @@ def _cells(pod: Json, now: int) -> list[Cell]:
     ]
 
 
+def _conditions(pod: Json) -> list[Json]:
+    """That a pod is done, if it is."""
+    phase = text(pod, "status", "phase")
+    if phase not in _ENDS:
+        return []
+    ended = {"type": "Completed", "status": "True", "reason": phase, "message": _ENDS[phase]}
+    return [ended]
+
+
 POD: Final = printer(
-    "Name/name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*", _cells
+    "Name/name, Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*",
+    _cells,
+    conditions=_conditions,
 )
 
 
@@ -92,7 +106,7 @@ def _reason(pod: Json) -> str:
 def _reason_of_leaving(pod: Json, reason: str) -> str:
     if text(pod, "status", "reason") == _NODE_LOST:
         return "Unknown"
-    return reason if text(pod, "status", "phase") in _TERMINAL else "Terminating"
+    return reason if text(pod, "status", "phase") in _ENDS else "Terminating"
 
 
 def _count_init_containers(pod: Json, tally: _Tally) -> bool:

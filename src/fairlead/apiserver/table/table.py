@@ -21,9 +21,13 @@ INCLUDES: Final = ("", "Metadata", "Object", "None")
 
 def table(kind: Kind, objects: Iterable[Json], now: int, include: str) -> Json:
     """`columnDefinitions` and `rows`, see `table_with`; custom resources have Name and Age."""
-    return table_with(
-        CUSTOM if kind.is_custom else printer_of(kind.kind), kind, objects, now, include
-    )
+    return table_with(_printer_of(kind), kind, objects, now, include)
+
+
+def _printer_of(kind: Kind) -> Printer:
+    if kind.custom is not None:
+        return kind.custom.printer
+    return CUSTOM if kind.is_custom else printer_of(kind.kind)
 
 
 def table_with(
@@ -34,10 +38,17 @@ def table_with(
     `include` is one of INCLUDES. Raises ApiError 400.
     """
     embed = embedding(kind, include)
+    rows = [{**_row(printed, obj, now), **embed(obj)} for obj in objects]
     return {
         "columnDefinitions": [column.definition() for column in printed.columns],
-        "rows": [{"cells": printed.cells(obj, now), **embed(obj)} for obj in objects],
+        "rows": rows or (None if printed.is_bare else []),
     }
+
+
+def _row(printed: Printer, obj: Json, now: int) -> Json:
+    row: Json = {"cells": printed.cells(obj, now)}
+    conditions = printed.conditions(obj) if printed.conditions else []
+    return {**row, "conditions": conditions} if conditions else row
 
 
 def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.apiserver.custom.scale import scale_parts, with_replicas
 from fairlead.apiserver.error import STALE, Cause, conflict, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
@@ -24,8 +25,8 @@ def scale(call: Call) -> Response:
     """The scale of an object; a write changes spec.replicas."""
     old = found(call)
     if call.verb == "get":
-        return call.shown(scale_of(old), kind=SCALE)
-    change = written(call, SCALE, scale_of(old))
+        return call.shown(scale_of(call.kind, old), kind=SCALE)
+    change = written(call, SCALE, scale_of(call.kind, old, is_partial=True))
     meta = change.view.get("metadata", {})
     if meta.get("resourceVersion", "0") not in ("", "0", old["metadata"]["resourceVersion"]):
         raise conflict(call.kind, call.target.namespace, call.target.name, STALE)
@@ -34,26 +35,47 @@ def scale(call: Call) -> Response:
         text = f"Invalid value: {replicas}: must be greater than or equal to 0"
         cause = Cause("FieldValueInvalid", text, "spec.replicas")
         raise invalid(SCALE, "", call.target.name, (cause,))
-    new = {**old, "spec": {**old.get("spec", {}), "replicas": replicas}}
+    new = _with_replicas(call.kind, old, replicas)
     stored = call.parts.store.replace(call.kind, old, new, write=change.write)
-    return call.shown(scale_of(stored), kind=SCALE)
+    return call.shown(scale_of(call.kind, stored), kind=SCALE)
 
 
-def scale_of(obj: Json) -> Json:
-    """`obj` as a Scale."""
-    meta, spec, status = obj["metadata"], obj.get("spec", {}), obj.get("status", {})
-    replicas = spec.get("replicas", 0)
-    shown: Json = {"replicas": status.get("replicas", 0)}
-    selector = selector_text(spec.get("selector"))
-    if selector:
-        shown["selector"] = selector
+def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:
+    paths = kind.custom.scale if kind.custom else None
+    if paths is not None:
+        return with_replicas(paths, obj, replicas)
+    return {**obj, "spec": {**obj.get("spec", {}), "replicas": replicas}}
+
+
+def scale_of(kind: Kind, obj: Json, *, is_partial: bool = False) -> Json:
+    """`obj` as a Scale; one that `is_partial` may say no number.
+
+    Raises ApiError 500 where a custom resource says none.
+    """
+    paths = kind.custom.scale if kind.custom else None
+    if paths is None:
+        spec, status = _built_in(obj)
+    else:
+        spec, status = scale_parts(paths, obj, is_partial=is_partial)
+    meta = obj["metadata"]
     return {
         "kind": SCALE.kind,
         "apiVersion": SCALE.api_version,
         "metadata": {key: meta[key] for key in _IDENTITY if key in meta},
-        "spec": {"replicas": replicas} if replicas else {},
-        "status": shown,
+        "spec": spec,
+        "status": status,
     }
+
+
+def _built_in(obj: Json) -> tuple[Json, Json]:
+    """spec and status of the Scale of a built-in workload."""
+    spec = obj.get("spec", {})
+    replicas = spec.get("replicas", 0)
+    status: Json = {"replicas": obj.get("status", {}).get("replicas", 0)}
+    selector = selector_text(spec.get("selector"))
+    if selector:
+        status["selector"] = selector
+    return ({"replicas": replicas} if replicas else {}), status
 
 
 def selector_text(selector: Any) -> str:

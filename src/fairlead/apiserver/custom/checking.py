@@ -1,0 +1,207 @@
+"""What is wrong with a value of a custom resource's type, in upstream's words.
+
+upstream: k8s.io/kube-openapi/pkg/validation/validate/{schema,object,type,values}.go, and
+apiextensions-apiserver/pkg/apiserver/validation/validation.go:kubeOpenAPIResultToFieldErrors
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.apiserver.custom.format import has_format
+from fairlead.apiserver.custom.structural import Structural, structural
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.field import duplicate, invalid, not_supported, required
+
+Json = dict[str, Any]
+
+# Errors that belong to no field.
+NOWHERE: Final = "<nil>"
+_TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
+
+
+def checked(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    """What is wrong with `value`; `path` is "" for the object itself."""
+    if value is None and schema.is_nullable:
+        return
+    yield from _wrong_type(schema, value, path)
+    yield from _wrong_text(schema, value, path)
+    yield from _wrong_number(schema, value, path)
+    yield from _wrong_items(schema, value, path)
+    yield from _wrong_choice(schema, value, path)
+    yield from _wrong_fields(schema, value, path)
+    yield from _wrong_alternatives(schema, value, path)
+
+
+def type_of(value: Any) -> str:
+    """The name of a value's type in OpenAPI."""
+    return "null" if value is None else _TYPES.get(type(value), "object")
+
+
+def _wrong_type(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    wanted = "integer,string" if schema.is_int_or_string else schema.type
+    found = type_of(value)
+    fits = found in wanted.split(",") or (found == "integer" and wanted == "number")
+    if wanted and not fits:
+        why = f'{path} in body must be of type {wanted}: "{found}"'
+        yield Cause("FieldValueTypeInvalid", f'Invalid value: "{found}": {why}', path)
+    if found == "number" and schema.type == "integer" and _is_bounded(schema):
+        text = (
+            f'Invalid value: "": Checked value must be of type integer (default format) in {path}'
+        )
+        yield Cause("FieldValueInvalid", text, NOWHERE)
+
+
+def _is_bounded(schema: Structural) -> bool:
+    return any(bound in schema.raw for bound in ("minimum", "maximum", "multipleOf"))
+
+
+def _wrong_text(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    """The first thing that is wrong with a text, and its format."""
+    if not isinstance(value, str):
+        return
+    raw = schema.raw
+    least, most, pattern = raw.get("minLength"), raw.get("maxLength"), raw.get("pattern")
+    if most is not None and len(value) > most:
+        yield Cause("FieldValueTooLong", f"Too long: may not be more than {most} bytes", path)
+    elif least is not None and len(value) < least:
+        yield invalid(path, value, f"{path} in body should be at least {least} chars long")
+    elif pattern and not _matches(pattern, value):
+        yield invalid(path, value, f"{path} in body should match '{pattern}'")
+    name = raw.get("format", "")
+    if schema.type == "string" and not has_format(value, name):
+        text = f'Invalid value: "{value}": {path} in body must be of type {name}: "{value}"'
+        yield Cause("FieldValueTypeInvalid", text, path)
+
+
+def _matches(pattern: str, value: str) -> bool:
+    """Whether a pattern is somewhere in `value`; one that cannot be read matches nothing."""
+    try:
+        return re.search(pattern, value) is not None
+    except re.error:
+        return False
+
+
+def _wrong_number(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    raw = schema.raw
+    factor, most, least = raw.get("multipleOf"), raw.get("maximum"), raw.get("minimum")
+    if factor and (value / factor) % 1:
+        yield invalid(path, value, f"{path} in body should be a multiple of {_shown(factor)}")
+    if least is not None:
+        outside = value <= least if raw.get("exclusiveMinimum") else value < least
+        if outside:
+            bound = "greater than" if raw.get("exclusiveMinimum") else "greater than or equal to"
+            yield invalid(path, value, f"{path} in body should be {bound} {_shown(least)}")
+    if most is not None:
+        outside = value >= most if raw.get("exclusiveMaximum") else value > most
+        if outside:
+            bound = "less than" if raw.get("exclusiveMaximum") else "less than or equal to"
+            yield invalid(path, value, f"{path} in body should be {bound} {_shown(most)}")
+
+
+def _shown(number: float) -> str:
+    return str(int(number)) if float(number).is_integer() else str(number)
+
+
+def _wrong_items(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    if not isinstance(value, list):
+        return
+    if schema.items is not None:
+        for at, item in enumerate(value):
+            yield from checked(schema.items, item, f"{path}[{at}]")
+    least, most = schema.raw.get("minItems"), schema.raw.get("maxItems")
+    if least is not None and len(value) < least:
+        yield invalid(path, value, f"{path} in body should have at least {least} items")
+    if most is not None and len(value) > most:
+        yield _too_many(path, len(value), most)
+
+
+def _too_many(path: str, there: int, most: int) -> Cause:
+    text = f"Too many: {there}: must have at most {most} items"
+    return Cause("FieldValueTooMany", text, path)
+
+
+def _wrong_choice(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    choices = schema.raw.get("enum")
+    if choices and value not in choices:
+        yield not_supported(path, value, [str(choice) for choice in choices])
+
+
+def _wrong_fields(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    if not isinstance(value, dict):
+        return
+    raw = schema.raw
+    least, most = raw.get("minProperties"), raw.get("maxProperties")
+    if least is not None and len(value) < least:
+        yield invalid(path, value, f"{path} in body should have at least {least} properties")
+    if most is not None and len(value) > most:
+        yield _too_many(path, len(value), most)
+    for key in sorted(value):
+        inner = schema.properties.get(key) or schema.additional
+        if inner is not None:
+            yield from checked(inner, value[key], _member(path, key))
+    for key in raw.get("required") or ():
+        if key not in value:
+            yield required(_member(path, key))
+
+
+def _member(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _wrong_alternatives(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    """Schemas that say more about a value whose type is known already."""
+    raw = schema.raw
+    for one in raw.get("allOf") or ():
+        yield from checked(structural(one), value, path)
+    if raw.get("anyOf") and not schema.is_int_or_string and not _fitting(raw["anyOf"], value, path):
+        yield _junction(path, "must validate at least one schema (anyOf)")
+    if raw.get("oneOf"):
+        fitting = _fitting(raw["oneOf"], value, path)
+        if fitting != 1:
+            found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
+            yield _junction(path, f"must validate one and only one schema (oneOf). {found}")
+    if raw.get("not") and _fitting([raw["not"]], value, path):
+        yield _junction(path, "must not validate the schema (not)")
+
+
+def _fitting(schemas: list[Json], value: Any, path: str) -> int:
+    """How many of the schemas `value` keeps to."""
+    return sum(not any(checked(structural(one), value, path)) for one in schemas)
+
+
+def _junction(path: str, why: str) -> Cause:
+    return Cause("FieldValueInvalid", f'Invalid value: "": "{path}" {why}', NOWHERE)
+
+
+def repeated_items(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    """Items of sets and maps that are there more than once."""
+    # upstream: apiserver/schema/listtype/validation.go:ValidateListSetsAndMaps
+    if isinstance(value, dict):
+        for key in sorted(value):
+            inner = schema.properties.get(key) or schema.additional
+            if inner is not None:
+                yield from repeated_items(inner, value[key], _member(path, key))
+    elif isinstance(value, list) and schema.items is not None:
+        yield from _repeated(schema, value, path)
+        for at, item in enumerate(value):
+            yield from repeated_items(schema.items, item, f"{path}[{at}]")
+
+
+def _repeated(schema: Structural, value: list[Any], path: str) -> Iterator[Cause]:
+    list_type = schema.raw.get("x-kubernetes-list-type")
+    if list_type not in ("set", "map"):
+        return
+    keys = schema.raw.get("x-kubernetes-list-map-keys") or ()
+    seen: list[Any] = []
+    for at, item in enumerate(value):
+        what = item
+        if list_type == "map" and isinstance(item, dict):
+            what = {key: item[key] for key in keys if key in item}
+        if what in seen:
+            yield duplicate(f"{path}[{at}]", what)
+        seen.append(what)

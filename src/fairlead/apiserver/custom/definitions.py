@@ -1,0 +1,110 @@
+"""Definitions: the kinds that CustomResourceDefinitions make, served while these are there.
+
+What happens to a definition is noted as it happens and acted upon between requests (`settle`), so
+that nobody sees changes out of order: names are accepted, kinds are served or withdrawn, and what
+a definition leaves behind is deleted before itself.
+
+upstream: apiextensions-apiserver/pkg/controller/{establish,finalizer,status}
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.apiserver.custom.definition import causes
+from fairlead.apiserver.custom.definition_state import CLEANUP, established, released
+from fairlead.apiserver.custom.served import kinds_of
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.apiserver.store import Store
+
+Json = dict[str, Any]
+
+CHANGES_MAX: Final = 10_000
+
+
+class Definitions:
+    """Keeps `registry` what the definitions in `store` say."""
+
+    def __init__(self, store: Store, registry: Registry) -> None:
+        """Begin with the definitions that are there already."""
+        self._store = store
+        self._registry = registry
+        # Names in the order in which something happened to them.
+        self._changed: dict[str, None] = {
+            definition["metadata"]["name"]: None
+            for definition in store.storage.items(CUSTOM_RESOURCE_DEFINITION)
+        }
+        self._ending: dict[str, str] = {}  # resource -> the definition that waits for its end
+        store.subscribe(self._note)
+
+    def settle(self, now: int) -> None:
+        """Do what follows from all that happened, at `now` (ns since 1970)."""
+        for _ in range(CHANGES_MAX):
+            if not self._changed:
+                return
+            name = next(iter(self._changed))
+            del self._changed[name]
+            self._settle(name, now)
+
+    def _note(self, change: Change) -> None:
+        if change.kind is CUSTOM_RESOURCE_DEFINITION:
+            self._changed[change.object["metadata"]["name"]] = None
+        elif change.type is ChangeType.DELETED and change.kind.resource in self._ending:
+            self._changed[self._ending[change.kind.resource]] = None
+
+    def _settle(self, name: str, now: int) -> None:
+        storage = self._store.storage
+        definition = storage.find(CUSTOM_RESOURCE_DEFINITION, "", name)
+        if definition is None:
+            self._registry.withdraw(name)
+            return
+        if definition["metadata"].get("deletionTimestamp"):
+            self._end(name, definition, now)
+            return
+        kinds = _kinds(definition)
+        if not kinds:
+            self._registry.withdraw(name)
+            return
+        accepted = established(definition, now)
+        if accepted is not definition:
+            storage.put(CUSTOM_RESOURCE_DEFINITION, accepted)
+        self._registry.define(name, kinds)
+
+    def _end(self, name: str, definition: Json, now: int) -> None:
+        """Delete the objects of a definition, then itself."""
+        storage = self._store.storage
+        if CLEANUP not in definition["metadata"].get("finalizers", ()):
+            return
+        kinds = _kinds(definition)
+        if kinds and self._are_left(kinds[0], now):
+            self._ending[kinds[0].resource] = name
+            return
+        self._registry.withdraw(name)
+        if kinds:
+            self._ending.pop(kinds[0].resource, None)
+        free = released(definition)
+        if free["metadata"].get("finalizers"):
+            storage.put(CUSTOM_RESOURCE_DEFINITION, free)
+        else:
+            storage.remove(CUSTOM_RESOURCE_DEFINITION, "", name)
+
+    def _are_left(self, kind: Kind, now: int) -> bool:
+        """Ask all objects of a kind to go; whether any of them stays."""
+        for obj in self._store.list(kind):
+            meta = obj["metadata"]
+            if not meta.get("deletionTimestamp"):
+                try:
+                    self._store.delete(kind, meta.get("namespace", ""), meta["name"], now)
+                except ApiError:
+                    continue  # whatever keeps it, the definition waits
+        return bool(self._store.list(kind))
+
+
+def _kinds(definition: Json) -> tuple[Kind, ...]:
+    """The kinds of a definition; none of one that some other server let in and makes no sense."""
+    if next(causes(definition), None) is not None:
+        return ()
+    return kinds_of(definition)

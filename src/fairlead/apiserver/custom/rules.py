@@ -1,0 +1,174 @@
+"""Rules: what expressions in a custom resource's type say about its values.
+
+`self` is the value at the rule's place, `oldSelf` what was there before; a rule about both is
+asked of changes only. Names that are no identifiers of the language are spelled out.
+
+upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from fairlead.apiserver.custom.structural import ABSENT, Structural
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.field import duplicate, forbidden, required
+
+if TYPE_CHECKING:
+    from cel_expr_python import cel
+
+Json = dict[str, Any]
+
+RULES_CACHED_MAX: Final = 1_024
+_OLD: Final = re.compile(r"\boldSelf\b")
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED: Final = frozenset(
+    {
+        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for",
+        "function", "if", "import", "let", "loop", "package", "namespace", "return", "var",
+        "void", "while",
+    }
+)  # fmt: skip
+_SPELLED: Final = {".": "__dot__", "-": "__dash__", "/": "__slash__"}
+
+
+class RuleError(ValueError):
+    """A rule that cannot be compiled; the text says why."""
+
+
+def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
+    """The rules that `value` breaks; `old` is ABSENT for a new value."""
+    if value is None or not schema.has_rules:
+        return
+    for rule in schema.rules:
+        yield from _broken(rule, schema, value, old, path)
+    if isinstance(value, dict):
+        before = old if isinstance(old, dict) else {}
+        for key in sorted(value):
+            inner = schema.properties.get(key) or schema.additional
+            if inner is not None:
+                here = f"{path}.{key}" if path else key
+                yield from broken_rules(inner, value[key], before.get(key, ABSENT), here)
+    elif isinstance(value, list) and schema.items is not None:
+        for at, item in enumerate(value):
+            was = _item_before(schema, item, old)
+            yield from broken_rules(schema.items, item, was, f"{path}[{at}]")
+
+
+def _item_before(schema: Structural, item: Any, old: Any) -> Any:
+    """What an item of a list with keys was; items of other lists have no past."""
+    keys = schema.raw.get("x-kubernetes-list-map-keys")
+    if not keys or not isinstance(old, list) or not isinstance(item, dict):
+        return ABSENT
+    same = (was for was in old if all(was.get(key) == item.get(key) for key in keys))
+    return next(same, ABSENT)
+
+
+def _broken(rule: Json, schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
+    expression = str(rule.get("rule", ""))
+    about_change = bool(_OLD.search(expression))
+    if about_change and old is ABSENT and not rule.get("optionalOldSelf"):
+        return
+    known = {"self": _seen(schema, value)}
+    if about_change:
+        known["oldSelf"] = None if old is ABSENT else _seen(schema, old)
+    where = path + str(rule.get("fieldPath", ""))
+    result = compiled(expression).eval(data=known)
+    if result.type().name() == "ERROR":
+        said = f"{result.plain_value()} evaluating rule: {rule.get('message') or expression}"
+        yield _cause(rule, value, said, where)
+    elif result.plain_value() is not True:
+        yield _cause(rule, value, _message(rule, known), where)
+
+
+def _message(rule: Json, known: Json) -> str:
+    if rule.get("messageExpression"):
+        said = compiled(str(rule["messageExpression"])).eval(data=known).plain_value()
+        if isinstance(said, str) and said.strip():
+            return said
+    return str(rule.get("message") or f"failed rule: {str(rule.get('rule', '')).strip()}")
+
+
+def _cause(rule: Json, value: Any, said: str, path: str) -> Cause:
+    match rule.get("reason"):
+        case "FieldValueForbidden":
+            return forbidden(path, said)
+        case "FieldValueRequired":
+            return required(path, said)
+        case "FieldValueDuplicate":
+            return duplicate(path, value)
+        case _:
+            return Cause("FieldValueInvalid", f"Invalid value: {_shown(value)}{said}", path)
+
+
+def _shown(value: Any) -> str:
+    """Objects and lists are not repeated in a refusal."""
+    if isinstance(value, dict | list):
+        return ""
+    text = f'"{value}"' if isinstance(value, str) else str(value).lower()
+    return f"{text}: "
+
+
+def _seen(schema: Structural, value: Any) -> Any:
+    """`value` as expressions see it: with names that they can say, numbers of the right type."""
+    if isinstance(value, dict):
+        return {
+            _spelled(key) if key in schema.properties else key: _seen(inner, item)
+            if (inner := schema.properties.get(key) or schema.additional)
+            else item
+            for key, item in value.items()
+        }
+    if isinstance(value, list) and schema.items is not None:
+        return [_seen(schema.items, item) for item in value]
+    if schema.type == "number" and isinstance(value, int):
+        return float(value)
+    return value
+
+
+def _spelled(name: str) -> str:
+    # upstream: structural-schema's cel/common/utilities.go:Escape
+    if name in _RESERVED:
+        return f"__{name}__"
+    if _IDENTIFIER.fullmatch(name) and "__" not in name:
+        return name
+    spelled = name.replace("__", "__underscores__")
+    return "".join(_SPELLED.get(character, character) for character in spelled)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> cel.Env:
+    # The library takes a hundredth of a second to load, and most servers have no rules.
+    from cel_expr_python import cel  # noqa: PLC0415
+    from cel_expr_python.ext import (  # noqa: PLC0415
+        ext_bindings,
+        ext_math,
+        ext_optional,
+        ext_strings,
+    )
+
+    return cel.NewEnv(
+        variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN},
+        extensions=[
+            ext_bindings.ExtBindings(),
+            ext_math.ExtMath(),
+            ext_optional.ExtOptional(),
+            ext_strings.ExtStrings(),
+        ],
+    )
+
+
+@lru_cache(maxsize=RULES_CACHED_MAX)
+def compiled(expression: str) -> cel.Expression:
+    """The program of an expression. Raises RuleError."""
+    try:
+        return _environment().compile(expression)
+    except RuntimeError as cause:
+        raise RuleError(" ".join(str(cause).split())) from None
+
+
+def is_verdict(expression: str) -> bool:
+    """Whether an expression says yes or no. Raises RuleError."""
+    return compiled(expression).return_type().name() in ("BOOL", "DYN")

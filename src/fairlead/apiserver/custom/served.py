@@ -1,0 +1,87 @@
+"""The kinds that a definition makes: one for each version that is served.
+
+upstream: apiextensions-apiserver/pkg/apiserver/customresource_{handler,discovery_controller}.go
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.apiserver.custom.columns import printer_of
+from fairlead.apiserver.custom.custom_type import CustomType, ScalePaths
+from fairlead.apiserver.custom.field_type import object_type
+from fairlead.apiserver.custom.json_path import json_path
+from fairlead.apiserver.custom.structural import structural
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.subresource import Subresource, subresource
+
+Json = dict[str, Any]
+
+# In the order in which upstream lists them, which is another one than that of built-in kinds.
+VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+
+
+def kinds_of(definition: Json) -> tuple[Kind, ...]:
+    """The kinds of a CustomResourceDefinition that is complete and valid."""
+    spec = definition["spec"]
+    stored = next(version["name"] for version in spec["versions"] if version["storage"])
+    return tuple(
+        _kind(spec, version, f"{spec['group']}/{stored}")
+        for version in spec["versions"]
+        if version["served"]
+    )
+
+
+def _kind(spec: Json, version: Json, stored_version: str) -> Kind:
+    names, parts = spec["names"], version.get("subresources") or {}
+    return Kind(
+        spec["group"],
+        version["name"],
+        names["kind"],
+        names["plural"],
+        tuple(names.get("shortNames") or ()),
+        namespaced=spec["scope"] == "Namespaced",
+        has_generation=True,
+        has_status="status" in parts,
+        verbs=VERBS,
+        categories=tuple(names.get("categories") or ()),
+        subresources=_subresources(parts, names["kind"]),
+        is_custom=True,
+        singular_name=names.get("singular", ""),
+        list_kind_name=names.get("listKind", ""),
+        stored_version=stored_version,
+        custom=custom_type(version),
+    )
+
+
+def _subresources(parts: Json, kind: str) -> tuple[Subresource, ...]:
+    return tuple(subresource(name, kind) for name in ("status", "scale") if name in parts)
+
+
+def custom_type(version: Json) -> CustomType:
+    """What one version of a definition says about its objects."""
+    schema = structural((version.get("schema") or {}).get("openAPIV3Schema") or {})
+    parts = version.get("subresources") or {}
+    return CustomType(
+        schema=schema,
+        fields=object_type(schema),
+        printer=printer_of(version.get("additionalPrinterColumns") or ()),
+        scale=_scale_paths(parts.get("scale")),
+        selectable=tuple(row["jsonPath"] for row in version.get("selectableFields") or ()),
+        has_status="status" in parts,
+    )
+
+
+def _scale_paths(scale: Json | None) -> ScalePaths | None:
+    if not scale:
+        return None
+    spec, status = scale["specReplicasPath"], scale["statusReplicasPath"]
+    selector = scale.get("labelSelectorPath", "")
+    return ScalePaths(
+        spec,
+        json_path(spec),
+        status,
+        json_path(status),
+        selector,
+        json_path(selector) if selector else None,
+    )

@@ -1,0 +1,98 @@
+"""What is kept of a custom resource, and what is filled in.
+
+    1. fields that the type does not know are dropped, and told
+    2. nulls are dropped where null is no value and there is no default
+    3. defaults stand where nothing, or such a null, is
+
+upstream: apiextensions-apiserver/pkg/apiserver/schema/pruning/algorithm.go and
+defaulting/algorithm.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from fairlead.apiserver.custom.structural import ABSENT, Structural
+
+Json = dict[str, Any]
+Tell = Callable[[str], None]
+
+IDENTITY: Final = ("apiVersion", "kind", "metadata")
+_WHOLE_MAX: Final = 2**53
+
+
+def shaped(schema: Structural, obj: Json, tell: Tell) -> Json:
+    """`obj` as it is stored; `tell` gets a note for each field that is dropped."""
+    inner = {key: value for key, value in obj.items() if key not in IDENTITY}
+    pruned = _pruned(schema, inner, "", tell)
+    named = {key: obj[key] for key in IDENTITY if key in obj}
+    made: Json = defaulted(schema, {**named, **pruned})
+    return made
+
+
+def _pruned(schema: Structural, value: Any, path: str, tell: Tell) -> Any:
+    """`value` without what the type does not know, and without nulls that say nothing."""
+    if isinstance(value, dict):
+        return _pruned_object(schema, value, path, tell)
+    if isinstance(value, list):
+        if schema.items is None:
+            return value
+        return [_pruned(schema.items, item, f"{path}[{at}]", tell) for at, item in enumerate(value)]
+    return _number(value)
+
+
+def _pruned_object(schema: Structural, value: Json, path: str, tell: Tell) -> Json:
+    made: Json = {}
+    for key, item in value.items():
+        if schema.is_embedded and key in IDENTITY:
+            made[key] = item
+            continue
+        inner = schema.properties.get(key) or schema.additional
+        here = f"{path}.{key}" if path else key
+        if inner is not None:
+            if item is not None or _is_null_kept(inner):
+                made[key] = _pruned(inner, item, here, tell)
+        elif schema.keeps_unknown:
+            made[key] = item
+        else:
+            tell(f'unknown field "{here}"')
+    return made
+
+
+def _is_null_kept(schema: Structural) -> bool:
+    return schema.is_nullable or schema.default is not ABSENT
+
+
+def _number(value: Any) -> Any:
+    """Upstream writes a whole number without a point, however it was sent."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_MAX:
+        return int(value)
+    return value
+
+
+def defaulted(schema: Structural, value: Any) -> Any:
+    """`value` with the defaults of its type."""
+    if isinstance(value, dict):
+        made = dict(value)
+        for key, inner in schema.properties.items():
+            if inner.default is not ABSENT and _lacks(made, key, inner):
+                made[key] = inner.default
+        for key, item in made.items():
+            known = schema.properties.get(key) or schema.additional
+            if known is not None:
+                made[key] = defaulted(known, item)
+        return made
+    if isinstance(value, list) and schema.items is not None:
+        return [_item(schema.items, item) for item in value]
+    return value
+
+
+def _item(schema: Structural, item: Any) -> Any:
+    if item is None and schema.default is not ABSENT and not schema.is_nullable:
+        return schema.default
+    return defaulted(schema, item)
+
+
+def _lacks(obj: Json, key: str, schema: Structural) -> bool:
+    return key not in obj or (obj[key] is None and not schema.is_nullable)

@@ -1,0 +1,38 @@
+"""What a server does with definitions when they are new and when they change.
+
+upstream: apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fairlead.apiserver.custom.definition import causes, changed_causes
+from fairlead.apiserver.custom.definition_state import with_stored_versions
+from fairlead.apiserver.error import Cause, invalid
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
+from fairlead.apiserver.storage import Storage
+
+Json = dict[str, Any]
+
+
+def new_definition(definition: Json, _: Storage) -> Json:
+    """`definition`, complete, as it is stored for the first time. Raises ApiError 422."""
+    made = with_stored_versions(definition)
+    _refuse(made, causes(made))
+    return made
+
+
+def changed_definition(old: Json, new: Json, _: Storage) -> Json:
+    """`new` as it is stored over `old`. Raises ApiError 422."""
+    made = with_stored_versions(new)
+    _refuse(made, (*causes(made), *changed_causes(old, made)))
+    return made
+
+
+def _refuse(definition: Json, found: Iterable[Cause]) -> None:
+    all_found = tuple(found)
+    if all_found:
+        name = definition["metadata"].get("name", "")
+        raise invalid(CUSTOM_RESOURCE_DEFINITION, "", name, all_found)

@@ -1,0 +1,71 @@
+"""A structural schema: the type of a custom resource, node by node.
+
+upstream: apiextensions-apiserver/pkg/apiserver/schema/structural.go, kubernetes.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structural:
+    """A type. `raw` is the schema as it was written, for the bounds on values in it.
+
+    `additional` is the type of a map's values; `keeps_unknown` objects may have any other field;
+    `default` is ABSENT where there is none.
+    """
+
+    raw: Json
+    type: str = ""
+    properties: Mapping[str, Structural] = field(default_factory=dict)
+    items: Structural | None = None
+    additional: Structural | None = None
+    default: Any = ABSENT
+    rules: tuple[Json, ...] = ()
+
+    @property
+    def is_int_or_string(self) -> bool:
+        """Whether both a number and a text are meant to be the same."""
+        return bool(self.raw.get("x-kubernetes-int-or-string"))
+
+    @property
+    def keeps_unknown(self) -> bool:
+        """Whether fields that are not named stay."""
+        return bool(self.raw.get("x-kubernetes-preserve-unknown-fields"))
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the value is an API object itself."""
+        return bool(self.raw.get("x-kubernetes-embedded-resource"))
+
+    @property
+    def is_nullable(self) -> bool:
+        """Whether null is a value."""
+        return bool(self.raw.get("nullable"))
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether there are rules here or anywhere below."""
+        below = [*self.properties.values(), self.items, self.additional]
+        return bool(self.rules) or any(node.has_rules for node in below if node)
+
+
+def structural(raw: Json) -> Structural:
+    """The type that an OpenAPI v3 schema describes."""
+    items, additional = raw.get("items"), raw.get("additionalProperties")
+    return Structural(
+        raw,
+        str(raw.get("type", "")),
+        {name: structural(one) for name, one in (raw.get("properties") or {}).items()},
+        structural(items) if isinstance(items, dict) else None,
+        structural(additional) if isinstance(additional, dict) else None,
+        raw.get("default", ABSENT),
+        tuple(raw.get("x-kubernetes-validations") or ()),
+    )
