@@ -27,7 +27,6 @@ from fairlead.apiserver.admission.plugin import (
     Operation,
 )
 from fairlead.apiserver.condition import with_conditions
-from fairlead.apiserver.defaults import with_defaults
 from fairlead.apiserver.deletion import (
     Deletion,
     require_no_new_finalizers,
@@ -53,7 +52,12 @@ from fairlead.apiserver.strategy import (
     prepared_for_status,
     prepared_for_update,
 )
-from fairlead.apiserver.validation import validate_status, validated_new, validated_update
+from fairlead.apiserver.validation import (
+    defaulted,
+    validate_new,
+    validate_status,
+    validate_update,
+)
 from fairlead.apiserver.write import PLAIN, Write
 
 Objects = list[Json]
@@ -138,13 +142,16 @@ class Store:
         obj = dict(manifest) if kind else without_nulls(dict(manifest))
         kind = kind or kind_of(obj)
         obj = self._named(kind, loading.located(kind, obj))
-        obj = validated_new(kind, obj, runnable=self._runnable, nullable=self._nullable)
+        obj = self._completed(kind, obj)
+        if "name" not in obj.get("metadata", {}):
+            self._validate_new(kind, obj)
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
         if meta.get("resourceVersion", "0") != "0":
             raise internal_error(RV_ON_CREATE)
         obj = write.tracked(None, obj)
         obj = self.admitted(Operation.CREATE, kind, obj, write=write)
+        self._validate_new(kind, obj)
         existing = self.storage.find(kind, namespace, name)
         if existing is not None:
             going = bool(existing["metadata"].get("deletionTimestamp"))
@@ -281,8 +288,9 @@ class Store:
         require_uid(kind, old, meta.get("uid", ""))
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, namespace, name, STALE)
-        new = write.tracked(old, validated_update(kind, old, new, nullable=self._nullable))
+        new = write.tracked(old, self._completed(kind, new))
         new = self.admitted(Operation.UPDATE, kind, new, old=old, write=write)
+        self._validate_update(kind, old, new)
         require_no_new_finalizers(kind, old, new)
         new = prepared_for_update(kind, old, new)
         if self._strategies is not None:
@@ -299,7 +307,7 @@ class Store:
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
         new = prepared_for_status(kind, old, write.tracked(old, new))
-        new = with_defaults(kind, new)
+        new = self._completed(kind, new)
         validate_status(kind, new, new.get("status", {}), nullable=self._nullable)
         new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource="status", write=write)
         return self.commit(kind, old, new, write=write)
@@ -369,6 +377,18 @@ class Store:
         for plugin in self._admission:
             obj = plugin.admit(operation, kind, obj, self.storage, about)
         return obj
+
+    def _completed(self, kind: Kind, obj: Json) -> Json:
+        """`obj` in its kind's form, with its defaults. Raises ApiError 400."""
+        if self._strategies is not None:
+            obj = self._strategies.completed(kind, obj)
+        return defaulted(kind, obj, nullable=self._nullable)
+
+    def _validate_new(self, kind: Kind, obj: Json) -> None:
+        validate_new(kind, obj, runnable=self._runnable, nullable=self._nullable)
+
+    def _validate_update(self, kind: Kind, old: Json, new: Json) -> None:
+        validate_update(kind, old, new, nullable=self._nullable)
 
     def _named(self, kind: Kind, obj: Json) -> Json:
         """`obj` with a generated name if it asks for one."""

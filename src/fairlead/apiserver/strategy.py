@@ -48,7 +48,14 @@ _GATED: Final = {
 
 
 class Strategies(Protocol):
-    """What happens to objects of some kinds besides, just before they are stored."""
+    """What happens to objects besides where they are served to anybody."""
+
+    def completed(self, kind: Kind, obj: Json) -> Json:
+        """`obj` in the form in which upstream keeps it, with all its defaults.
+
+        Raises ApiError 400 for a value of a wrong type.
+        """
+        ...
 
     def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:
         """`obj` as a new object. Raises ApiError."""

@@ -51,7 +51,7 @@ class ServedStrategies:
     """The strategies of all kinds."""
 
     def completed(self, kind: Kind, obj: Json) -> Json:
-        """`obj` in the form in which upstream keeps it, with all its defaults. Raises ApiError 400."""
+        """`obj` as upstream keeps it, with all its defaults. Raises ApiError 400."""
         schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
         if schema is None:
             return obj

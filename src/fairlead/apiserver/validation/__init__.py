@@ -6,10 +6,19 @@ admission's part.
 """
 
 from fairlead.apiserver.validation.check import (
+    defaulted,
+    validate_new,
     validate_status,
+    validate_update,
     validated_new,
     validated_stored,
-    validated_update,
 )
 
-__all__ = ["validate_status", "validated_new", "validated_stored", "validated_update"]
+__all__ = [
+    "defaulted",
+    "validate_new",
+    "validate_status",
+    "validate_update",
+    "validated_new",
+    "validated_stored",
+]

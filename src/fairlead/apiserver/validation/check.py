@@ -57,12 +57,26 @@ def validated_new(kind: Kind, obj: Json, *, runnable: bool = True, nullable: boo
     ApiError that names object and fields if it makes no sense: 400 for a field of the wrong type,
     otherwise 422.
     """
-    obj, view = _defaulted(kind, obj, nullable=nullable)
-    causes = [*_stored(kind, obj, view), *_new(view)]
+    obj = defaulted(kind, obj, nullable=nullable)
+    validate_new(kind, obj, runnable=runnable, nullable=nullable)
+    return obj
+
+
+def defaulted(kind: Kind, obj: Json, *, nullable: bool = False) -> Json:
+    """`obj` with the defaults that Fairlead's rules read.
+
+    Raises ApiError 400 for a field of the wrong type.
+    """
+    return _defaulted(kind, obj, nullable=nullable)[0]
+
+
+def validate_new(kind: Kind, obj: Json, *, runnable: bool = True, nullable: bool = False) -> None:
+    """Refuse a new object, which has its defaults. Raises as `validated_new`."""
+    view = _decoded(kind, obj, nullable=nullable)
+    causes = [*_stored(kind, obj, view), *_new(view), *_custom(kind, obj, None)]
     if runnable:
         causes += _not_runnable(view)
     _refuse(kind, obj, causes)
-    return obj
 
 
 def validated_stored(kind: Kind, obj: Json) -> Json:
@@ -75,28 +89,29 @@ def validated_stored(kind: Kind, obj: Json) -> Json:
     return obj
 
 
-def validated_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False) -> Json:
-    """`new`, which shall replace `old`, with its defaults.
+def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False) -> None:
+    """Refuse `new`, which has its defaults and shall replace `old`.
 
     What a new object may not lack and `old` lacked already is not asked for. Raises as
     `validated_new`.
     """
-    new, view = _defaulted(kind, new, nullable=nullable)
-    causes = [*_changed(kind, old, new), *_stored(kind, new, view)]
+    view = _decoded(kind, new, nullable=nullable)
+    causes = [*_changed(kind, old, new), *_stored(kind, new, view), *_custom(kind, new, old)]
     lacking = [*_new(view), *_not_runnable(view)]
     if lacking:
         before = _decoded(kind, old, nullable=nullable)
         lacked = [*_new(before), *_not_runnable(before)]
         causes += [cause for cause in lacking if cause not in lacked]
     _refuse(kind, new, causes)
-    return new
 
 
 def validate_status(
     kind: Kind, obj: Json, fields: Mapping[str, Any], *, nullable: bool = False
 ) -> None:
     """Refuse `obj` with the status that merging `fields` made of it. Raises as `validated_new`."""
-    if kind is POD:
+    if kind.custom is not None:
+        _refuse(kind, obj, kind.custom.causes(obj, None))
+    elif kind is POD:
         _refuse(kind, obj, check_pod_status(obj["spec"], fields))
         if not fields.keys() <= CHECKED_FIELDS:
             _decoded(kind, obj, nullable=nullable)
@@ -164,6 +179,12 @@ def _stored(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_job(view)
         case _:
             return
+
+
+def _custom(kind: Kind, obj: Json, old: Json | None) -> Iterator[Cause]:
+    """What is wrong with a custom resource by its definition."""
+    if kind.custom is not None:
+        yield from kind.custom.causes(obj, old)
 
 
 def _new(view: ApiObject) -> Iterator[Cause]:
