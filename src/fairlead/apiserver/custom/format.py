@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Final
-from urllib.parse import urlsplit
 
 from fairlead.api.timestamp import parse_duration, parse_timestamp
 
@@ -20,6 +19,7 @@ _HOSTNAME: Final = re.compile(r"[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?(\.[a
 _MAC: Final = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}")
 _UUID: Final = re.compile(r"(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}")
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
+_URI: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*:|/)\S*")
 _DURATION: Final = re.compile(r"\d+\s*(ns|us|µs|ms|s|m|h|d|w|\w+)")
 
 
@@ -34,11 +34,6 @@ def _reads(read: Callable[[str], object]) -> Callable[[str], bool]:
         return True
 
     return fits
-
-
-def _is_uri(text: str) -> bool:
-    parts = urlsplit(text)
-    return bool(parts.scheme or text.startswith("/"))
 
 
 def _is_duration(text: str) -> bool:
@@ -56,7 +51,7 @@ _FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "ipv4": _reads(ipaddress.IPv4Address),
     "ipv6": _reads(ipaddress.IPv6Address),
     "mac": lambda text: _MAC.fullmatch(text) is not None,
-    "uri": _is_uri,
+    "uri": lambda text: _URI.fullmatch(text) is not None,
     "uuid": lambda text: _UUID.fullmatch(text) is not None,
 }
 
