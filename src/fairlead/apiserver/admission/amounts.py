@@ -48,10 +48,10 @@ def listed(some: Amounts, names: Iterable[str]) -> str:
 
 def pod_amounts(spec: Json, of: Of) -> Amounts:
     """What the containers come to, or the pod itself says; overhead comes on top."""
-    containers = _total(spec.get("containers", ()), of)
+    containers = _total(spec.get("containers") or (), of)
     sidecars: Amounts = {}
     peak: Amounts = {}
-    for init in spec.get("initContainers", ()):
+    for init in spec.get("initContainers") or ():
         own = _own(init, of)
         if init.get("restartPolicy") == "Always":
             sidecars = plus(sidecars, own)

@@ -48,7 +48,7 @@ class LimitRanger:
             return obj
         namespace = obj["metadata"].get("namespace", "")
         ranges = list(storage.items(LIMIT_RANGE, namespace))
-        items = [[_complete(item) for item in one["spec"].get("limits", ())] for one in ranges]
+        items = [[_complete(item) for item in (one["spec"].get("limits") or ())] for one in ranges]
         if kind is POD:
             for limits in items:
                 obj = _with_defaults(obj, limits)
@@ -70,8 +70,8 @@ def _complete(item: Json) -> Json:
     """`item` with the defaults that follow from each other and from its bounds."""
     if item.get("type") != CONTAINER:
         return item
-    default = {**item.get("max", {}), **item.get("default", {})}
-    asked = {**item.get("min", {}), **default, **item.get("defaultRequest", {})}
+    default = {**(item.get("max") or {}), **(item.get("default") or {})}
+    asked = {**(item.get("min") or {}), **default, **(item.get("defaultRequest") or {})}
     return {**item, "default": default, "defaultRequest": asked}
 
 
@@ -94,7 +94,7 @@ def _with_defaults(pod: Json, limits: list[Json]) -> Json:
         return pod
     meta = pod["metadata"]
     note = {ANNOTATION: f"LimitRanger plugin set: {'; '.join(notes)}"}
-    meta = {**meta, "annotations": {**meta.get("annotations", {}), **note}}
+    meta = {**meta, "annotations": {**(meta.get("annotations") or {}), **note}}
     return {**pod, "metadata": meta, "spec": {**pod["spec"], **spec}}
 
 
@@ -140,11 +140,11 @@ def _asked(holder: Json) -> _Asked:
 
 
 def _of_item(called: str, item: Json, asked: _Asked) -> Iterator[str]:
-    for name in sorted(item.get("min", {})):
+    for name in sorted(item.get("min") or {}):
         yield from _too_little(called, name, amounts(item["min"]), asked)
-    for name in sorted(item.get("max", {})):
+    for name in sorted(item.get("max") or {}):
         yield from _too_much(called, name, amounts(item["max"]), asked)
-    for name in sorted(item.get("maxLimitRequestRatio", {})):
+    for name in sorted(item.get("maxLimitRequestRatio") or {}):
         yield from _too_far_apart(called, name, amounts(item["maxLimitRequestRatio"]), asked)
 
 

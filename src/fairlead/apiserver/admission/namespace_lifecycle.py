@@ -33,7 +33,7 @@ class NamespaceLifecycle:
         circumstances: Circumstances = ALONE,
     ) -> Json:
         """Refuse what has no living namespace. Raises ApiError 403, 404."""
-        meta = obj.get("metadata", {})
+        meta = obj.get("metadata") or {}
         if kind is NAMESPACE:
             if operation is Operation.DELETE and meta["name"] in IMMORTAL:
                 raise forbidden(NAMESPACE, "", meta["name"], IMMORTAL_REFUSAL)
@@ -51,7 +51,7 @@ class NamespaceLifecycle:
 
 
 def _is_terminating(namespace: Json) -> bool:
-    return bool(namespace.get("status", {}).get("phase") == "Terminating")
+    return bool((namespace.get("status") or {}).get("phase") == "Terminating")
 
 
 def _terminating(kind: Kind, namespace: str, name: str) -> Exception:

@@ -32,21 +32,21 @@ class PodTopologyLabels:
             return obj
         match circumstances.subresource:
             case "binding":
-                target = obj.get("target", {})
+                target = obj.get("target") or {}
                 node = target.get("name", "") if target.get("kind", "Node") == "Node" else ""
             case "":
-                node = obj.get("spec", {}).get("nodeName", "")
+                node = (obj.get("spec") or {}).get("nodeName", "")
             case _:
                 return obj
         labels = _topology(storage, node) if node else {}
         if not labels:
             return obj
-        meta = obj.get("metadata", {})
-        return {**obj, "metadata": {**meta, "labels": {**meta.get("labels", {}), **labels}}}
+        meta = obj.get("metadata") or {}
+        return {**obj, "metadata": {**meta, "labels": {**(meta.get("labels") or {}), **labels}}}
 
 
 def _topology(storage: Storage, name: str) -> Json:
     """The labels of a node that pods inherit; none of a node that is not there."""
     node = storage.find(NODE, "", name) or {"metadata": {}}
-    labels = node["metadata"].get("labels", {})
+    labels = node["metadata"].get("labels") or {}
     return {key: labels[key] for key in LABELS if key in labels}

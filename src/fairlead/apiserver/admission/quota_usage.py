@@ -49,7 +49,7 @@ def usage(kind: Kind, obj: Json) -> Amounts:
 
 def is_over(pod: Json) -> bool:
     """Whether a pod has come to its end."""
-    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def is_counted(kind: Kind, resource: str) -> bool:
@@ -69,7 +69,7 @@ def is_counted(kind: Kind, resource: str) -> bool:
 def unsaid(spec: Json, required: Iterable[str]) -> str:
     """`cpu for: a,b; memory for: a`: what containers must say and do not; "" if nothing."""
     wanted = _TO_BE_SAID.intersection(required)
-    holders = [*spec.get("containers", ()), *spec.get("initContainers", ())]
+    holders = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
     missing: dict[str, list[str]] = {}
     for container in holders:
         said = _compute({"containers": [container]})
@@ -89,7 +89,7 @@ def is_in_scopes(kind: Kind, obj: Json, spec: Json) -> bool:
 
 def scope_requirements(spec: Json) -> Iterator[Json]:
     """The requirements of a quota's scopes, written in either way."""
-    for name in spec.get("scopes", ()):
+    for name in spec.get("scopes") or ():
         yield {"scopeName": name, "operator": "Exists"}
     yield from (spec.get("scopeSelector") or {}).get("matchExpressions", ())
 
@@ -109,9 +109,9 @@ def _is_in(kind: Kind, obj: Json, wanted: Json) -> bool:
 def _selects(wanted: Json, value: str) -> bool:
     match wanted.get("operator"):
         case "In":
-            return value in wanted.get("values", ())
+            return value in (wanted.get("values") or ())
         case "NotIn":
-            return value not in wanted.get("values", ())
+            return value not in (wanted.get("values") or ())
         case "DoesNotExist":
             return not value
         case _:
@@ -127,9 +127,9 @@ def _crosses_namespaces(spec: Json) -> bool:
     affinity = spec.get("affinity") or {}
     terms: list[Json] = []
     for of in (affinity.get("podAffinity") or {}, affinity.get("podAntiAffinity") or {}):
-        terms += of.get("requiredDuringSchedulingIgnoredDuringExecution", ())
-        preferred = of.get("preferredDuringSchedulingIgnoredDuringExecution", ())
-        terms += (entry.get("podAffinityTerm", {}) for entry in preferred)
+        terms += of.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+        preferred = of.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+        terms += ((entry.get("podAffinityTerm") or {}) for entry in preferred)
     return any(term.get("namespaces") or "namespaceSelector" in term for term in terms)
 
 
@@ -177,7 +177,7 @@ def _is_compute(resource: str) -> bool:
 
 
 def _of_service(spec: Json) -> Amounts:
-    ports = spec.get("ports", ())
+    ports = spec.get("ports") or ()
     with_node_port = [port for port in ports if port.get("nodePort")]
     balancers = nodes = 0
     match spec.get("type"):

@@ -128,11 +128,11 @@ class _Charge:
 
     def _matching(self, quotas: Iterator[Json]) -> Iterator[_Matching]:
         for quota in quotas:
-            hard = quota.get("status", {}).get("hard", {})
+            hard = (quota.get("status") or {}).get("hard") or {}
             names = tuple(name for name in sorted(hard) if is_counted(self.kind, name))
             if not names or not is_in_scopes(self.kind, self.obj, quota["spec"]):
                 continue
-            used = quota["status"].get("used", {})
+            used = quota["status"].get("used") or {}
             if any(name not in used for name in names):
                 named = ",".join(names)
                 why = f"status unknown for quota: {quota['metadata']['name']}, resources: {named}"
@@ -196,12 +196,14 @@ def _require_scopes(
 
 def _speaks_of(spec: Json, name: str) -> bool:
     selector: list[Any] = (spec.get("scopeSelector") or {}).get("matchExpressions", [])
-    return name in spec.get("scopes", ()) or any(one.get("scopeName") == name for one in selector)
+    return name in (spec.get("scopes") or ()) or any(
+        one.get("scopeName") == name for one in selector
+    )
 
 
 def _text(scope: Json) -> str:
     """As Go prints the requirement."""
-    values = " ".join(scope.get("values", ()))
+    values = " ".join(scope.get("values") or ())
     return f"{{{scope['scopeName']} {scope['operator']} [{values}]}}"
 
 

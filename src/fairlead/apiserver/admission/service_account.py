@@ -70,7 +70,7 @@ class ServiceAccount:
 
     def _with_token(self, spec: Json) -> Json:
         """`spec` with a token where one is missing; a volume that has one already is used."""
-        volumes = spec.get("volumes", [])
+        volumes = spec.get("volumes") or []
         names = (volume.get("name", "") for volume in volumes)
         volume = next((name for name in names if name.startswith(VOLUME_PREFIX)), "")
         is_new, volume = not volume, volume or VOLUME_PREFIX + self.suffix()
@@ -93,7 +93,7 @@ class ServiceAccount:
 
 
 def _is_mirror(pod: Json) -> bool:
-    return MIRROR in pod["metadata"].get("annotations", {})
+    return MIRROR in (pod["metadata"].get("annotations") or {})
 
 
 def _named(spec: Json) -> Json:
@@ -108,7 +108,7 @@ def _automounts(account: Json) -> bool:
 
 
 def _mounted(container: Json, volume: str) -> Json:
-    mounts = container.get("volumeMounts", [])
+    mounts = container.get("volumeMounts") or []
     if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
         return container
     mount = {"name": volume, "readOnly": True, "mountPath": MOUNT_PATH}

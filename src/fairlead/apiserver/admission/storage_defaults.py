@@ -41,7 +41,7 @@ class DefaultStorageClass:
         if not _is_new(operation, circumstances) or kind is not PERSISTENT_VOLUME_CLAIM:
             return obj
         spec = obj["spec"]
-        annotations = obj["metadata"].get("annotations", {})
+        annotations = obj["metadata"].get("annotations") or {}
         if "storageClassName" in spec or CLASS_BETA in annotations:
             return obj
         defaults = [one for one in storage.items(STORAGE_CLASS) if _is_default(one)]
@@ -72,7 +72,7 @@ class StorageObjectInUseProtection:
         if finalizer is None or not _is_new(operation, circumstances):
             return obj
         meta = obj["metadata"]
-        finalizers = meta.get("finalizers", [])
+        finalizers = meta.get("finalizers") or []
         if finalizer in finalizers:
             return obj
         return {**obj, "metadata": {**meta, "finalizers": [*finalizers, finalizer]}}
@@ -83,5 +83,5 @@ def _is_new(operation: Operation, circumstances: Circumstances) -> bool:
 
 
 def _is_default(storage_class: Json) -> bool:
-    annotations = storage_class["metadata"].get("annotations", {})
+    annotations = storage_class["metadata"].get("annotations") or {}
     return "true" in (annotations.get(IS_DEFAULT), annotations.get(IS_DEFAULT_BETA))

@@ -28,8 +28,8 @@ class TaintNodesByCondition:
         """Taint a new node."""
         if kind is not NODE or operation is not Operation.CREATE or circumstances.subresource:
             return obj
-        spec = obj.get("spec", {})
-        taints = spec.get("taints", [])
+        spec = obj.get("spec") or {}
+        taints = spec.get("taints") or []
         if any(_is_not_ready(taint) for taint in taints):
             return obj
         return {**obj, "spec": {**spec, "taints": [*taints, NOT_READY]}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -21,6 +21,8 @@ Json = dict[str, Any]
 Message = MutableMapping[str, Any]
 
 _NS_PER_MS: Final = 1_000_000
+_NS_PER_S: Final = 1_000_000_000
+_BETWEEN_NS: Final = 10 * _NS_PER_S
 
 
 @dataclass(slots=True)
@@ -28,43 +30,73 @@ class InProcess:
     """Requests go through the application that a socket would ask; watches end at once."""
 
     own: OwnServer = field(default_factory=OwnServer)
+    _begin: int = START
+    _open: list[Watched] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Another case begins, a while after the one before."""
+        self._begin = self.own.now = self.own.now + _BETWEEN_NS
 
     def ask(self, asking: Asking) -> Answer:
         """One request, one answer."""
         exchange = _Exchange(asking.body)
-        asyncio.run(self.own.app(_scope(asking), exchange.receive, exchange.send))
+        try:
+            asyncio.run(self.own.app(_scope(asking), exchange.receive, exchange.send))
+        except Exception as defect:  # noqa: BLE001 - a socket's server would answer 500, too
+            return Answer(500, (), f"{type(defect).__name__}: {defect}".encode())
         return Answer(exchange.status, exchange.headers, bytes(exchange.body))
 
     def watch(self, asking: Asking) -> Watched:
         """A request whose answer goes on."""
+        watched = Watched(self._answer(asking), self._end_of(asking))
+        self._open.append(watched)
+        return watched
+
+    def _answer(self, asking: Asking) -> Response | Watch:
         headers = _headers(asking)
         request = Request(asking.method, asking.path, asking.query, headers, asking.body)
         try:
-            user = self.own.tokens(headers)
-            request = Request(asking.method, asking.path, asking.query, headers, asking.body, user)
-            return Watched(self.own.server.handle(request, self.own.now))
+            request = replace(request, user=self.own.tokens(headers))
+            return self.own.server.handle(request, self.own.now)
         except ApiError as refusal:
-            return Watched(refused(refusal, request))
+            return refused(refusal, request)
+
+    def _end_of(self, asking: Asking) -> int | None:
+        timeout_s = asking.timeout_s
+        return None if timeout_s is None else self.own.now + int(timeout_s * _NS_PER_S)
 
     def reach(self, at_ms: int) -> None:
-        """Time goes on as it was recorded, never back."""
-        self.own.now = max(self.own.now, START + at_ms * _NS_PER_MS)
+        """Time goes on as it was recorded, never back; watches end whose time is up."""
+        self.own.now = max(self.own.now, self._begin + at_ms * _NS_PER_MS)
+        for watched in self._open:
+            if watched.until is not None and watched.until <= self.own.now:
+                watched.end()
+        self._open = [watched for watched in self._open if not watched.is_over]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Watched:
-    """What came of a request for a watch."""
+    """What came of a request for a watch; `until` is when its time is up (ns since 1970)."""
 
     answer: Response | Watch
+    until: int | None
+    is_over: bool = False
+    _lines: list[bytes] = field(default_factory=list)
+
+    def end(self) -> None:
+        """The server ends it."""
+        if isinstance(self.answer, Watch) and not self.is_over:
+            self._lines += self.answer.take()
+            self.answer.close()
+        self.is_over = True
 
     def finish(self, events: int, *, until_end: bool) -> WatchEnd:
         """All that it showed; its time is up when somebody asks for the end."""
+        self.end()
         match self.answer:
             case Watch() as watch:
-                lines = watch.take()
-                watch.close()
                 headers = [("content-type", watch.content_type)]
-                shown = [json.loads(line) for line in lines if line.strip()]
+                shown = [json.loads(line) for line in self._lines if line.strip()]
                 return WatchEnd(Answer(200, headers, b""), shown, ended=True)
             case Response() as response:
                 body = b"".join(response.body)

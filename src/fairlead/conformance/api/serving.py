@@ -10,7 +10,7 @@ from fairlead.conformance.api.cases import ApiCases
 from fairlead.conformance.api.in_process import InProcess
 from fairlead.conformance.api.over_http import OverHttp
 
-_SHARED: Final = ("01-discovery",)
+_SHARED: Final = ("01-discovery", "03-crud")
 
 
 def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> ApiCases:
@@ -35,7 +35,11 @@ class _Own:
 
     def connect(self, theme: str) -> InProcess:
         """The server for a case of that theme."""
-        return self.kept.setdefault(theme, InProcess()) if theme in _SHARED else InProcess()
+        if theme not in _SHARED:
+            return InProcess()
+        server = self.kept.setdefault(theme, InProcess())
+        server.begin()
+        return server
 
 
 def _tokens(path: Path | None) -> dict[str, str]:
