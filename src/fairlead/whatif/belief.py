@@ -89,8 +89,8 @@ class Believing:
             name="slow",
             belief="All pods of a dark zone leave it together.",
             fact=(
-                f"{turns[zone]:,} of the {count:,} quiet nodes of {zone_title(zone)} had their "
-                f"turn before it was over. All of them, at {_each(rate)}, would have taken "
+                f"{turns[zone]:,} of the {count:,} quiet nodes of zone {zone_title(zone)} had "
+                f"their turn before it was over. All of them, at {_each(rate)}, would have taken "
                 f"{for_readers(seconds((count - 1) / rate))}; the other nodes kept their pods."
             ),
         )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from fairlead.core.instant import Instant
 from fairlead.nodelifecycle.zone import KEY_SEPARATOR
@@ -53,6 +54,25 @@ class Cause(StrEnum):
     NO_ROOM = "no-room"
     STARTING = "starting"
     NOT_REPLACED = "not-replaced"
+
+    @property
+    def title(self) -> str:
+        """In a few words, for people."""
+        return _CAUSE_TITLES[self]
+
+
+_CAUSE_TITLES: Final = {
+    Cause.TOLERATES: "tolerates for ever",
+    Cause.DAEMON: "belongs to its node",
+    Cause.NOT_YET: "toleration not over",
+    Cause.UNTAINTED: "node not tainted",
+    Cause.STOPPED_ZONE: "evictions stopped",
+    Cause.STICKY: "StatefulSet waits",
+    Cause.UNCONFIRMED: "deletion unconfirmed",
+    Cause.NO_ROOM: "no room",
+    Cause.STARTING: "starting",
+    Cause.NOT_REPLACED: "not replaced",
+}
 
 
 @dataclass(frozen=True, slots=True)

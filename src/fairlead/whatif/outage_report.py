@@ -48,7 +48,13 @@ def outage_report(found: OutageOutcome | None, start: Instant) -> Outage | None:
             for one in found.nodes
         ],
         "lost": [
-            {"pod": one.pod, "priority": one.priority, "node": one.node, "why": one.why}
+            {
+                "pod": one.pod,
+                "priority": one.priority,
+                "node": one.node,
+                "cause": one.cause.title,
+                "why": one.why,
+            }
             for one in found.lost
         ],
         "zones": [

@@ -85,9 +85,9 @@ def outage_report() -> ReportData:
                 for at in range(NODES)
             ],
             "lost": [
-                {"pod": "shop/db-0", "node": "node-00", "why": "its StatefulSet waits"},
-                {"pod": "shop/agent", "node": "node-00", "why": "tolerates for ever"},
-                {"pod": "shop/loyal", "node": "node-03", "why": "tolerates for ever"},
+                {"pod": "shop/db-0", "node": "node-00", "cause": "StatefulSet waits"},
+                {"pod": "shop/agent", "node": "node-00", "cause": "tolerates for ever"},
+                {"pod": "shop/loyal", "node": "node-03", "cause": "tolerates for ever"},
             ],
             "zones": [
                 {"t_s": 0.0, "zone": "a", "state": "Normal", "unready": 0, "size": NODES},

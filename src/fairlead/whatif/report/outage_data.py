@@ -57,11 +57,12 @@ class QuietNode(TypedDict, total=False):
 
 
 class LostPod(TypedDict, total=False):
-    """A pod that is not back, and why."""
+    """A pod that is not back, and why: in a few words, and in full."""
 
     pod: Required[str]
     priority: int
     node: str
+    cause: str
     why: str
 
 

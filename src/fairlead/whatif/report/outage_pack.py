@@ -16,7 +16,7 @@ TABLES = {
         "node", "zone", "quiet_s", "unready_s", "tainted_s", "first_eviction_s", "back_s", "pods",
         "evicted",
     ),
-    "lost": ("pod", "priority", "node", "why"),
+    "lost": ("pod", "priority", "node", "cause", "why"),
     "zones": ("t_s", "zone", "state", "unready", "size", "rate"),
 }  # fmt: skip
 

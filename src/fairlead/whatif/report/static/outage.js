@@ -10,12 +10,13 @@ const LOST = {
   key: "lost",
   label: "Not back",
   empty: "Every pod is back.",
-  facet: "why",
+  facet: "cause",
   fields: [
     { key: "pod", label: "Pod", kind: "pod" },
-    { key: "priority", label: "Priority", kind: "priority" },
+    { key: "cause", label: "Cause", kind: "cause" },
     { key: "node", label: "Was on", kind: "node" },
-    { key: "why", label: "Why it is not back", kind: "text" },
+    { key: "priority", label: "Priority", kind: "priority" },
+    { key: "why", label: "Why it is not back", kind: "why" },
   ],
 };
 

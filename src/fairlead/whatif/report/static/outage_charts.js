@@ -55,7 +55,13 @@ function rateChart({ rates }) {
     const variable = `--priority-${at}`;
     return [
       { label: `${rate.zone}: tainted`, variable, values: stretched(rate, "tainted", t), line: true },
-      { label: "rate allows", variable, values: stretched(rate, "allowed", t), line: true, dashed: true },
+      {
+        label: "rate allows",
+        variable: rates.length > 1 ? variable : "--ink",
+        values: stretched(rate, "allowed", t),
+        line: true,
+        dashed: true,
+      },
     ];
   });
   const first = t[0];
