@@ -8,6 +8,8 @@ unschedulable. For each task that got nothing: the condition PodScheduled=False.
     let in, where groups have to be (the action enqueue)            Inqueue
     else                                                            Pending
 
+A group of scheduling.k8s.io has a condition instead, PodGroupScheduled.
+
 upstream: framework/session.go: jobStatus; plugins/gang/gang.go: OnSessionClose;
 cache/cache.go: RecordJobStatusEvent
 """
@@ -21,6 +23,7 @@ from typing import Any, Final
 from fairlead.api.objects import PodGroupCondition
 from fairlead.api.pod import condition
 from fairlead.batch.defect import Defect
+from fairlead.batch.group import UPSTREAM_API
 from fairlead.batch.job import INQUEUE, JobInfo
 from fairlead.batch.plugins.plugin import Explains, Unschedulable
 from fairlead.batch.session import Session
@@ -30,6 +33,7 @@ from fairlead.core.reporter import PodUnschedulable
 
 UNSCHEDULABLE: Final = "Unschedulable"
 NO_NODES: Final = "0 nodes are available"
+GROUP_SCHEDULED: Final = "PodGroupScheduled"
 _POD_SCHEDULED: Final = "PodScheduled"
 _SHOWN_CONDITIONS: Final = ("type", "status", "reason", "message")
 
@@ -145,7 +149,11 @@ def closing_commands(session: Session, report: JobReport) -> list[Command]:
 
 
 def _group_commands(session: Session, report: JobReport, ref: ObjectRef) -> Iterator[Command]:
-    fields, conditions = _changes(session, report)
+    assert report.job.group is not None
+    if report.job.group.api_group == UPSTREAM_API:
+        fields, conditions = {}, _as_upstream(report)
+    else:
+        fields, conditions = _changes(session, report)
     if fields or conditions:
         yield PatchStatus(ref, fields=fields, conditions=conditions)
     quiet = not session.defects.has(Defect.MUTE_FIT_ERROR) and not conditions
@@ -177,6 +185,24 @@ def _changes(session: Session, report: JobReport) -> tuple[dict[str, Any], tuple
     new = Condition(UNSCHEDULABLE, "True", found.reason, found.message)
     known = any(_same(one, new) for one in before.conditions)
     return fields, () if known else (new,)
+
+
+def _as_upstream(report: JobReport) -> tuple[Condition, ...]:
+    """A group of scheduling.k8s.io has no phase, and once scheduled it stays so.
+
+    upstream: staging/src/k8s.io/api/scheduling/v1alpha2/types.go: PodGroupScheduled
+    """
+    assert report.job.group is not None
+    before = next(
+        (one for one in report.job.group.status.conditions if one.type == GROUP_SCHEDULED), None
+    )
+    if before is not None and before.status == "True":
+        return ()
+    if report.phase == "Running":
+        return (Condition(GROUP_SCHEDULED, "True", "Scheduled"),)
+    message = group_note(report)
+    new = Condition(GROUP_SCHEDULED, "False", UNSCHEDULABLE, message)
+    return () if before is not None and _same(before, new) else (new,)
 
 
 def _all_is_well(session: Session, before: tuple[PodGroupCondition, ...]) -> tuple[Condition, ...]:

@@ -8,7 +8,8 @@
         arguments: {key: value}
 
 Fairlead reads more keys: `name`, by which it is known; `rules` (kube-batch or fairlead, see
-`fairlead.batch.rules`); `victims` (gangs or pods), whether a gang that cannot spare a member may
+`fairlead.batch.rules`); `defects` (upstream or fixed), whether kube-batch's mistakes are made, too
+(`fairlead.batch.defect`); `victims` (gangs or pods), whether a gang that cannot spare a member may
 leave as a whole (without it: as the rules have it); the durations `starvationBound` and
 `brokenGangGrace`, after which a waiting gang gets a reservation and a broken one is released
 (without them: never); and what kube-batch has flags for: `schedulerNames`, whose pods are
@@ -27,7 +28,7 @@ from typing import Any, Final
 import yaml
 
 from fairlead.api.timestamp import parse_duration
-from fairlead.batch.defect import FIXED, Defects
+from fairlead.batch.defect import DEFECTS, FIXED, Defects
 from fairlead.batch.job_table import Ownership
 from fairlead.batch.rules import KUBE_BATCH_RULES, RULES, Rules
 from fairlead.batch.tier import SWITCHES, PluginOption, Tier
@@ -69,13 +70,39 @@ tiers:
   - name: nodeorder
 """
 
-SHIPPED: Final = {"kube-batch": KUBE_BATCH_DEFAULT, "fairlead": FAIRLEAD_DEFAULT}
+# What kube-batch does by itself, mistakes included.
+KUBE_BATCH_UPSTREAM: Final = f"name: kube-batch-upstream\ndefects: upstream\n{KUBE_BATCH_DEFAULT}"
+
+# What Volcano does by itself.
+VOLCANO_DEFAULT: Final = """\
+name: volcano
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins:
+  - name: priority
+  - name: gang
+  - name: conformance
+- plugins:
+  - name: overcommit
+  - name: drf
+  - name: predicates
+  - name: proportion
+  - name: nodeorder
+"""
+
+SHIPPED: Final = {
+    "kube-batch": KUBE_BATCH_DEFAULT,
+    "kube-batch-upstream": KUBE_BATCH_UPSTREAM,
+    "volcano": VOLCANO_DEFAULT,
+    "fairlead": FAIRLEAD_DEFAULT,
+}
 
 _TOP: Final = (
     "actions",
     "brokenGangGrace",
     "configurations",
     "defaultQueue",
+    "defects",
     "name",
     "rules",
     "schedulePeriod",
@@ -147,6 +174,7 @@ def configuration_from(raw: object) -> BatchConfig:
             _tier(tier, f"tiers[{i}]") for i, tier in enumerate(_list(top.get("tiers"), "tiers"))
         ),
         rules=_rules(top),
+        defects=DEFECTS[_choice(top, "defects", DEFECTS, "fixed")],
         starvation_bound_s=_duration(top.get("starvationBound"), "starvationBound"),
         broken_gang_grace_s=_duration(top.get("brokenGangGrace"), "brokenGangGrace"),
     )

@@ -10,8 +10,9 @@ BatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "How whole jobs are scheduled: a configuration of kube-batch or Volcano, or kube-batch or "
-        "fairlead for one of Fairlead's own (default: fairlead, if pods name such a scheduler).",
+        "How whole jobs are scheduled: a file as kube-batch and Volcano read it, or one of fairlead, "
+        "kube-batch, kube-batch-upstream, volcano (default: fairlead, if pods name a scheduler of "
+        "jobs).",
     ),
 ]
 NewBatchConfig = Annotated[

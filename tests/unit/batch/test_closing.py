@@ -138,3 +138,47 @@ def test_jobs_about_which_nothing_happened_are_not_looked_at_again(yard):
     yard.put(make_node("n1"), make_gang("g", 2, node="n1"))
     assert "g" in yard.run().reports
     assert yard.run().reports == {}
+
+
+# --- upstream's own groups ---------------------------------------------------------------------
+
+UPSTREAM_API = "scheduling.k8s.io/v1alpha2"
+GANG_OF_TWO = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+
+
+def upstream_condition(yard, status=None):
+    """What is written about a group of two of upstream's API."""
+    yard.put(make_group("g", 0, api=UPSTREAM_API, status=status, **GANG_OF_TWO))
+    spec = {"schedulingGroup": {"podGroupName": "g"}}
+    yard.put(make_task("g-0", spec=spec), make_task("g-1", spec=spec))
+    patch = yard.run().patches.get(("PodGroup", "g"))
+    if patch is None:
+        return None
+    assert patch.target.kind == "PodGroup.scheduling.k8s.io"
+    assert patch.fields == {}
+    (condition,) = patch.conditions
+    assert condition.type == "PodGroupScheduled"
+    return condition
+
+
+def test_a_scheduled_group_of_upstream_says_so(yard):
+    found = upstream_condition(yard.put(make_node("n1")))
+    assert (found.status, found.reason) == ("True", "Scheduled")
+
+
+def test_one_that_waits_says_why(yard):
+    found = upstream_condition(yard.put(make_node("n1", cpu="1")))
+    assert (found.status, found.reason) == ("False", "Unschedulable")
+    assert found.message.startswith("2/2 tasks in gang unschedulable: 0/1 nodes are available")
+
+
+def test_nothing_is_said_twice(yard, yards):
+    first = upstream_condition(yard.put(make_node("n1", cpu="1")))
+    said = {"type": first.type, "status": "False", "reason": first.reason}
+    known = {"conditions": [{**said, "message": first.message}]}
+    assert upstream_condition(yards().put(make_node("n1", cpu="1")), known) is None
+
+
+def test_once_scheduled_it_stays_so(yard):
+    known = {"conditions": [{"type": "PodGroupScheduled", "status": "True", "reason": "Scheduled"}]}
+    assert upstream_condition(yard.put(make_node("n1", cpu="1")), known) is None

@@ -6,10 +6,12 @@ import pytest
 
 from fairlead.batch.compose import compose
 from fairlead.batch.configuration import (
+    SHIPPED,
     ConfigurationError,
     read_configuration,
     shipped_configuration,
 )
+from fairlead.batch.defect import FIXED, UPSTREAM
 from fairlead.batch.rules import FAIRLEAD_RULES, KUBE_BATCH_RULES
 from fairlead.state.cluster import Cluster
 
@@ -134,3 +136,16 @@ def test_names_that_nobody_knows_are_refused(text, complaint):
     with pytest.raises(ConfigurationError) as refused:
         compose(read_configuration(text), Cluster())
     assert str(refused.value).startswith(complaint)
+
+
+def test_mistakes_are_made_only_if_asked_for():
+    assert shipped_configuration("kube-batch").defects is FIXED
+    assert shipped_configuration("kube-batch-upstream").defects is UPSTREAM
+    assert read_configuration("defects: upstream").defects is UPSTREAM
+    with pytest.raises(ConfigurationError, match="defects: 'all' is not one of them; known: fixed"):
+        read_configuration("defects: all")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_whatever_is_shipped_can_be_used(name):
+    assert compose(shipped_configuration(name), Cluster()).actions

@@ -121,7 +121,7 @@ def test_what_is_wrong_with_a_file_is_said_in_a_line(tmp_path, text, problem):
 
 
 def test_neither_file_nor_name(tmp_path):
-    with pytest.raises(InputError, match="none of the configurations fairlead, kube-batch"):
+    with pytest.raises(InputError, match="none of the configurations fairlead, kube-batch, "):
         read_batch_config(str(tmp_path / "none"))
 
 
