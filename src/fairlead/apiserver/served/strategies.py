@@ -17,6 +17,7 @@ from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.served.daemon_set import counted_template, first_template
 from fairlead.apiserver.served.job import with_own_labels
+from fairlead.apiserver.served.pod_quality import quality_of
 from fairlead.apiserver.served.service_address import with_addresses, with_kept_addresses
 from fairlead.apiserver.storage import Json, Storage
 
@@ -32,8 +33,21 @@ def _new_namespace(namespace: Json, _: Storage) -> Json:
     return {**namespace, "spec": spec, "status": {"phase": "Active"}}
 
 
+def _new_pod(pod: Json, _: Storage) -> Json:
+    # PrepareForCreate in pkg/registry/core/pod/strategy.go
+    return {**pod, "status": {**pod["status"], "qosClass": quality_of(pod["spec"])}}
+
+
+def _new_volume(volume: Json, _: Storage) -> Json:
+    # PrepareForCreate in pkg/registry/core/persistentvolume/strategy.go
+    since = volume["metadata"]["creationTimestamp"]
+    return {**volume, "status": {"phase": "Pending", "lastPhaseTransitionTime": since}}
+
+
 _CREATE: Final[Mapping[str, Create]] = {
     "namespaces": _new_namespace,
+    "persistentvolumes": _new_volume,
+    "pods": _new_pod,
     "services": with_addresses,
     "jobs.batch": with_own_labels,
     "daemonsets.apps": first_template,
@@ -82,4 +96,4 @@ class ServedStrategies:
 def _zero_status(kind: Kind) -> Any:
     """What status is before anybody has written it; None where it is not there at all."""
     schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
-    return None if schema is None else empty(schema).get("status")
+    return None if schema is None else completed(schema, empty(schema)).get("status")
