@@ -1,0 +1,139 @@
+"""The lives of definitions: accepted, served, changed, and gone with their objects."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.custom.definitions import Definitions
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.store import Store
+from fairlead.worlds.simulation.identity import SeededIds
+
+NOW = 1_767_226_000_000_000_000
+NAME = "widgets.example.com"
+
+
+def manifest(**spec):
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object"}}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": NAME},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [version],
+            **spec,
+        },
+    }
+
+
+@pytest.fixture
+def store():
+    return Store(SeededIds(1), strategies=ServedStrategies())
+
+
+@pytest.fixture
+def registry():
+    return Registry()
+
+
+@pytest.fixture
+def definitions(store, registry):
+    return Definitions(store, registry)
+
+
+def widget_kind(registry):
+    return registry.find("example.com", "v1", "widgets")
+
+
+def conditions(store):
+    status = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)["status"]
+    return {row["type"]: row["status"] for row in status["conditions"]}
+
+
+def test_a_definition_is_completed_accepted_and_served(store, registry, definitions):
+    created = store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    assert created["spec"]["names"] == {
+        "plural": "widgets",
+        "kind": "Widget",
+        "singular": "widget",
+        "listKind": "WidgetList",
+    }
+    assert created["status"]["storedVersions"] == ["v1"]
+    assert widget_kind(registry) is None
+    definitions.settle(NOW)
+    assert conditions(store) == {"NamesAccepted": "True", "Established": "True"}
+    assert widget_kind(registry).list_kind == "WidgetList"
+
+
+def test_a_definition_that_was_there_before_is_served_from_the_start(store, registry):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    Definitions(store, registry).settle(NOW)
+    assert widget_kind(registry) is not None
+
+
+def test_settling_twice_changes_nothing(store, definitions):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    version = store.version
+    definitions.settle(NOW)
+    assert store.version == version
+
+
+def test_a_bad_definition_is_not_stored(store):
+    with pytest.raises(ApiError, match=r"spec\.group: Required value"):
+        store.create(manifest(group=""), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+
+
+def test_one_that_another_server_let_in_is_kept_but_not_served(store, registry, definitions):
+    store.put_as_is(manifest(versions=[]), NOW)
+    definitions.settle(NOW)
+    assert registry.groups()[-1] != "example.com"
+
+
+def test_the_group_of_a_definition_never_changes(store, definitions):
+    old = store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    new = {**old, "spec": {**old["spec"], "scope": "Namespaced"}}
+    store.replace(CUSTOM_RESOURCE_DEFINITION, old, new)  # nobody has accepted it yet
+    definitions.settle(NOW)
+    accepted = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
+    back = {**accepted, "spec": {**accepted["spec"], "scope": "Cluster"}}
+    with pytest.raises(ApiError, match=r"spec\.scope: .*: field is immutable"):
+        store.replace(CUSTOM_RESOURCE_DEFINITION, accepted, back)
+
+
+def test_a_definition_takes_its_objects_along(store, registry, definitions):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    kind = widget_kind(registry)
+    obj = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+    store.create(obj, NOW, kind=kind)
+    marked = store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
+    assert marked["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    assert conditions(store)["Terminating"] == "True"
+    definitions.settle(NOW)
+    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
+    assert store.list(kind) == []
+    assert widget_kind(registry) is None
+
+
+def test_a_definition_waits_for_an_object_that_something_holds(store, registry, definitions):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    kind = widget_kind(registry)
+    meta = {"name": "a", "finalizers": ["example.com/hold"]}
+    obj = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta}
+    store.create(obj, NOW, kind=kind)
+    store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
+    definitions.settle(NOW)
+    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is not None
+    held = store.get(kind, "", "a")
+    store.replace(kind, held, {**held, "metadata": {**held["metadata"], "finalizers": []}})
+    definitions.settle(NOW)
+    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None

@@ -1,0 +1,85 @@
+"""Rules about changes, about items, and those that cannot be said or answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.custom.rules import RuleError, broken_rules, compiled, is_verdict
+from fairlead.apiserver.custom.structural import ABSENT, structural
+
+
+def broken(schema, value, old=ABSENT):
+    found = broken_rules(structural(schema), value, old, "spec")
+    return [(cause.reason, cause.field, cause.message) for cause in found]
+
+
+def ruled(rule, **schema):
+    return {"type": "object", "x-kubernetes-validations": [{"rule": rule}], **schema}
+
+
+NUMBER = {"type": "integer"}
+
+
+def test_a_rule_about_a_change_is_not_asked_of_what_is_new():
+    schema = ruled("self.a >= oldSelf.a", properties={"a": NUMBER})
+    assert broken(schema, {"a": 1}) == []
+    assert broken(schema, {"a": 1}, {"a": 1}) == []
+    assert broken(schema, {"a": 1}, {"a": 2}) == [
+        ("FieldValueInvalid", "spec", "Invalid value: failed rule: self.a >= oldSelf.a")
+    ]
+
+
+def test_items_of_a_list_with_keys_are_compared_with_their_former_selves():
+    item = ruled("self.n == oldSelf.n", properties={"k": NUMBER, "n": NUMBER})
+    schema = {
+        "type": "array",
+        "items": item,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+    }
+    before = [{"k": 1, "n": 1}, {"k": 2, "n": 2}]
+    assert broken(schema, [{"k": 2, "n": 2}, {"k": 3, "n": 9}], before) == []
+    assert [field for _, field, _ in broken(schema, [{"k": 2, "n": 7}], before)] == ["spec[0]"]
+
+
+def test_names_that_the_language_keeps_for_itself_are_spelled_out():
+    schema = ruled(
+        "self.__namespace__ == 'a' && self.x__dash__y == 1 && self.a__dot__b == 2",
+        properties={"namespace": {"type": "string"}, "x-y": NUMBER, "a.b": NUMBER},
+    )
+    assert broken(schema, {"namespace": "a", "x-y": 1, "a.b": 2}) == []
+    assert len(broken(schema, {"namespace": "b", "x-y": 1, "a.b": 2})) == 1
+
+
+def test_a_whole_number_is_a_double_where_the_type_says_number():
+    schema = ruled("self.ratio / 2.0 == 0.5", properties={"ratio": {"type": "number"}})
+    assert broken(schema, {"ratio": 1}) == []
+
+
+def test_values_of_maps_are_asked_too():
+    schema = {"type": "object", "additionalProperties": {**NUMBER, **ruled("self > 0")}}
+    assert [field for _, field, _ in broken(schema, {"a": 1, "b": 0})] == ["spec.b"]
+
+
+def test_a_rule_that_cannot_be_answered_says_so():
+    ((_, _, message),) = broken(ruled("self.missing > 1"), {})
+    assert "no such key" in message or "not found" in message.lower()
+    assert message.endswith("evaluating rule: self.missing > 1")
+
+
+def test_a_message_that_says_nothing_is_replaced():
+    rule = {"rule": "false", "messageExpression": "' '", "message": "m"}
+    schema = {"type": "object", "x-kubernetes-validations": [rule]}
+    assert broken(schema, {}) == [("FieldValueInvalid", "spec", "Invalid value: m")]
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"), [("self.a > 1", True), ("self.a", True), ("'x'", False)]
+)
+def test_a_rule_must_say_yes_or_no(expression, expected):
+    assert is_verdict(expression) is expected
+
+
+def test_what_cannot_be_compiled_says_why():
+    with pytest.raises(RuleError, match="Syntax error"):
+        compiled("self.a +")
