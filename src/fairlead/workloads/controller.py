@@ -151,11 +151,11 @@ class Workloads:
         return self._settle_daemons(name, now)
 
     def _settle_daemons(self, node: str, now: Instant) -> list[Command]:
-        return [
-            command
-            for key in self._daemon_sets
-            for command in self._pod_sets.reconcile(key, node, now)
-        ]
+        commands: list[Command] = []
+        for key in self._daemon_sets:
+            self._pod_sets.note(key)
+            commands += self._pod_sets.reconcile(key, node, now)
+        return commands
 
     def _see_owner(self, owner: Owner, now: Instant) -> list[Command]:
         key, is_news = self._learn_owner(owner)

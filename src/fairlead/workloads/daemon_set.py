@@ -1,31 +1,37 @@
 """DaemonSets: one pod on every node that wants it.
 
 A pod is pinned to its node by a required node affinity on the node's name, and the scheduler
-places it. Differs from upstream for now: a changed template only reaches pods that are replaced
-anyway, and there is never a surplus pod during an update.
+places it. An update replaces pods that are not available at once, and others as long as no more
+than maxUnavailable nodes are without one; with a surge the new pod comes first.
 
-upstream: pkg/controller/daemon/daemon_controller.go, pkg/controller/daemon/util/daemonset_util.go
+upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_util.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final
 
 from fairlead.api.node_selector import required_node_affinity_matches
-from fairlead.api.objects import Node, Pod
+from fairlead.api.objects import DaemonSet, Node, Pod, UpdateStrategy
 from fairlead.api.pod import is_terminating
 from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
-from fairlead.core.instant import Instant
-from fairlead.workloads.pod_set import PodSet, PodState
-from fairlead.workloads.pod_template import read_template
-from fairlead.workloads.rule import NOTHING, Plan, Wish
+from fairlead.core.instant import DurationNs, Instant, seconds
+from fairlead.workloads.budget import BudgetError, scaled
+from fairlead.workloads.history import REVISION_LABEL, History
+from fairlead.workloads.pod_set import PodSet, PodState, ready_since
+from fairlead.workloads.pod_template import read_template, with_labels
+from fairlead.workloads.rule import NOTHING, Plan, Rule, Wish
 
 Json = dict[str, Any]
 
 NAME_FIELD: Final = "metadata.name"
 WHY_NOT_WANTED: Final = "not wanted on its node"
+WHY_UPDATED: Final = "another revision of the DaemonSet"
+ROLLING_UPDATE: Final = "RollingUpdate"
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+GENERATION_LABEL: Final = "pod-template-generation"
 WHY_EXTRA: Final = "more than one on its node"
 WHY_FINISHED: Final = "finished pod of a DaemonSet"
 # upstream: daemonset_util.go:AddOrUpdateDaemonPodTolerations
@@ -102,23 +108,58 @@ def verdict(daemon: Pod, node: Node) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class DaemonPods:
-    """One pod like `template` on each of `nodes` that wants it; `nodes` is kept up to date."""
+    """One pod of the revision `update` on each of `nodes` that wants it; `nodes` is kept current.
 
-    is_watchful: ClassVar[bool] = False
+    `wanted` says of each node looked at whether it wants one, `stale` are pods of other revisions.
+    """
+
+    is_watchful: ClassVar[bool] = True
 
     template: Json  # with the tolerations of daemons
     daemon: Pod  # what `template` describes
+    strategy: UpdateStrategy
+    min_ready: DurationNs
+    update: str
     nodes: Mapping[str, Node] = field(compare=False)
+    wanted: dict[str, bool] = field(compare=False)
+    stale: dict[str, None] = field(compare=False)
 
     @classmethod
-    def of(cls, template: Json, nodes: Mapping[str, Node]) -> DaemonPods | None:
-        """The rule for a DaemonSet's `template`; None when that describes no pod."""
-        if read_template(template) is None:
+    def of(
+        cls,
+        owner: DaemonSet,
+        nodes: Mapping[str, Node],
+        history: History,
+        before: Rule,
+        pods: PodSet,
+    ) -> DaemonPods | None:
+        """The rule for `owner`; None when its template describes no pod.
+
+        `before` is the rule so far, what it found out is kept where it still holds.
+        """
+        if read_template(owner.spec.template) is None:
             return None
-        complete = daemon_template(template)
+        complete = daemon_template(owner.spec.template)
         daemon = read_template(complete)
         assert daemon is not None
-        return cls(complete, daemon, nodes)
+        known = before if isinstance(before, DaemonPods) else None
+        is_same = known is not None and known.update == history.update
+        return cls(
+            with_labels(complete, _pod_labels(owner, history)),
+            daemon,
+            owner.spec.update_strategy,
+            seconds(owner.spec.min_ready_seconds),
+            history.update,
+            nodes,
+            known.wanted if known is not None and known.daemon.spec == daemon.spec else {},
+            known.stale
+            if known is not None and is_same
+            else {
+                name: None
+                for name, pod in pods.pods.items()
+                if history.revision_of(pod) != history.update
+            },
+        )
 
     def slot_of(self, pod: Pod) -> str:
         """Each node is a slot."""
@@ -131,23 +172,81 @@ class DaemonPods:
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Settle one node, or all of them, in order of first sight."""
         if slot is not None:
-            return self._plan_node(pods, slot)
+            return self._plan_node(pods, slot, now)
         slots = dict.fromkeys((*self.nodes, *pods.by_slot))
-        plans = [self._plan_node(pods, one) for one in slots]
-        return Plan(
+        plans = [self._plan_node(pods, one, now) for one in slots]
+        plan = Plan(
             create=tuple(wish for plan in plans for wish in plan.create),
             delete=tuple(pod for plan in plans for pod in plan.delete),
             why=next((plan.why for plan in plans if plan.why), ""),
         )
+        return plan if plan.create or plan.delete else self.follow(pods, now)
 
-    def _plan_node(self, pods: PodSet, name: str) -> Plan:
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """The next step of an update."""
+        # upstream: pkg/controller/daemon/update.go:rollingUpdate
+        for name in [one for one in self.stale if one not in pods.pods]:
+            del self.stale[name]
+        if not self.stale or self.strategy.type != ROLLING_UPDATE:
+            return NOTHING
+        surge, unavailable = self._bounds()
+        again_at = pods.next_available(self.min_ready, now)
+        if surge:
+            return replace(self._surge(pods, surge, now), again_at=again_at)
+        there = self._available(pods, now)
+        old = [name for name in self.stale if name in pods.active]
+        broken = [name for name in old if name not in there]
+        missing = sum(self.wanted.values()) - len(there) - len(broken)
+        spare = max(0, unavailable - max(0, missing))
+        going = broken + [name for name in old if name in there][:spare]
+        delete = tuple(pods.pods[name] for name in going)
+        return Plan(delete=delete, why=WHY_UPDATED, again_at=again_at)
+
+    def _bounds(self) -> tuple[int, int]:
+        """How many nodes may have two pods, and how many none, during an update."""
+        # upstream: pkg/controller/daemon/util/daemonset_util.go:SurgeCount, UnavailableCount
+        rolling, desired = self.strategy.rolling_update, sum(self.wanted.values())
+        try:
+            surge = scaled(rolling.max_surge or 0, desired)
+            bound = rolling.max_unavailable
+            unavailable = scaled(1 if bound is None else bound, desired)
+        except BudgetError:
+            surge, unavailable = 0, 1
+        return surge, (unavailable or (0 if surge else 1))
+
+    def _available(self, pods: PodSet, now: Instant) -> Collection[str]:
+        if not self.min_ready:
+            return pods.ready
+        return {name for name, since in pods.ready.items() if since + self.min_ready <= now}
+
+    def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
+        """New pods beside old ones; an old one goes when the new one beside it is available."""
+        create: list[Wish] = []
+        delete: list[Pod] = []
+        for name in self.stale:
+            pod = pods.pods[name]
+            node = target_node(pod)
+            others = [one for one in pods.in_slot(node) if one.metadata.name not in self.stale]
+            if others or node in pods.expected:
+                surge -= 1
+                is_up = any(
+                    pods.is_available(one.metadata.name, self.min_ready, now) for one in others
+                )
+                delete += [pod] if is_up and name in pods.active else []
+            elif self.wanted.get(node):
+                create.append(Wish(pinned(self.template, node), slot=node))
+        return Plan(tuple(create[: max(0, surge)]), tuple(delete), WHY_UPDATED)
+
+    def _plan_node(self, pods: PodSet, name: str, now: Instant) -> Plan:
         """upstream: daemon_controller.go:podsShouldBeOnNode."""
         there = [pod for pod in pods.in_slot(name) if not _is_going(pods, pod)]
         node = self.nodes.get(name)
         if node is None:
+            self.wanted.pop(name, None)
             # upstream: daemon_controller.go:getUnscheduledPodsWithoutNode; bound ones are not ours
             return _delete([pod for pod in there if not pod.spec.node_name], WHY_NOT_WANTED)
         wanted = verdict(self.daemon, node)
+        self.wanted[name] = wanted.should_run
         if wanted.should_run and name not in pods.by_slot and name not in pods.expected:
             return Plan(create=(Wish(pinned(self.template, name), slot=name),))
         if not wanted.may_stay:
@@ -155,7 +254,51 @@ class DaemonPods:
         finished = [pod for pod in there if pod.metadata.name not in pods.active]
         if finished:
             return _delete(finished, WHY_FINISHED)
+        if len(there) == 2 and self._is_exchange(there):
+            return NOTHING  # an update with surge; `follow` takes the old one away
         return _delete(sorted(there, key=_age_order)[1:], WHY_EXTRA)
+
+    def _is_exchange(self, there: list[Pod]) -> bool:
+        return sum(pod.metadata.name in self.stale for pod in there) == 1
+
+
+def _pod_labels(owner: DaemonSet, history: History) -> dict[str, str]:
+    # upstream: pkg/controller/daemon/util/daemonset_util.go:CreatePodTemplate
+    labels = {REVISION_LABEL: history.label_of(history.update)}
+    generation = owner.metadata.annotations.get(TEMPLATE_GENERATION)
+    return labels | ({GENERATION_LABEL: generation} if generation else {})
+
+
+def daemon_status(
+    owner: DaemonSet, rule: DaemonPods, pods: PodSet, history: History, now: Instant
+) -> Json:
+    """The status that `owner`, whose pods are `pods`, should have."""
+    # upstream: daemon_controller.go:updateDaemonSetStatus
+    desired = [name for name, is_wanted in rule.wanted.items() if is_wanted]
+    first = [min(there, key=_created) for name in desired if (there := pods.in_slot(name))]
+    misplaced = sum(
+        name in rule.nodes and not rule.wanted.get(name, False) for name in pods.by_slot
+    )
+    ready = [since for pod in first if (since := ready_since(pod)) is not None]
+    available = sum(since + rule.min_ready <= now for since in ready)
+    status: Json = {
+        "currentNumberScheduled": len(first),
+        "numberMisscheduled": misplaced,
+        "desiredNumberScheduled": len(desired),
+        "numberReady": len(ready),
+    }
+    numbers = {
+        "observedGeneration": owner.metadata.generation,
+        "updatedNumberScheduled": sum(history.revision_of(pod) == history.update for pod in first),
+        "numberAvailable": available,
+        "numberUnavailable": len(desired) - available,
+        "collisionCount": history.collisions,
+    }
+    return status | {key: number for key, number in numbers.items() if number}
+
+
+def _created(pod: Pod) -> tuple[str, str]:
+    return (pod.metadata.creation_timestamp, pod.metadata.name)
 
 
 def _is_going(pods: PodSet, pod: Pod) -> bool:

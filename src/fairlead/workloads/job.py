@@ -108,6 +108,10 @@ class JobPods:
             return Plan(delete=tuple(pods.active.values()), why=WHY_SUSPENDED)
         return self._manage(pods, now)
 
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """Nothing follows."""
+        return NOTHING
+
     # --- how it stands ---------------------------------------------------------------------------
 
     @property

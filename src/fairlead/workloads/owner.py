@@ -82,6 +82,8 @@ def rule_of(
             history.resolve(owner, pods.pods.values())
             return StatefulPods.of(owner, history)
         case DaemonSet():
-            return DaemonPods.of(owner.spec.template, nodes) or HandsOff()
+            history = histories.of(pods.key, owner)
+            history.resolve(owner, pods.pods.values())
+            return DaemonPods.of(owner, nodes, history, before, pods) or HandsOff()
         case Job():
             return before.changed(owner) if isinstance(before, JobPods) else JobPods.of(owner, pods)

@@ -8,10 +8,18 @@ from typing import Any
 import msgspec
 
 from fairlead.api.codec import as_json
-from fairlead.api.objects import Job, JobStatus, ReplicaSet, ReplicationController, StatefulSet
+from fairlead.api.objects import (
+    DaemonSet,
+    Job,
+    JobStatus,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
 from fairlead.core.command import Command
 from fairlead.core.instant import Instant, seconds
-from fairlead.workloads.history import Histories
+from fairlead.workloads.daemon_set import DaemonPods, daemon_status
+from fairlead.workloads.history import Histories, History
 from fairlead.workloads.job import OWN_CONTROLLER, JobPods
 from fairlead.workloads.job_status import job_events, job_status
 from fairlead.workloads.owner import Owner
@@ -56,13 +64,23 @@ class OwnerStatus:
                 return self._tell_job(key, owner, now)
             case StatefulSet():
                 history = self.histories.of(key, owner)
-                live = [history.revision_of(pod) for pod in pods.pods.values()]
                 status = stateful_status(owner, pods, history, now)
-                return history.keep(live) + self._write(key, owner.status, status)
+                return self._tell_revised(key, owner, history, status)
+            case DaemonSet() if isinstance(rule := self.pod_sets.rules[key], DaemonPods):
+                history = self.histories.of(key, owner)
+                status = daemon_status(owner, rule, pods, history, now)
+                return self._tell_revised(key, owner, history, status)
             case ReplicaSet() | ReplicationController():
                 return self._write(key, owner.status, replica_status(owner, pods, now))
             case _:
                 return []
+
+    def _tell_revised(
+        self, key: str, owner: StatefulSet | DaemonSet, history: History, status: Json
+    ) -> list[Command]:
+        pods = self.pod_sets.sets[key].pods.values()
+        live = [history.revision_of(pod) for pod in pods]
+        return history.keep(live) + self._write(key, owner.status, status)
 
     def _tell_job(self, key: str, job: Job, now: Instant) -> list[Command]:
         pods, rule = self.pod_sets.sets[key], self.pod_sets.rules[key]

@@ -160,14 +160,17 @@ class PodSets:
         """What follows from how the pods of `key` fare, if its owner looks at that."""
         if key not in self.sets or not self.rules[key].is_watchful:
             return []
-        return self.reconcile(key, None, now)
+        pods = self.sets[key]
+        return self._carry_out(pods, self.rules[key].follow(pods, now))
 
     def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
         """What the owner wants done about `slot`, or about all of its pods when it is None."""
         pods = self.sets[key]
-        plan = self.rules[key].plan(pods, slot, now)
+        return self._carry_out(pods, self.rules[key].plan(pods, slot, now))
+
+    def _carry_out(self, pods: PodSet, plan: Plan) -> list[Command]:
         if plan.again_at is not None:
-            self.wake(key, plan.again_at)
+            self.wake(pods.key, plan.again_at)
         commands = self._deletions(pods, plan)
         commands += self._creations(pods, plan)
         if not plan.create and not pods.births and not plan.is_waiting:
@@ -262,7 +265,7 @@ class PodSets:
         for key in self._wakes.pop_due(now):
             self._awaited.pop(key, None)
             self.note(key)
-            commands += self.reconcile(key, None, now)
+            commands += self.follow_up(key, now) or self.reconcile(key, None, now)
         for key in self._retries.pop_due(now):
             self.sets[key].retry_at = None
             commands += self.reconcile(key, None, now)

@@ -47,3 +47,7 @@ class Replicas:
             going = pods_to_delete(pods.active.values(), -missing, now)
             return Plan(delete=tuple(going), why=WHY_TOO_MANY)
         return NOTHING
+
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """Nothing follows."""
+        return NOTHING

@@ -51,7 +51,7 @@ NOTHING: Plan = Plan()
 class Rule(Protocol):
     """What an owner wants.
 
-    `is_watchful`: whether its plan depends on more than what pods count as, on who is ready.
+    `is_watchful`: whether anything follows from who is ready, too.
     """
 
     is_watchful: ClassVar[bool]
@@ -66,4 +66,8 @@ class Rule(Protocol):
 
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """What to do about `slot`, or about all of `pods` when it is None."""
+        ...
+
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """What follows from who is ready, once all of an instant has settled."""
         ...

@@ -51,6 +51,10 @@ class StandIn:
         slots = list(pods.losses) if slot is None else [slot]
         return Plan(create=tuple(wish for one in slots for wish in self._wishes(pods, one)))
 
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """Nothing follows."""
+        return NOTHING
+
     def _wishes(self, pods: PodSet, slot: str) -> list[Wish]:
         if slot and pods.holds(slot):
             return []
@@ -77,6 +81,10 @@ class HandsOff:
         """Nothing."""
         return NOTHING
 
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """Nothing follows."""
+        return NOTHING
+
 
 @dataclass(frozen=True, slots=True)
 class Buried:
@@ -97,6 +105,10 @@ class Buried:
     def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
         """Delete what is left, also what was still being created."""
         return Plan(delete=tuple(pods.active.values()), why=WHY_OWNER_DELETED)
+
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """Nothing follows."""
+        return NOTHING
 
 
 def rule_for_unknown(kind: str) -> StandIn | HandsOff:

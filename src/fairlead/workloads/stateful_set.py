@@ -105,6 +105,10 @@ class StatefulPods:
         again_at = pods.next_available(self.min_ready, now)
         return plan if again_at is None else replace(plan, again_at=again_at)
 
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """As ever."""
+        return self.plan(pods, None, now)
+
     def _plan(self, pods: PodSet, now: Instant) -> Plan:
         plan, is_settled = self._living(pods, now)
         if is_settled or not self.is_ordered:

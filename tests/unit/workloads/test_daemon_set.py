@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from fairlead.api.codec import decode, decode_as
 from fairlead.api.objects import Pod
 from fairlead.core.command import CreateObject, DeleteObject
+from fairlead.core.instant import seconds
 from fairlead.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
+from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.daemon_set import Verdict, daemon_template, target_node, verdict
 
@@ -275,3 +277,153 @@ def test_settled_means_one_pod_on_each_eligible_node(new_world, build, steps):
     assert all(
         command.manifest["kind"] == "Pod" for command in world.sent(CreateObject)[3:] if command
     )
+
+
+# --- updates and status ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def seen(new_world, build):
+    """Four nodes, each with a pod that is ready; somebody reads the status."""
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    world = new_world(controller, place=pinned_node, runs=True)
+    return world.load(*(build.node(f"n{place}") for place in range(4)))
+
+
+def status(world):
+    return world.get("DaemonSet", "agent")["status"]
+
+
+def images(world):
+    return sorted(
+        (pod["spec"]["nodeName"], pod["spec"]["containers"][0]["image"])
+        for pod in world.pods().values()
+    )
+
+
+def update(world, build, image="web:2"):
+    world.patch("DaemonSet", "agent", {"spec": {"template": build.template(image)}})
+
+
+def rolling(**bounds):
+    return {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": bounds}}
+
+
+def new_set(build, **fields):
+    return build.owned("DaemonSet", "agent", uid="ds", **fields)
+
+
+def finish_deletion(world):
+    for name in [one for one in world.pods(alive=False) if one not in world.pods()]:
+        world.delete("Pod", name, grace=0)
+
+
+def test_status_counts_nodes(seen, build):
+    seen.create(new_set(build))
+    assert status(seen) == {
+        "currentNumberScheduled": 4,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 4,
+        "numberReady": 4,
+        "updatedNumberScheduled": 4,
+        "numberAvailable": 4,
+    }
+
+
+def test_a_pod_where_none_is_wanted_is_misscheduled(seen, build):
+    """A NoSchedule taint drives nobody off."""
+    seen.create(new_set(build))
+    taints = [{"key": "x", "effect": "NoSchedule"}]
+    seen.patch("Node", "n1", {"spec": {"taints": taints}}, namespace="")
+    assert (status(seen)["numberMisscheduled"], status(seen)["desiredNumberScheduled"]) == (1, 3)
+
+
+def test_an_update_goes_node_by_node(seen, build):
+    seen.create(new_set(build))
+    update(seen, build)
+    assert len(seen.pods()) == 3
+    assert "updatedNumberScheduled" not in status(seen)
+    for done in range(1, 5):
+        finish_deletion(seen)
+        assert [image for _, image in images(seen)].count("web:2") == done
+    assert status(seen)["updatedNumberScheduled"] == 4
+    revisions = [one for key, one in sorted(seen.objects.items()) if key[0] == "ControllerRevision"]
+    assert sorted(one["revision"] for one in revisions) == [1, 2]
+    labels = {pod["metadata"]["labels"]["controller-revision-hash"] for pod in seen.pods().values()}
+    newest = max(revisions, key=lambda one: one["revision"])
+    assert labels == {newest["metadata"]["labels"]["controller-revision-hash"]}
+
+
+def test_as_many_at_a_time_as_may_be_missing(seen, build):
+    seen.create(new_set(build, **rolling(maxUnavailable="50%")))
+    update(seen, build)
+    assert len(seen.pods()) == 2
+
+
+def test_pods_that_do_not_work_are_replaced_at_once(seen, build):
+    seen.create(new_set(build))
+    for name in sorted(seen.pods())[:2]:
+        seen.start(name, ready=False)
+    seen.settle()
+    update(seen, build)
+    assert len(seen.pods()) == 1
+
+
+def test_an_update_waits_for_new_pods_that_do_not_work(seen, build):
+    seen.create(new_set(build))
+    seen.runs = False
+    update(seen, build)
+    finish_deletion(seen)
+    seen.run(seconds(3600))
+    assert [image for _, image in images(seen)].count("web:2") == 1
+
+
+def test_new_pods_must_have_been_ready_for_long_enough(seen, build):
+    seen.create(new_set(build, minReadySeconds=30))
+    assert status(seen)["numberUnavailable"] == 4
+    seen.run(seconds(30))
+    update(seen, build)
+    finish_deletion(seen)
+    assert len(seen.pods()) == 4
+    seen.run(seconds(29))
+    assert len(seen.pods()) == 4
+    seen.run(seconds(1))
+    assert len(seen.pods()) == 3
+
+
+def test_with_a_surge_the_new_pod_comes_first(seen, build):
+    seen.create(new_set(build, **rolling(maxSurge=1, maxUnavailable=0)))
+    seen.runs = False
+    update(seen, build)
+    assert len(images(seen)) == 5
+    seen.runs = True
+    (new,) = [
+        name
+        for name, pod in seen.pods().items()
+        if pod["spec"]["containers"][0]["image"] == "web:2"
+    ]
+    seen.start(new)
+    seen.settle()
+    for _ in range(5):
+        finish_deletion(seen)
+    assert images(seen) == [(f"n{place}", "web:2") for place in range(4)]
+
+
+def test_on_delete_leaves_it_to_others(seen, build):
+    seen.create(new_set(build, updateStrategy={"type": "OnDelete"}))
+    update(seen, build)
+    assert len(seen.pods()) == 4
+    name = min(seen.pods())
+    seen.delete("Pod", name, grace=0)
+    assert [image for _, image in images(seen)].count("web:2") == 1
+
+
+def test_a_snapshot_is_not_rolled_out_again(world, build):
+    """The hash in its pods' labels was made elsewhere."""
+    label = {"controller-revision-hash": "59dcf5c", "app": "web"}
+    world.load(
+        build.node("n1"),
+        daemon_set(build),
+        build.pod("agent-a", OWNER, labels=label),
+    )
+    assert world.log == []
