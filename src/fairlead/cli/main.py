@@ -51,6 +51,8 @@ _COMMANDS: Final = (
         "fairlead.cli.conformance:conformance",
         "Replay recorded decisions of the real scheduler.",
     ),
+    ("up", "fairlead.cli.up:up", "Run a control plane with simulated nodes."),
+    ("clock", "fairlead.cli.clock:clock", "Show or steer the time in a running cluster."),
     ("extender", "fairlead.cli.extender:extender", "Serve plugins to a kube-scheduler."),
     ("bench", "fairlead.cli.bench:bench", "Run upstream's benchmark workloads."),
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
+from itertools import chain
+from typing import Final
 
 from fairlead.batch.controller import Batch
 from fairlead.core.controller import Controller
@@ -23,28 +26,31 @@ from fairlead.workloads.drain import Drain
 from fairlead.workloads.drain_turns import DrainTurns
 from fairlead.workloads.volumes import Volumes
 
+# What may be left out of an engine, for something else to take its place.
+PARTS: Final = ("kubelet", "workloads", "volumes", "disruption", "node-lifecycle", "scheduler")
 
-def build_engine(config: EngineConfig, reporter: Reporter) -> Engine:
+
+def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[str] = ()) -> Engine:
     """An engine with a scheduler and everything that surrounds it in a simulated cluster.
 
     The schedulers are last, so that a pod is only tried once everything else that is due has been
-    done. Raises ProfileError for a scheduler profile that cannot be served, and ConfigurationError
-    for a batch configuration that names what nobody knows.
+    done. Those of PARTS that `without` names are left out. Raises ProfileError for a scheduler
+    profile that cannot be served, and ConfigurationError for a batch configuration that names what
+    nobody knows.
     """
     cluster, watch = Cluster(), LoopWatch(reporter)
-    controllers: tuple[Controller, ...] = (
-        Kubelets(config.kubelet, watch),
-        Workloads(config.workloads),
-        Claims(),
-        Volumes(config.volumes),
-        Disruption(),
-        Drain(watch),
-        DrainTurns(),
-        *node_controllers(config.node_lifecycle, watch, config.start),
-        watch,
-        *_schedulers(config, cluster, watch),
+    parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
+        ("kubelet", (Kubelets(config.kubelet, watch),)),
+        ("workloads", (Workloads(config.workloads),)),
+        ("volumes", (Claims(), Volumes(config.volumes))),
+        ("disruption", (Disruption(),)),
+        ("", (Drain(watch), DrainTurns())),
+        ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
+        ("", (watch,)),
+        ("scheduler", tuple(_schedulers(config, cluster, watch))),
     )
-    return Engine(cluster, controllers)
+    kept = (controllers for name, controllers in parts if name not in without)
+    return Engine(cluster, tuple(chain.from_iterable(kept)))
 
 
 def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:

@@ -39,6 +39,9 @@ Authenticate = Callable[[Mapping[str, str]], User]
 # Waits until everything that was answered so far can no longer be lost.
 Settle = Callable[[], Awaitable[None]]
 
+Act = Callable[[Request], Awaitable[Response]]
+NO_ACTS: Final[Mapping[str, Act]] = {}
+
 
 class ClientGone(Exception):  # noqa: N818 - an event, not an error of ours
     """Whoever asked has left."""
@@ -53,8 +56,13 @@ class ApiApp:
         authenticate: Authenticate,
         clock: Callable[[], int],
         settle: Settle | None = None,
+        acts: Mapping[str, Act] = NO_ACTS,
     ) -> None:
-        """`settle` is waited for before a change is acknowledged."""
+        """`settle` is waited for before a change is acknowledged.
+
+        `acts` answer paths that are not Kubernetes', for users who may ask there.
+        """
+        self._acts = acts
         self._server = server
         self._authenticate = authenticate
         self._clock = clock
@@ -84,6 +92,10 @@ class ApiApp:
         query = scope["query_string"]
         parameters = _parameters(query.decode("latin-1")) if query else ()
         request = Request(method, request.path, parameters, request.headers, body, user)
+        act = self._acts.get(request.path)
+        if act is not None:
+            self._server.authorize(request)
+            return await act(request)
         answer = self._server.handle(request, self._clock())
         if self._settle is not None and method not in _WITHOUT_BODY:
             await self._settle()

@@ -29,6 +29,7 @@ from fairlead.apiserver.serving.call import (
     allow_all,
 )
 from fairlead.apiserver.serving.encoding import EncodedObjects
+from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.serving.negotiation import error_media_type
 from fairlead.apiserver.serving.options import is_true
 from fairlead.apiserver.serving.part.table import PARTS
@@ -79,8 +80,12 @@ class ApiServer:
         documents: Sequence[Document] = (),
         table_of: TableOf | None = None,
         protobuf: DecodeProtobuf | None = None,
+        identity: Identity | None = None,
     ) -> None:
-        """`clock` tells the time (ns) for what happens between requests, ages in a watch."""
+        """`clock` tells the time (ns) for what happens between requests, ages in a watch.
+
+        `identity` answers questions about users.
+        """
         self._authorize = authorize
         self._documents = tuple(documents)
         registry = registry or Registry()
@@ -93,6 +98,7 @@ class ApiServer:
             watches=Watches(store.storage),
             protobuf=protobuf,
             clock=clock,
+            identity=identity,
         )
 
     @property
@@ -108,6 +114,10 @@ class ApiServer:
             return refused(refusal, request)
         finally:
             self._definitions.settle(now)
+
+    def authorize(self, request: Request) -> None:
+        """Refuse a request for a path that is no resource, if it must be. Raises ApiError 403."""
+        self._authorize(Attributes(request.user, request.method.lower(), request.path))
 
     def _answer(self, request: Request, now: int) -> Answer:
         target = target_of(request.path)
@@ -128,8 +138,7 @@ class ApiServer:
         return _act_of(call)(call)
 
     def _document(self, request: Request, now: int) -> Answer:
-        verb = request.method.lower()
-        self._authorize(Attributes(request.user, verb, request.path))
+        self.authorize(request)
         for document in self._documents:
             answer = document(request, now)
             if answer is not None:

@@ -42,13 +42,15 @@ NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 class LocalOptions:
     """What a local cluster is to be like; `address` is the host and port that clients are told.
 
-    `authority` is the PEM text of the CA that clients inside the cluster should trust.
+    `authority` is the PEM text of the CA that clients inside the cluster should trust, `without`
+    names parts of the engine to leave out.
     """
 
     nodes: int = 3
     zones: int = 1
     address: str = "127.0.0.1:0"
     authority: str = ""
+    without: tuple[str, ...] = ()
     engine: EngineConfig = field(
         default_factory=lambda: EngineConfig(workloads=WorkloadsConfig(is_observed=True))
     )
@@ -72,7 +74,7 @@ class LocalCluster:
             ids, admission=served_admission(ids.new_suffix), strategies=ServedStrategies()
         )
         now = clock.now()
-        engine = build_engine(replace(options.engine, start=now), SilentReporter())
+        engine = build_engine(replace(options.engine, start=now), SilentReporter(), options.without)
         self._world = LocalWorld(self.store, (Namespaces(options.authority),))
         self._driver = Driver(engine, self._world, now=now)
         self.server: ApiServer = complete_server(

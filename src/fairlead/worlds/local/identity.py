@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from secrets import choice  # noqa: TID251 - nothing is replayed here
+from secrets import choice, token_urlsafe  # noqa: TID251 - nothing is replayed here
 
 from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.apiserver.kind import Kind
+
+TOKEN_BYTES = 32
+
+
+def new_token() -> str:
+    """A secret by which somebody is known."""
+    return token_urlsafe(TOKEN_BYTES)
 
 
 class RandomIds:

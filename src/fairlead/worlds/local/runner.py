@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Final
 
 from fairlead.core.instant import DurationNs, Instant
+from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.cluster import LocalCluster
 
 SLICE_S: Final = 0.02
@@ -29,6 +30,16 @@ class Runner:
         self._is_woken = False
         self._is_stepping = False
         self._unsubscribe: Callable[[], None] | None = None
+
+    @property
+    def clock(self) -> SteeredClock:
+        """The cluster's clock; steer it here, so that what is due is known anew."""
+        return self._cluster.clock
+
+    def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
+        """See SteeredClock.steer."""
+        self._cluster.clock.steer(speed=speed, paused=paused)
+        self.wake()
 
     def start(self) -> None:
         """Begin."""

@@ -1,0 +1,118 @@
+"""What `fairlead clock` does: find the cluster, ask it, say what time it is there."""
+
+from __future__ import annotations
+
+import base64
+import os
+import ssl
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+import yaml
+
+from fairlead.cli import exit_code
+from fairlead.whatif.input_error import InputError
+
+PATH: Final = "/fairlead/clock"
+TIMEOUT_S: Final = 600
+VARIABLE: Final = "KUBECONFIG"
+
+
+@dataclass(frozen=True, slots=True)
+class _Cluster:
+    """Where a cluster is, and how to come in."""
+
+    source: str
+    server: str
+    token: str
+    authority: str
+
+
+def steer(act: str, amount: str, kubeconfig: Path | None) -> int:
+    """Do it and print the time; the exit code. Raises InputError."""
+    cluster = _cluster(_path(kubeconfig))
+    state = _asked(cluster, _wish(act, amount))
+    pace = "paused" if state["paused"] else f"speed {state['speed']:g}"
+    print(f"{state['now']}  {pace}")
+    return exit_code.SUCCESS
+
+
+def _wish(act: str, amount: str) -> dict[str, Any] | None:
+    """What to ask for, None to look only. Raises InputError."""
+    if act in ("advance", "speed") and not amount:
+        raise InputError("clock", f"{act} needs an amount, such as {_EXAMPLES[act]}")
+    match act:
+        case "advance":
+            return {"advance": amount}
+        case "speed":
+            try:
+                return {"speed": float(amount)}
+            except ValueError:
+                raise InputError("clock", f"{amount!r} is no speed such as 60") from None
+        case "pause" | "resume":
+            return {"paused": act == "pause"}
+        case _:
+            return None
+
+
+_EXAMPLES: Final = {"advance": "5m", "speed": "60"}
+
+
+def _path(kubeconfig: Path | None) -> Path:
+    if kubeconfig is not None:
+        return kubeconfig
+    named = os.environ.get(VARIABLE, "").partition(os.pathsep)[0]
+    if not named:
+        raise InputError("--kubeconfig", f"is missing, and {VARIABLE} names none")
+    return Path(named)
+
+
+def _cluster(path: Path) -> _Cluster:
+    """The current context's cluster and user. Raises InputError."""
+    source = str(path)
+    try:
+        config = yaml.safe_load(path.read_text())
+        context = _named(config, "contexts", config["current-context"])["context"]
+        cluster = _named(config, "clusters", context["cluster"])["cluster"]
+        user = _named(config, "users", context["user"])["user"]
+        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+        return _Cluster(source, cluster["server"], user.get("token", ""), authority)
+    except OSError as cause:
+        raise InputError(source, cause.strerror or str(cause)) from None
+    except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError):
+        raise InputError(source, "is no kubeconfig of a cluster that fairlead up runs") from None
+
+
+def _named(config: Any, field: str, name: str) -> Any:
+    return next(row for row in config[field] if row["name"] == name)
+
+
+def _asked(cluster: _Cluster, wish: dict[str, Any] | None) -> Any:
+    """The answer of the cluster. Raises InputError for a refusal, or for nobody there."""
+    headers = {"Authorization": f"Bearer {cluster.token}", "Accept": "application/json"}
+    body = None if wish is None else msgspec.json.encode(wish)
+    connection = _connection(cluster)
+    try:
+        connection.request("GET" if wish is None else "POST", PATH, body, headers)
+        response = connection.getresponse()
+        answer = msgspec.json.decode(response.read())
+    except (OSError, HTTPException, msgspec.DecodeError) as cause:
+        raise InputError(cluster.source, f"{cluster.server} does not answer: {cause}") from None
+    finally:
+        connection.close()
+    if response.status != 200:
+        problem = answer.get("message", "refused") if isinstance(answer, dict) else "refused"
+        raise InputError(cluster.source, str(problem))
+    return answer
+
+
+def _connection(cluster: _Cluster) -> HTTPConnection:
+    place = urlsplit(cluster.server)
+    if place.scheme == "https":
+        context = ssl.create_default_context(cadata=cluster.authority or None)
+        return HTTPSConnection(place.hostname or "", place.port, timeout=TIMEOUT_S, context=context)
+    return HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT_S)

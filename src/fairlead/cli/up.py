@@ -1,0 +1,60 @@
+"""`fairlead up`: a cluster in this process that kubectl and every client can talk to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fairlead.cli.options import Names, named, repeatable, whole_number
+
+WITHOUT_HELP = (
+    "Leave a part out, so that something else can take its place: kubelet, workloads, volumes, "
+    "disruption, node-lifecycle or scheduler; several with commas."
+)
+
+
+def up(
+    *,
+    nodes: Annotated[int, Parameter(help="How many simulated nodes.", converter=whole_number)] = 3,
+    zones: Annotated[
+        int, Parameter(help="In how many zones, in turn.", converter=whole_number)
+    ] = 1,
+    port: Annotated[
+        int, Parameter(help="Where to listen; 0 is any free port.", converter=whole_number)
+    ] = 0,
+    kubeconfig: Annotated[
+        Path | None, named("FILE", "Where to write the kubeconfig (default: a temporary file).")
+    ] = None,
+    speed: Annotated[float, Parameter(help="Seconds inside per second outside.")] = 1.0,
+    paused: Annotated[
+        bool,
+        Parameter(help="Let time stand still but for `fairlead clock advance`.", negative=()),
+    ] = False,
+    without: Annotated[Names, repeatable("PART", WITHOUT_HELP)] = (),
+) -> int:
+    """Run a Kubernetes control plane with simulated nodes in this process, until Ctrl-C.
+
+    kubectl, client libraries and operators work against it as against a cluster: it serves the
+    Kubernetes API on 127.0.0.1, with Fairlead's scheduler, workload controllers, node lifecycle
+    and simulated kubelets behind it. Nothing is run: containers only say that they do.
+
+    Try:
+
+        fairlead up --nodes 20 --zones 3 --kubeconfig cluster.yaml
+
+        fairlead up --paused, and then: fairlead clock advance 5m
+    """
+    from fairlead.cli.upping import Wanted, serve
+
+    wanted = Wanted(
+        nodes=nodes,
+        zones=zones,
+        port=port,
+        kubeconfig=kubeconfig,
+        speed=speed,
+        paused=paused,
+        without=without,
+    )
+    return serve(wanted)

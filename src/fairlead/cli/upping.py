@@ -1,0 +1,108 @@
+"""What `fairlead up` does: open the door, write the kubeconfig, let the cluster live."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import SO_REUSEADDR, SOL_SOCKET, socket
+from typing import Final
+
+from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.request import ADMIN
+from fairlead.cli import exit_code
+from fairlead.cli.options import Names
+from fairlead.engine.compose import PARTS
+from fairlead.whatif.input_error import InputError
+from fairlead.worlds.local.clock import SteeredClock
+from fairlead.worlds.local.clock_control import SPEED_MAX
+from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
+from fairlead.worlds.local.identity import new_token
+from fairlead.worlds.local.kubeconfig import kubeconfig, write_secret
+from fairlead.worlds.local.serve import Door, serve_cluster
+
+HOST: Final = "127.0.0.1"
+NODES_MAX: Final = 10_000
+BACKLOG: Final = 2_048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the user asked for."""
+
+    nodes: int
+    zones: int
+    port: int
+    kubeconfig: Path | None
+    speed: float
+    paused: bool
+    without: Names
+
+
+def serve(wanted: Wanted) -> int:
+    """Serve until SIGINT or SIGTERM; the exit code. Raises InputError."""
+    without = _checked(wanted)
+    with _open(wanted.port) as listening, _place(wanted.kubeconfig) as place:
+        address = f"{HOST}:{listening.getsockname()[1]}"
+        token = new_token()
+        options = LocalOptions(
+            nodes=wanted.nodes, zones=wanted.zones, address=address, without=without
+        )
+        cluster = LocalCluster(options, SteeredClock(speed=wanted.speed, paused=wanted.paused))
+        write_secret(place, kubeconfig(f"http://{address}", token))
+
+        def say_ready() -> None:
+            print(f"export KUBECONFIG={place}  # {_about(wanted)}; Ctrl-C ends it", flush=True)
+
+        door = Door(listening=listening, authenticate=Tokens({token: ADMIN}))
+        serve_cluster(cluster, door, say_ready)
+    return exit_code.SUCCESS
+
+
+def _checked(wanted: Wanted) -> Names:
+    """The parts to leave out. Raises InputError for options that make no sense."""
+    if not 0 <= wanted.nodes <= NODES_MAX:
+        raise InputError("--nodes", f"must be from 0 to {NODES_MAX}")
+    if not 1 <= wanted.zones <= max(1, wanted.nodes):
+        raise InputError("--zones", "must be from 1 to the number of nodes")
+    if not 0 <= wanted.port <= 65_535:
+        raise InputError("--port", "must be from 0 to 65535")
+    if not 0 < wanted.speed <= SPEED_MAX:
+        raise InputError("--speed", f"must be more than 0 and at most {SPEED_MAX:g}")
+    named = [name.strip() for text in wanted.without for name in text.split(",")]
+    for name in named:
+        if name not in PARTS:
+            raise InputError("--without", f"must be one of {', '.join(PARTS)}", object_name=name)
+    return tuple(named)
+
+
+def _about(wanted: Wanted) -> str:
+    def counted(number: int, noun: str) -> str:
+        return f"{number} {noun}{'' if number == 1 else 's'}"
+
+    return f"{counted(wanted.nodes, 'node')} in {counted(wanted.zones, 'zone')}"
+
+
+def _open(port: int) -> socket:
+    """A listening socket. Raises InputError for a port that is taken."""
+    listening = socket()
+    listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+    except OSError as cause:
+        listening.close()
+        raise InputError("--port", cause.strerror or str(cause), object_name=str(port)) from None
+    listening.listen(BACKLOG)
+    return listening
+
+
+@contextmanager
+def _place(wanted: Path | None) -> Iterator[Path]:
+    """Where the kubeconfig goes; a place of our own is gone afterwards."""
+    if wanted is not None:
+        yield wanted.absolute()
+        return
+    with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
+        yield Path(folder) / "kubeconfig"

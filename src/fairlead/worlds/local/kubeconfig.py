@@ -1,0 +1,41 @@
+"""The kubeconfig of a local cluster.
+
+upstream: client-go/tools/clientcmd/api/v1/types.go
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+NAME: Final = "fairlead"
+
+
+def kubeconfig(server: str, token: str, authority: str = "", user: str = NAME) -> str:
+    """The text for `server` (a URL); `authority` is the PEM text of its CA, "" without TLS."""
+    cluster: dict[str, Any] = {"server": server}
+    if authority:
+        cluster["certificate-authority-data"] = base64.b64encode(authority.encode()).decode()
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": NAME, "cluster": cluster}],
+        "users": [{"name": user, "user": {"token": token}}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": user}}],
+        "current-context": NAME,
+    }
+    return yaml.safe_dump(config, sort_keys=False)
+
+
+def write_secret(path: Path, text: str) -> None:
+    """Write what only the user may read, all of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    draft.replace(path)

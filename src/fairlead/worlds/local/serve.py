@@ -1,0 +1,56 @@
+"""serve_cluster: a local cluster on a socket, until somebody ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from socket import socket
+from typing import Final
+
+import uvloop
+
+from fairlead.apiserver.http.app import ApiApp, Authenticate
+from fairlead.apiserver.http.listener import Certificate, Listener
+from fairlead.worlds.local.clock_control import PATH, ClockControl
+from fairlead.worlds.local.cluster import LocalCluster
+from fairlead.worlds.local.runner import Runner
+
+ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """Where clients come in, and how they are known."""
+
+    listening: socket
+    authenticate: Authenticate
+    certificate: Certificate | None = None
+
+
+def serve_cluster(cluster: LocalCluster, door: Door, on_ready: Callable[[], None]) -> None:
+    """Serve until SIGINT or SIGTERM; `on_ready` is called when clients may come."""
+    uvloop.run(_serve(cluster, door, on_ready))
+
+
+async def _serve(cluster: LocalCluster, door: Door, on_ready: Callable[[], None]) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in ENDING:
+        loop.add_signal_handler(number, ended.set)
+    runner = Runner(cluster)
+    app = ApiApp(
+        cluster.server,
+        door.authenticate,
+        cluster.clock.now,
+        acts={PATH: ClockControl(runner)},
+    )
+    listener = Listener(app, door.listening, door.certificate)
+    await listener.start()
+    runner.start()
+    on_ready()
+    try:
+        await ended.wait()
+    finally:
+        runner.stop()
+        await listener.stop()
