@@ -7,7 +7,6 @@ import pytest
 from fairlead.apiserver.custom.checking import checked
 from fairlead.apiserver.custom.structural import structural
 
-
 NOWHERE = "<nil>"
 TWO = "schema (oneOf). Found 2 valid alternatives"
 
