@@ -20,6 +20,7 @@ from fairlead.whatif.outage_outcome import (
     NodeState,
     NodeStory,
     OutageOutcome,
+    zone_phrase,
     zone_title,
 )
 from fairlead.whatif.outcome import Outcome
@@ -37,7 +38,7 @@ def print_outage(console: Console, outcome: Outcome) -> None:
         return
     start = outcome.started_at
     console.print()
-    print_line(console, f"{len(found.nodes):,} nodes went quiet, {_pods(found)}", "bold")
+    print_line(console, _headline(found), "bold")
     for line in _turns(found, start):
         print_line(console, line)
     print_line(console, _evictions(found, start))
@@ -74,42 +75,51 @@ def print_drain_turns(console: Console, rows: Sequence[DrainTurn], start: Instan
 # --- lines -------------------------------------------------------------------------------------
 
 
-def _pods(found: OutageOutcome) -> str:
+def _headline(found: OutageOutcome) -> str:
     parts = [
-        f"with {found.concerned:,} pods on them",
+        f"{_counted(len(found.nodes), 'node')} went quiet",
+        f"with {_counted(found.concerned, 'pod')} on them",
         f"{found.evicted:,} evicted",
-        f"{found.replaced:,} run as new pods",
-        f"{found.back_with_node:,} are back with their nodes",
-        f"{len(found.lost):,} are not back",
+        f"{found.replaced:,} back as new pods",
+        f"{found.back_with_node:,} back with their nodes",
+        f"{len(found.lost):,} not back",
     ]
     if found.preempted:
-        parts.append(f"{len(found.preempted):,} others preempted for them")
+        parts.append(f"{_counted(len(found.preempted), 'other')} preempted for them")
     return ", ".join(parts)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _turns(found: OutageOutcome, start: Instant) -> Iterator[str]:
     """How fast each zone's nodes were tainted, beside how fast they might have been."""
     for line in rate_lines(found):
-        first, last = _after(start, line.first), _after(start, line.last)
-        span = f"from {first} to {last}" if line.last > line.first else f"at {first}"
+        where = zone_phrase(line.zone)
+        span = _span(start, line.first, line.last)
         yield (
-            f"Zone {zone_title(line.zone)}: {line.count:,} nodes tainted {span}; "
-            f"its rate allowed {line.allowed:,}."
+            f"In {where}, {_counted(line.count, 'node')} tainted {span}; "
+            f"the rate allows {line.allowed:,} in that time."
         )
 
 
 def _evictions(found: OutageOutcome, start: Instant) -> str:
     if found.first_eviction_at is None or found.last_eviction_at is None:
         return "Nobody was evicted."
-    first, last = found.first_eviction_at, found.last_eviction_at
-    return f"Evicted from {_after(start, first)} to {_after(start, last)} after the start."
+    return f"Evicted {_span(start, found.first_eviction_at, found.last_eviction_at)}."
 
 
 def _recovery(found: OutageOutcome, start: Instant) -> str:
     if found.first_back_at is None or found.last_back_at is None:
         return "None of them is back."
-    first, last = _after(start, found.first_back_at), _after(start, found.last_back_at)
-    return f"The first was back at {first}, the last at {last}."
+    return f"Back {_span(start, found.first_back_at, found.last_back_at)}."
+
+
+def _span(start: Instant, first: Instant, last: Instant) -> str:
+    if first == last:
+        return f"at {_after(start, first)}"
+    return f"from {_after(start, first)} to {_after(start, last)}"
 
 
 def _print_strips(console: Console, outcome: Outcome, found: OutageOutcome) -> None:

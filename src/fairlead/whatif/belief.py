@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from fairlead.core.instant import Instant, seconds
 from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.nodelifecycle.zone import ZoneState
 from fairlead.whatif.duration import for_readers
-from fairlead.whatif.outage_outcome import Belief, Cause, OutageOutcome, ZoneChange, zone_title
+from fairlead.whatif.outage_outcome import Belief, Cause, OutageOutcome, ZoneChange, zone_phrase
 from fairlead.whatif.outcome import PdbBreach
+
+FIVE_MINUTES: Final = seconds(300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +45,24 @@ class Believing:
                 yield found
 
     def _five_minutes(self) -> Belief | None:
-        outage = self.outage
-        if outage.first_eviction_at is None or not outage.nodes:
+        """How long it took, by its parts, where it was not five minutes after all."""
+        evicted = [one for one in self.outage.nodes if one.first_eviction_at and one.tainted_at]
+        first = min(evicted, key=lambda one: one.first_eviction_at or 0, default=None)
+        if first is None:
             return None
-        first = outage.first_eviction_at - min(one.quiet_at for one in outage.nodes)
-        grace, turn = for_readers(self.config.monitor_grace), _each(self.config.node_eviction_rate)
+        left, tainted = first.first_eviction_at or 0, first.tainted_at or 0
+        noticed = first.unready_at or tainted
+        if abs(left - first.quiet_at - FIVE_MINUTES) < seconds(1):
+            return None
         return Belief(
             name="five-minutes",
             belief="Pods leave a dead node after five minutes.",
             fact=(
-                f"The first one left after {for_readers(first)}. The node is noticed after a grace "
-                f"period of {grace}, then waits for its turn to be tainted ({turn}); only from "
-                "there on each pod's own tolerationSeconds count (300, unless it says otherwise)."
+                f"The first ones left {first.node} after {for_readers(left - first.quiet_at)}: "
+                f"{for_readers(noticed - first.quiet_at)} until it was noticed, "
+                f"{for_readers(tainted - noticed)} until its turn to be tainted came, and "
+                f"{for_readers(left - tainted)} that they tolerate the taint (tolerationSeconds; "
+                "300 unless a pod says otherwise)."
             ),
         )
 
@@ -67,9 +76,9 @@ class Believing:
             name="dark-zone",
             belief="When a whole zone goes dark, evictions stop, for it must be the network.",
             fact=(
-                f"Zone {zone_title(change.zone)} was fully dark, and emptied at the normal rate, "
-                f"{_each(change.rate)}. They stop when every zone is dark, or in a zone that is "
-                "dark in part and has no more nodes than the large-cluster-size-threshold."
+                f"{zone_phrase(change.zone, 'Zone')} was fully dark, and emptied at the normal "
+                f"rate, {_each(change.rate)}. They stop when every zone is dark, or in a zone that "
+                "is dark in part and has no more nodes than the large-cluster-size-threshold."
             ),
         )
 
@@ -80,7 +89,9 @@ class Believing:
             one.zone for one in self.outage.nodes if one.unready_at and one.node not in tainted
         )
         turns = Counter(turn.zone for turn in self.outage.turns)
-        zone = max(turns, key=lambda name: (waited[name], name), default="")
+        if not turns:
+            return None
+        zone = max(turns, key=lambda name: (waited[name], name))
         rate = max((one.rate for one in self.outage.zones if one.zone == zone), default=0)
         if not waited[zone] or not rate:
             return None
@@ -89,7 +100,7 @@ class Believing:
             name="slow",
             belief="All pods of a dark zone leave it together.",
             fact=(
-                f"{turns[zone]:,} of the {count:,} quiet nodes of zone {zone_title(zone)} had "
+                f"{turns[zone]:,} of the {count:,} quiet nodes of {zone_phrase(zone)} had "
                 f"their turn before it was over. All of them, at {_each(rate)}, would have taken "
                 f"{for_readers(seconds((count - 1) / rate))}; the other nodes kept their pods."
             ),
@@ -114,8 +125,7 @@ class Believing:
         if not parts:
             return None
         change = max(parts, key=lambda one: one.unready)
-        title = zone_title(change.zone)
-        share = f"{change.unready} of the {change.size} nodes of {title}"
+        share = f"{change.unready} of the {change.size} nodes of {zone_phrase(change.zone)}"
         threshold = self.config.large_cluster_size_threshold
         if change.rate == 0:
             fact = (

@@ -19,7 +19,7 @@ from fairlead.core.instant import Instant
 from fairlead.nodelifecycle.toleration import ENDLESS, tolerated_s
 from fairlead.nodelifecycle.zone import ZoneState
 from fairlead.whatif.duration import for_readers
-from fairlead.whatif.outage_outcome import Cause, Lost, NodeState, PodState, zone_title
+from fairlead.whatif.outage_outcome import Cause, Lost, NodeState, PodState, zone_phrase
 from fairlead.whatif.outage_recorder import Hit, OutageRecorder
 from fairlead.whatif.outcome import PodEnd
 
@@ -77,6 +77,8 @@ class Loss:
         match recorder.state(name):
             case NodeState.TAINTED:
                 return self._why_tolerated(pod)
+            case NodeState.UNREADY if is_daemon_pod(pod) or is_static(pod):
+                return Cause.DAEMON, "belongs to its node, and is not evicted"
             case NodeState.UNREADY:
                 return self._why_untainted(name)
             case NodeState.UNNOTICED:
@@ -99,10 +101,11 @@ class Loss:
         zone = self.recorder.zone(node)
         change = next((one for one in reversed(self.recorder.zones) if one.zone == zone), None)
         if change is None or change.rate > 0:
-            return Cause.UNTAINTED, "its node's turn to be tainted has not come"
+            what = "tainted" if self.recorder.config.taint_based_evictions else "emptied"
+            return Cause.UNTAINTED, f"its node's turn to be {what} has not come"
         if change.state == ZoneState.FULL_DISRUPTION:
             return Cause.STOPPED_ZONE, "evictions are stopped: every zone is dark"
         return Cause.STOPPED_ZONE, (
-            f"evictions are stopped in {zone_title(zone)}: {change.unready} of its {change.size} "
+            f"evictions are stopped in {zone_phrase(zone)}: {change.unready} of its {change.size} "
             "nodes are not ready, and it is no large zone"
         )

@@ -201,3 +201,8 @@ def zone_title(zone: str) -> str:
     """A zone's key as people say it."""
     region, _, name = zone.partition(KEY_SEPARATOR)
     return name or region or "no zone"
+
+
+def zone_phrase(zone: str, word: str = "zone") -> str:
+    """The same within a sentence; `word` begins it."""
+    return f"{word} {zone_title(zone)}" if zone else "the part without a zone"
