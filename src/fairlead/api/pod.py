@@ -76,4 +76,7 @@ def is_sidecar(container: Container) -> bool:
 def condition(subject: Pod | Node, condition_type: str) -> PodCondition | None:
     """The first condition of that type in the status, or None."""
     # upstream: pkg/api/v1/pod/util.go:GetPodConditionFromList
-    return next((one for one in subject.status.conditions if one.type == condition_type), None)
+    for one in subject.status.conditions:
+        if one.type == condition_type:
+            return one
+    return None

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from fairlead.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
+from fairlead.kubelet.eviction_config import (
+    EvictionConfig,
+    EvictionFlagError,
+    eviction_of_flags,
+)
 from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.controller_manager import controller_manager
 from fairlead.whatif.input_error import InputError
@@ -15,16 +20,19 @@ _CONTROLLER_MANAGER = "settings.controller-manager"
 
 
 class KubeletSettings(StrictForm, frozen=True, kw_only=True):
-    """Delays of the simulated kubelets; what is left out keeps its default.
+    """Delays of the simulated kubelets, and their flags; what is left out keeps its default.
 
     `stop-after` is how long a pod takes to stop when asked, `stop-share` the share of its grace
-    period (1 by default); one of the two at most.
+    period (1 by default); one of the two at most. `flags` are those of eviction, named as on a
+    kubelet's command line.
     """
 
     start_delay: Duration | None = None
+    ready_delay: Duration | None = None
     stop_after: Duration | None = None
     stop_share: float | None = None
     removal_delay: Duration | None = None
+    flags: dict[str, str | int] = {}
 
 
 class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
@@ -67,12 +75,24 @@ def kubelet_config(source: str, settings: KubeletSettings) -> KubeletConfig:
     """The kubelets' configuration. Raises InputError in the name of `source`."""
     default = KubeletConfig()
     start = field_duration(source, f"{_KUBELET}.start-delay", settings.start_delay)
+    ready = field_duration(source, f"{_KUBELET}.ready-delay", settings.ready_delay)
     removal = field_duration(source, f"{_KUBELET}.removal-delay", settings.removal_delay)
     return KubeletConfig(
         start_delay=default.start_delay if start is None else start,
+        ready_delay=default.ready_delay if ready is None else ready,
         stop=_stop(source, settings) or default.stop,
         removal_delay=default.removal_delay if removal is None else removal,
+        eviction=_eviction(source, settings),
     )
+
+
+def _eviction(source: str, settings: KubeletSettings) -> EvictionConfig:
+    flags = {name.removeprefix("--"): str(value) for name, value in settings.flags.items()}
+    try:
+        return eviction_of_flags(flags)
+    except EvictionFlagError as refused:
+        field = f"{_KUBELET}.flags.{refused.flag}"
+        raise InputError(source, refused.problem, field=field) from None
 
 
 def _stop(source: str, settings: KubeletSettings) -> StopAfter | StopAfterShare | None:

@@ -53,13 +53,16 @@ def test_time_starts_at_the_newest_timestamp_of_the_files(experiment, write, mak
 def test_settings_and_duration_are_read(experiment):
     found = experiment(
         CLUSTER + "duration: 1h\nseed: 7\n"
-        "settings: {kubelet: {start-delay: 3s, stop-after: 2, removal-delay: 100ms}}"
+        "settings: {kubelet: {start-delay: 3s, ready-delay: 1m, stop-after: 2,"
+        " removal-delay: 100ms, flags: {eviction-max-pod-grace-period: 9}}}"
     )
     assert found.duration == seconds(3600)
     assert found.seed == 7
     assert found.kubelet.start_delay == seconds(3)
     assert found.kubelet.stop == StopAfter(seconds(2))
     assert found.kubelet.removal_delay == seconds(0.1)
+    assert found.kubelet.ready_delay == seconds(60)
+    assert found.kubelet.eviction.max_pod_grace_s == 9
 
 
 def test_events_happen_in_order_of_their_instants(experiment):
@@ -138,6 +141,9 @@ def test_a_trace_brings_its_pods_as_steps(experiment, write):
          "s.yaml: settings.kubelet.stop-share: 2.0 is not from 0 to 1"),
         (CLUSTER + "settings: {kubelet: {stop-share: 1, stop-after: 2s}}",
          "s.yaml: settings.kubelet.stop-share: cannot stand beside stop-after"),
+        (CLUSTER + "settings: {kubelet: {flags: {eviction-max-pod-grace-period: 1m}}}",
+         "s.yaml: settings.kubelet.flags.eviction-max-pod-grace-period: "
+         + "'1m' is no number of seconds"),
         (CLUSTER + "settings: {kubelet: {start-delay: -2s}}",
          "s.yaml: settings.kubelet.start-delay: -2s is negative"),
         ("cluster: {generated: {nodes: 0}}", "s.yaml: cluster: has no node"),
