@@ -141,9 +141,8 @@ def test_a_trace_brings_its_pods_as_steps(experiment, write):
          "s.yaml: settings.kubelet.stop-share: 2.0 is not from 0 to 1"),
         (CLUSTER + "settings: {kubelet: {stop-share: 1, stop-after: 2s}}",
          "s.yaml: settings.kubelet.stop-share: cannot stand beside stop-after"),
-        (CLUSTER + "settings: {kubelet: {flags: {eviction-max-pod-grace-period: 1m}}}",
-         "s.yaml: settings.kubelet.flags.eviction-max-pod-grace-period: "
-         + "'1m' is no number of seconds"),
+        (CLUSTER + "settings: {kubelet: {flags: {eviction-soft: x}}}",
+         "s.yaml: settings.kubelet.flags.eviction-soft: 'x' is not of the form signal<value"),
         (CLUSTER + "settings: {kubelet: {start-delay: -2s}}",
          "s.yaml: settings.kubelet.start-delay: -2s is negative"),
         ("cluster: {generated: {nodes: 0}}", "s.yaml: cluster: has no node"),
