@@ -25,21 +25,13 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
-from fairlead.apiserver.serving.call import Attributes
+from fairlead.apiserver.serving.identity import Attributes, Verdict
 from fairlead.apiserver.storage import Change, Storage
 
 Json = dict[str, Any]
 SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 _KINDS: Final = (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING)
 _RESOURCES: Final = frozenset(kind.resource for kind in _KINDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Whether something is allowed, and why."""
-
-    allowed: bool
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +140,7 @@ def refusal(asked: Attributes, reason: str = "") -> ApiError:
     why = f": {reason}" if reason else ""
     if not asked.is_resource:
         message = f'forbidden: {user} path "{asked.path}"{why}'
-        return ApiError("Forbidden", 403, message)
+        return ApiError("Forbidden", 403, message, has_details=True)
     resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
     where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
     text = f'{user} resource "{resource}" in API group "{asked.group}" {where}{why}'

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any, Final
 
-from fairlead.apiserver.serving.call import Attributes
+from fairlead.apiserver.serving.identity import Attributes
 
 Json = dict[str, Any]
 ALL: Final = "*"

@@ -51,13 +51,17 @@ class Tokens:
         token = bearer_token(headers)
         if not token:
             return ANONYMOUS
-        found = self._users.get(_digest(token))
-        if found is not None:
-            return found
-        user = self._recognize(token) if self._recognize is not None else None
+        user = self.user_of(token)
         if user is None:
             raise unauthorized()
         return user
+
+    def user_of(self, token: str) -> User | None:
+        """Whose token that is, None when it is nobody's."""
+        found = self._users.get(_digest(token))
+        if found is None and self._recognize is not None:
+            return self._recognize(token)
+        return found
 
 
 def _digest(token: str) -> bytes:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry import Registry
-from fairlead.apiserver.request import Request, Response, User
+from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.serving.body import DecodeProtobuf
+from fairlead.apiserver.serving.identity import Attributes, Authorize, Identity, allow_all
 from fairlead.apiserver.serving.negotiation import Form, error_media_type, negotiated
 from fairlead.apiserver.serving.options import WriteOptions
 from fairlead.apiserver.serving.rendering import Renderer, text_of
@@ -17,33 +18,7 @@ from fairlead.apiserver.serving.watch import Watches
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 
-
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """What an authorizer looks at; for paths that are no resources, all but `path` are ""."""
-
-    user: User
-    verb: str
-    path: str = ""
-    group: str = ""
-    version: str = ""
-    resource: str = ""
-    subresource: str = ""
-    namespace: str = ""
-    name: str = ""
-
-    @property
-    def is_resource(self) -> bool:
-        """Whether this is about a resource."""
-        return bool(self.resource)
-
-
-# Raises ApiError 403 or gives nothing.
-Authorize = Callable[[Attributes], None]
-
-
-def allow_all(_: Attributes) -> None:
-    """Everybody may do everything."""
+__all__ = ["Attributes", "Authorize", "Call", "Parts", "allow_all"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +31,7 @@ class Parts:
     watches: Watches
     protobuf: DecodeProtobuf | None = None
     clock: Callable[[], int]
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from fairlead.apiserver.discovery.documents import Documents
 from fairlead.apiserver.protobuf.decoding import decode
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.serving.call import Authorize, allow_all
+from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.serving.server import ApiServer
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.table.table import table
@@ -20,11 +21,12 @@ def complete_server(
     address: str,
     version: str,
     authorize: Authorize = allow_all,
+    identity: Identity | None = None,
 ) -> ApiServer:
     """The Kubernetes API over `store`.
 
     `clock` tells the time in ns since 1970, `address` is the host and port that clients are told,
-    `version` is Fairlead's own.
+    `version` is Fairlead's own, `identity` answers questions about users.
     """
     registry = Registry()
     return ApiServer(
@@ -35,4 +37,5 @@ def complete_server(
         documents=(Documents(registry, address, version),),
         table_of=table,
         protobuf=decode,
+        identity=identity,
     )

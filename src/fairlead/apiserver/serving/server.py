@@ -12,8 +12,10 @@ upstream: apiserver/pkg/server/config.go:DefaultBuildHandlerChain, endpoints/ins
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
+from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.custom.definitions import Definitions
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
@@ -117,7 +119,14 @@ class ApiServer:
 
     def authorize(self, request: Request) -> None:
         """Refuse a request for a path that is no resource, if it must be. Raises ApiError 403."""
-        self._authorize(Attributes(request.user, request.method.lower(), request.path))
+        asked = Attributes(request.user, request.method.lower(), request.path)
+        user = impersonated(asked, request.headers, self._authorize)
+        self._authorize(replace(asked, user=user))
+
+    def _from_whom(self, request: Request, asked: Attributes) -> Request:
+        """`request` as from whom it says it is."""
+        user = impersonated(asked, request.headers, self._authorize)
+        return request if user is request.user else replace(request, user=user)
 
     def _answer(self, request: Request, now: int) -> Answer:
         target = target_of(request.path)
@@ -127,6 +136,7 @@ class ApiServer:
         verb = verb_of(request.method, target, is_watch=is_watch)
         if target.is_watch and verb == "get":
             verb = "watch"
+        request = self._from_whom(request, _attributes(request, target, verb))
         self._authorize(_attributes(request, target, verb))
         if request.method == "HEAD":
             raise no_method()

@@ -7,13 +7,14 @@ from typing import Any, Final
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.auth.bootstrap import bootstrap_objects
+from fairlead.apiserver.auth.bootstrap import RBAC_GROUP, bootstrap_objects
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.token import Tokens, authenticated
 from fairlead.apiserver.http.app import ApiApp
-from fairlead.apiserver.request import SYSTEM_MASTERS, User
+from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.serving.complete import complete_server
+from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.store import Store
 from fairlead.worlds.simulation.identity import SeededIds
 
@@ -26,10 +27,10 @@ _ADDRESS: Final = "10.0.0.1:26443"
 _AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
 
 USERS: Final[Mapping[str, User]] = {
-    "admin": authenticated("admin", (SYSTEM_MASTERS,)),
-    "alice": authenticated("alice", ("dev",)),
-    "bob": authenticated("bob", ("viewers",)),
-    "carol": authenticated("carol"),
+    "admin": authenticated("admin", (SYSTEM_MASTERS,), "admin"),
+    "alice": authenticated("alice", ("dev",), "alice"),
+    "bob": authenticated("bob", ("viewers",), "bob"),
+    "carol": authenticated("carol", uid="carol"),
     "sched": authenticated("system:kube-scheduler"),
     "kcm": authenticated("system:kube-controller-manager"),
     "node1": authenticated("system:node:node-1", ("system:nodes",)),
@@ -45,23 +46,38 @@ class OwnServer:
         ids = SeededIds(_SEED)
         admission = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
         self.store = Store(ids, admission=admission, strategies=ServedStrategies())
+        rights = Rbac(self.store.storage)
+        self.tokens = Tokens({token_of(name): user for name, user in USERS.items()})
         self.server = complete_server(
             self.store,
             clock=self._clock,
             address=_ADDRESS,
             version=__version__,
-            authorize=Rbac(self.store.storage),
+            authorize=rights,
+            identity=Identity(rights=rights, recognize=self.tokens.user_of),
         )
-        self.tokens = Tokens({token_of(name): user for name, user in USERS.items()})
         self.app = ApiApp(self.server, self.tokens, self._clock)
         self.store.load((), self.now)
-        for manifest in bootstrap_objects():
+        for manifest in (*bootstrap_objects(), *_of_the_distribution()):
             self.store.create(manifest, self.now)
 
     def _clock(self) -> int:
         return self.now
 
 
+def _of_the_distribution() -> tuple[Json, ...]:
+    """What users of the recorded build may read besides; the name decides where it is listed."""
+    meta, group = {"name": "system:d-well-known"}, RBAC_GROUP
+    kind = {"apiVersion": f"{group}/v1", "metadata": meta}
+    rule = {"verbs": ["get"], "nonResourceURLs": ["/.well-known", "/.well-known/*"]}
+    everybody = {"kind": "Group", "apiGroup": group, "name": AUTHENTICATED}
+    reference = {"apiGroup": group, "kind": "ClusterRole", **meta}
+    return (
+        {**kind, "kind": "ClusterRole", "rules": [rule]},
+        {**kind, "kind": "ClusterRoleBinding", "roleRef": reference, "subjects": [everybody]},
+    )
+
+
 def token_of(user: str) -> str:
     """The token of a recorded user."""
-    return f"{user}-token"
+    return f"{user}token"

@@ -43,9 +43,9 @@ class _Own:
 
 
 def _tokens(path: Path | None) -> dict[str, str]:
-    """Token by user; without a file each user's token is `USER-token`."""
+    """Token by user; without a file each user's token is `USERtoken`."""
     if path is None:
         users = ("admin", "alice", "bob", "carol", "sched", "kcm", "node1")
-        return {user: f"{user}-token" for user in users}
+        return {user: f"{user}token" for user in users}
     rows = (line.split(",") for line in path.read_text().splitlines() if line.strip())
     return {row[1].strip(): row[0].strip() for row in rows if len(row) > 1}

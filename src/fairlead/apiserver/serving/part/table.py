@@ -11,6 +11,13 @@ from fairlead.apiserver.serving.part.binding import binding
 from fairlead.apiserver.serving.part.eviction import eviction
 from fairlead.apiserver.serving.part.finalize import finalize
 from fairlead.apiserver.serving.part.pod import ephemeral_containers, resize
+from fairlead.apiserver.serving.part.review import (
+    self_subject_access_review,
+    self_subject_review,
+    self_subject_rules_review,
+    subject_access_review,
+    token_review,
+)
 from fairlead.apiserver.serving.part.scale import scale
 from fairlead.apiserver.serving.part.status import status
 
@@ -24,7 +31,13 @@ PARTS: Final[Mapping[str, Act]] = {
     "ephemeralcontainers": ephemeral_containers,
     "eviction": eviction,
     "finalize": finalize,
+    "localsubjectaccessreviews": subject_access_review,
     "resize": resize,
     "scale": scale,
+    "selfsubjectaccessreviews": self_subject_access_review,
+    "selfsubjectreviews": self_subject_review,
+    "selfsubjectrulesreviews": self_subject_rules_review,
     "status": status,
+    "subjectaccessreviews": subject_access_review,
+    "tokenreviews": token_review,
 }

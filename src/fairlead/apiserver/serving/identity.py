@@ -1,0 +1,76 @@
+"""Identity: what a server knows of its users: their rights, their tokens, and new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from fairlead.apiserver.request import User
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What an authorizer looks at; for paths that are no resources, all but `path` are ""."""
+
+    user: User
+    verb: str
+    path: str = ""
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def is_resource(self) -> bool:
+        """Whether this is about a resource."""
+        return bool(self.resource)
+
+
+# Raises ApiError 403 or gives nothing.
+Authorize = Callable[[Attributes], None]
+
+
+def allow_all(_: Attributes) -> None:
+    """Everybody may do everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether something is allowed, and why."""
+
+    allowed: bool
+    reason: str = ""
+
+
+class Rights(Protocol):
+    """An authorizer that tells what it knows."""
+
+    def __call__(self, asked: Attributes) -> None:
+        """Let it pass, or raise ApiError 403."""
+        ...
+
+    def verdict(self, asked: Attributes) -> Verdict:
+        """Whether the user may do what is asked, and why (not)."""
+        ...
+
+    def rules_for(self, user: User, namespace: str) -> Sequence[Json]:
+        """All rules that the user has in a namespace, or ("") in the cluster."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """`recognize` finds the user of a token; `issue` makes a token of claims (RFC 7519).
+
+    `issuer` is who says so, and the audience of tokens that name none.
+    """
+
+    rights: Rights
+    recognize: Callable[[str], User | None]
+    issue: Callable[[Json], str] | None = None
+    issuer: str = "https://kubernetes.default.svc.cluster.local"

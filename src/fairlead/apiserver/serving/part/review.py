@@ -1,0 +1,164 @@
+"""Reviews: questions about rights and tokens, posted and answered, never stored.
+
+upstream: pkg/registry/authorization/*/rest.go, pkg/registry/authentication/*/storage.go,
+pkg/apis/authorization/validation/validation.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.error import Cause, bad_request, invalid
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.request import Response, User
+from fairlead.apiserver.serving.call import Attributes, Call
+from fairlead.apiserver.serving.identity import Identity, Verdict
+from fairlead.apiserver.serving.part.posting import member, posted
+
+Json = dict[str, Any]
+
+NO_IDENTITY: Final = "this server does not know its users"
+NOBODYS: Final = "invalid bearer token"
+_ONE_OF: Final = (
+    "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be "
+    "specified"
+)
+_NOBODY: Final = 'Invalid value: "": at least one of user or group must be specified'
+_AUTHORIZATION: Final = Kind("authorization.k8s.io", "v1", "", "")
+_NO_SUBJECT: Final = User(name="")
+
+
+def self_subject_access_review(call: Call) -> Response:
+    """May I?"""
+    body = posted(call, call.kind.kind)
+    spec = member(body, "spec")
+    _require(_lacking(spec))
+    return _reviewed(call, body, spec, call.request.user)
+
+
+def subject_access_review(call: Call) -> Response:
+    """May they? Within one namespace, if the path names one."""
+    body = posted(call, call.kind.kind)
+    spec = member(body, "spec")
+    problems = list(_lacking(spec))
+    if not spec.get("user") and not spec.get("groups"):
+        problems.append(Cause("FieldValueInvalid", _NOBODY, "spec.user"))
+    _require(problems)
+    namespace = member(spec, "resourceAttributes").get("namespace", "")
+    if call.target.namespace and namespace != call.target.namespace:
+        raise bad_request("spec.resourceAttributes.namespace must match namespace")
+    user = User(
+        name=spec.get("user", ""), groups=tuple(spec.get("groups", ())), uid=spec.get("uid", "")
+    )
+    return _reviewed(call, body, spec, user)
+
+
+def self_subject_rules_review(call: Call) -> Response:
+    """What may I in a namespace?"""
+    spec = member(posted(call, call.kind.kind), "spec")
+    namespace = spec.get("namespace", "")
+    if not namespace:
+        raise bad_request("no namespace on request")
+    rules = _identity(call).rights.rules_for(call.request.user, namespace)
+    status = {
+        "resourceRules": [_shown(rule) for rule in rules if rule.get("resources")],
+        "nonResourceRules": [_shown(rule) for rule in rules if rule.get("nonResourceURLs")],
+        "incomplete": False,
+    }
+    return _answered(call, {"metadata": {}, "spec": {}, "status": status})
+
+
+def self_subject_review(call: Call) -> Response:
+    """Who am I?"""
+    posted(call, call.kind.kind)
+    meta = {"creationTimestamp": format_timestamp(call.now)}
+    status = {"userInfo": user_info(call.request.user)}
+    return _answered(call, {"metadata": meta, "status": status})
+
+
+def token_review(call: Call) -> Response:
+    """Whose token is that?"""
+    body = posted(call, call.kind.kind)
+    spec = member(body, "spec")
+    identity, token = _identity(call), spec.get("token", "")
+    if not token:
+        raise bad_request("token is required for TokenReview in authentication")
+    user = identity.recognize(token)
+    if user is None:
+        status: Json = {"user": {}, "error": NOBODYS}
+    else:
+        audiences = spec.get("audiences") or [identity.issuer]
+        status = {"authenticated": True, "user": user_info(user), "audiences": audiences}
+    return _answered(call, {"metadata": {}, "spec": spec, "status": status})
+
+
+def user_info(user: User) -> Json:
+    """A user as reviews show them."""
+    shown: Json = {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    if user.extra:
+        shown["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return {key: value for key, value in shown.items() if value}
+
+
+# --- rights --------------------------------------------------------------------------------
+
+
+def _lacking(spec: Json) -> Iterator[Cause]:
+    if bool(spec.get("resourceAttributes")) == bool(spec.get("nonResourceAttributes")):
+        yield Cause("FieldValueInvalid", _ONE_OF, "spec.resourceAttributes")
+
+
+def _require(problems: Iterable[Cause]) -> None:
+    causes = tuple(problems)
+    if causes:
+        raise invalid(_AUTHORIZATION, "", "", causes)
+
+
+def _reviewed(call: Call, body: Json, spec: Json, user: User) -> Response:
+    verdict = _identity(call).rights.verdict(_asked(spec, user))
+    return _answered(call, {"metadata": {}, **body, "status": _verdict(verdict)})
+
+
+def _asked(spec: Json, user: User) -> Attributes:
+    about = spec.get("resourceAttributes")
+    if not about:
+        path = spec["nonResourceAttributes"]
+        return Attributes(user, path.get("verb", ""), path.get("path", ""))
+    return Attributes(
+        user,
+        about.get("verb", ""),
+        "",
+        about.get("group", ""),
+        about.get("version", ""),
+        about.get("resource", ""),
+        about.get("subresource", ""),
+        about.get("namespace", ""),
+        about.get("name", ""),
+    )
+
+
+def _verdict(verdict: Verdict) -> Json:
+    shown: Json = {"allowed": verdict.allowed}
+    return {**shown, "reason": verdict.reason} if verdict.reason else shown
+
+
+def _shown(rule: Json) -> Json:
+    names = ("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
+    return {name: rule[name] for name in names if rule.get(name)}
+
+
+def _identity(call: Call) -> Identity:
+    if call.parts.identity is None:
+        raise bad_request(NO_IDENTITY)
+    return call.parts.identity
+
+
+def _answered(call: Call, fields: Json) -> Response:
+    kind = {"kind": call.kind.kind, "apiVersion": call.kind.api_version}
+    return call.told({**kind, **_without(fields, *kind)}, 201)
+
+
+def _without(fields: Json, *names: str) -> Json:
+    return {key: value for key, value in fields.items() if key not in names}
