@@ -22,4 +22,5 @@ def node_controllers(
     collector = PodGarbageCollector(config, reporter, start)
     if not config.enable_taint_manager:
         return lifecycle, collector
-    return lifecycle, TaintEviction(config.profile, reporter), collector
+    takes_over = config.is_taking_over
+    return lifecycle, TaintEviction(config.profile, reporter, is_taking_over=takes_over), collector

@@ -22,6 +22,7 @@ from typing import Final
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.pod import condition, is_terminating
 from fairlead.api.taint import NO_EXECUTE
+from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.command import (
     Command,
     Condition,
@@ -83,10 +84,17 @@ class _Try:
 class TaintEviction:
     """The controller of NoExecute taints."""
 
-    def __init__(self, profile: Profile, reporter: Reporter) -> None:
-        """Start knowing nothing."""
+    def __init__(
+        self, profile: Profile, reporter: Reporter, *, is_taking_over: bool = False
+    ) -> None:
+        """Start knowing nothing.
+
+        With `is_taking_over` the first list is no news: timers run since the taints were added, and
+        pods that are terminating have had their eviction.
+        """
         self._profile = profile
         self._reporter = reporter
+        self._is_taking_over = is_taking_over
         self._pods = NodePods()
         self._taints: dict[str, tuple[Taint, ...]] = {}  # NoExecute ones of all nodes there are
         self._timers: dict[str, _Timer] = {}  # by pod
@@ -136,7 +144,10 @@ class TaintEviction:
         for one in objects:
             if isinstance(one, Pod):
                 self._pods.put(one)
-        return [c for one in objects if isinstance(one, Node) for c in self._see_node(one, now)]
+        nodes = (one for one in objects if isinstance(one, Node))
+        commands = [c for node in nodes for c in self._see_node(node, now)]
+        self._is_taking_over = False
+        return commands
 
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
         """A node that is new is weighed even without taints: its pods' timers may be older."""
@@ -185,13 +196,17 @@ class TaintEviction:
         self, pod: Pod, taints: tuple[Taint, ...], limit_s: int, now: Instant
     ) -> list[Command]:
         """Start a timer; one that was started at this very instant is set anew."""
+        if self._is_taking_over and is_terminating(pod):
+            return []
         running = self._timers.get(pod.key)
         if (running is not None and running.since < now) or pod.key in self._remembered:
             return []
         self._stop(pod.key)
         if limit_s == 0:
             return list(self._evict(pod, taints))
-        timer = self._timers[pod.key] = _Timer(pod_ref(pod), now, now + seconds(limit_s))
+        since = _tolerated_since(pod, taints, now) if self._is_taking_over else now
+        due = max(now, since + seconds(limit_s))
+        timer = self._timers[pod.key] = _Timer(pod_ref(pod), since, due)
         self._due.add(timer.due, timer)
         names, node = tuple(map(_name, taints)), pod.spec.node_name
         self._reporter.report(EvictionTimed(timer.pod, node, names, limit_s, timer.due, now))
@@ -253,6 +268,19 @@ class TaintEviction:
             return
         done.tries += 1
         self._retries.add(now + RETRY_AFTER, command.target)
+
+
+def _tolerated_since(pod: Pod, taints: tuple[Taint, ...], now: Instant) -> Instant:
+    """Since when `pod` and all of `taints` have been there; `now` where one does not say it."""
+    texts = (pod.metadata.creation_timestamp, *(taint.time_added for taint in taints))
+    return min(now, max(_instant(text, now) for text in texts))
+
+
+def _instant(text: str, otherwise: Instant) -> Instant:
+    try:
+        return parse_timestamp(text) if text else otherwise
+    except ValueError:
+        return otherwise
 
 
 def _is_same_pod(before: Pod, after: Pod) -> bool:

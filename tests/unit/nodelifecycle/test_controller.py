@@ -12,7 +12,13 @@ import pytest
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.core.command import PatchObject, PatchStatus
 from fairlead.core.instant import seconds
-from fairlead.core.reporter import NodeSilenced, NodeTainted, ZoneAssessed
+from fairlead.core.reporter import (
+    EvictionTimed,
+    NodeSilenced,
+    NodeTainted,
+    PodEvicted,
+    ZoneAssessed,
+)
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
 from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.nodelifecycle.profile import V1_16
@@ -317,6 +323,55 @@ def test_a_controller_that_takes_over_goes_on_where_something_is_missing(given):
     station = given.Station([*nodes, *leases], is_taking_over=True)
     station.run(0.05)
     assert station.taints("a1") == ["unreachable"]
+
+
+@pytest.mark.parametrize(
+    ("is_taking_over", "evicted"),
+    [
+        (True, {"old": 200, "young": 250, "late": 0}),
+        (False, {"old": 300, "young": 300, "late": 60}),
+    ],
+)
+def test_timers_run_on_when_a_controller_takes_over(given, is_taking_over, evicted):
+    """Since the taint was added or the pod was made; who is terminating has been evicted."""
+    taints = [taint | {"timeAdded": given.stamp(-100)} for taint in TAINTS]
+    nodes = [given.node_json("a1", ready="Unknown", taints=taints), given.node_json("a2")]
+    leases = [given.lease_json("a2", every="10s")]
+
+    def pod(name, limit_s, created_s, **meta):
+        meta |= {"name": name, "uid": name, "creationTimestamp": given.stamp(created_s)}
+        return given.pod_json(name, node="a1", tolerations=given.tolerate(limit_s), meta=meta)
+
+    gone = {"deletionTimestamp": given.stamp(30), "deletionGracePeriodSeconds": 30}
+    pods = [
+        pod("old", 300, -1_000),
+        pod("young", 300, -50),
+        pod("late", 60, -1_000),
+        pod("leaving", 300, -1_000, **gone),
+    ]
+    station = given.Station([*nodes, *leases, *pods], is_taking_over=is_taking_over)
+    station.run(1_000)
+    found = {
+        record.pod.name: round((record.at - given.START) / 1e9)
+        for record in station.told(PodEvicted)
+        if record.pod.name in evicted
+    }
+    assert found == evicted
+    assert ("leaving" in {record.pod.name for record in station.told(EvictionTimed)}) is (
+        not is_taking_over
+    )
+
+
+def test_a_taint_that_does_not_say_since_when_counts_from_now(given):
+    """Nor one whose time cannot be read."""
+    for stamp in ({}, {"timeAdded": "yesterday"}):
+        taints = [taint | stamp for taint in TAINTS]
+        nodes = [given.node_json("a1", ready="Unknown", taints=taints), given.node_json("a2")]
+        pods = [given.pod_json("p1", node="a1", tolerations=given.tolerate(300))]
+        leases = [given.lease_json("a2", every="10s")]
+        station = given.Station([*nodes, *leases, *pods], is_taking_over=True)
+        (timed,) = station.run(1).told(EvictionTimed)
+        assert timed.due == given.at(300)
 
 
 # --- refusals ------------------------------------------------------------------------------------
