@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.auth.bootstrap import RBAC_GROUP, bootstrap_objects
+from fairlead.apiserver.auth.certificate import new_authority
 from fairlead.apiserver.auth.rbac import Rbac
+from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.token import Tokens, authenticated
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
@@ -22,6 +25,7 @@ Json = dict[str, Any]
 
 START: Final = 1_800_000_000_000_000_000
 _SEED: Final = 1
+_KEY: Final = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
 _ADDRESS: Final = "10.0.0.1:26443"
 # The distribution that was recorded mounts this beside the cluster's own authority.
 _AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
@@ -47,14 +51,16 @@ class OwnServer:
         admission = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
         self.store = Store(ids, admission=admission, strategies=ServedStrategies())
         rights = Rbac(self.store.storage)
-        self.tokens = Tokens({token_of(name): user for name, user in USERS.items()})
+        accounts = ServiceAccountTokens(_KEY, self.store.storage, self._clock)
+        users = {token_of(name): user for name, user in USERS.items()}
+        self.tokens = Tokens(users, accounts.recognize)
         self.server = complete_server(
             self.store,
             clock=self._clock,
             address=_ADDRESS,
             version=__version__,
             authorize=rights,
-            identity=Identity(rights=rights, recognize=self.tokens.user_of),
+            identity=Identity(rights=rights, recognize=self.tokens.user_of, issue=accounts.issue),
         )
         self.app = ApiApp(self.server, self.tokens, self._clock)
         self.store.load((), self.now)

@@ -5,6 +5,7 @@ upstream: pkg/registry/core/pod/storage/storage.go:EphemeralContainersREST, Resi
 
 from __future__ import annotations
 
+from fairlead.apiserver.defaults import with_defaults
 from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
@@ -29,7 +30,7 @@ def ephemeral_containers(call: Call) -> Response:
             cause = Cause("FieldValueForbidden", f"Forbidden: {why}", "spec.ephemeralContainers")
             raise invalid(call.kind, call.target.namespace, call.target.name, (cause,))
     spec = {**old["spec"], "ephemeralContainers": after}
-    new = respecified(old, spec)
+    new = with_defaults(call.kind, respecified(old, spec))
     return call.shown(call.parts.store.commit(call.kind, old, new, write=change.write))
 
 
@@ -48,7 +49,7 @@ def resize(call: Call) -> Response:
             if field in old["spec"]
         },
     }
-    new = respecified(old, spec)
+    new = with_defaults(call.kind, respecified(old, spec))
     return call.shown(call.parts.store.commit(call.kind, old, new, write=change.write))
 
 

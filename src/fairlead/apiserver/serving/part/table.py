@@ -20,6 +20,7 @@ from fairlead.apiserver.serving.part.review import (
 )
 from fairlead.apiserver.serving.part.scale import scale
 from fairlead.apiserver.serving.part.status import status
+from fairlead.apiserver.serving.part.token import token
 
 Act = Callable[[Call], Response]
 
@@ -39,5 +40,6 @@ PARTS: Final[Mapping[str, Act]] = {
     "selfsubjectrulesreviews": self_subject_rules_review,
     "status": status,
     "subjectaccessreviews": subject_access_review,
+    "token": token,
     "tokenreviews": token_review,
 }

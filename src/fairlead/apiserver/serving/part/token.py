@@ -1,0 +1,85 @@
+"""serviceaccounts/token: a token for whoever may ask for one.
+
+upstream: pkg/registry/core/serviceaccount/storage/token.go,
+pkg/apis/authentication/validation/validation.go
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.auth.service_account_token import claims_of
+from fairlead.apiserver.error import Cause, bad_request, conflict, invalid, not_found
+from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT, Kind
+from fairlead.apiserver.request import Response
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.part.posting import member, posted
+from fairlead.apiserver.serving.reading import found
+
+Json = dict[str, Any]
+
+EXPIRATION_S_DEFAULT: Final = 60 * 60
+EXPIRATION_S_MIN: Final = 10 * 60
+EXPIRATION_S_MAX: Final = 1 << 32
+NO_TOKENS: Final = "this server does not issue tokens"
+_KIND: Final = Kind("authentication.k8s.io", "v1", "TokenRequest", "tokenrequests")
+_NS_PER_S: Final = 1_000_000_000
+
+
+def token(call: Call) -> Response:
+    """Issue a token for the account in the path. Raises ApiError 400, 404, 409, 422."""
+    body = posted(call, _KIND.kind)
+    identity = call.parts.identity
+    if identity is None or identity.issue is None:
+        raise bad_request(NO_TOKENS)
+    account = found(call)
+    spec = {
+        "expirationSeconds": EXPIRATION_S_DEFAULT,
+        "boundObjectRef": None,
+        **member(body, "spec"),
+    }
+    spec["audiences"] = spec.get("audiences") or [identity.issuer]
+    _require_duration(spec["expirationSeconds"])
+    _require_bound(call, spec["boundObjectRef"] or {})
+    now_s = call.now // _NS_PER_S
+    text = identity.issue(claims_of(account, spec, now_s, identity.issuer))
+    expires = format_timestamp((now_s + spec["expirationSeconds"]) * _NS_PER_S)
+    names = ("name", "namespace", "uid")
+    meta = {name: account["metadata"][name] for name in names}
+    meta["creationTimestamp"] = format_timestamp(call.now)
+    answer = {
+        "kind": _KIND.kind,
+        "apiVersion": _KIND.api_version,
+        "metadata": meta,
+        "spec": {name: spec[name] for name in ("audiences", "expirationSeconds", "boundObjectRef")},
+        "status": {"token": text, "expirationTimestamp": expires},
+    }
+    return call.told(answer, 201)
+
+
+def _require_duration(expiration_s: int) -> None:
+    if expiration_s < EXPIRATION_S_MIN:
+        why = "may not specify a duration less than 10 minutes"
+    elif expiration_s > EXPIRATION_S_MAX:
+        why = "may not specify a duration larger than 2^32 seconds"
+    else:
+        return
+    message = f"Invalid value: {expiration_s}: {why}"
+    cause = Cause("FieldValueInvalid", message, "spec.expirationSeconds")
+    raise invalid(_KIND, "", "", (cause,))
+
+
+def _require_bound(call: Call, reference: Json) -> None:
+    """What a token is bound to must be there, in the version that is meant."""
+    if reference.get("kind") != POD.kind:
+        return
+    namespace, name = call.target.namespace, reference.get("name", "")
+    pod = call.parts.store.find(POD, namespace, name)
+    if pod is None:
+        raise not_found(POD, namespace, name)
+    uid = pod["metadata"]["uid"]
+    if reference.get("uid", uid) != uid:
+        wrong = f"the UID in the bound object reference ({reference['uid']}) does not match the UID"
+        why = f"{wrong} in record. The object might have been deleted and then recreated"
+        raise conflict(SERVICE_ACCOUNT, namespace, call.target.name, why)
