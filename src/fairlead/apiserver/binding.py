@@ -53,7 +53,7 @@ def bind(  # noqa: PLR0913 - the parts of one request
     bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
     if labels or annotations:
         bound["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
-    return bound if dry_run else store.storage.put(POD, bound)
+    return bound if dry_run else store.write(POD, bound)
 
 
 def _with(meta: Json, **added: Mapping[str, str]) -> Json:

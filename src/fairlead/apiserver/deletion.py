@@ -4,8 +4,8 @@ Who waits for dependents (Foreground) or wants to keep them (Orphan) leaves a fi
 garbage collector takes off when its work is done.
 
 upstream: apiserver/pkg/registry/generic/registry/store.go:
-deletionFinalizersForGarbageCollection, pkg/registry/batch/job/strategy.go:
-DefaultGarbageCollectionPolicy
+deletionFinalizersForGarbageCollection, pkg/registry/{batch/job,core/replicationcontroller}/
+strategy.go:DefaultGarbageCollectionPolicy
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.apiserver.error import Cause, invalid
-from fairlead.apiserver.kind import JOB, Kind
+from fairlead.apiserver.kind import JOB, REPLICATION_CONTROLLER, Kind
 
 Json = dict[str, Any]
 
@@ -67,7 +67,8 @@ def require_no_new_finalizers(kind: Kind, old: Json, new: Json) -> None:
         cause = Cause(
             "FieldValueForbidden", f"Forbidden: {why} []string{{{listed}}}", "metadata.finalizers"
         )
-        raise invalid(kind, before.get("namespace", ""), before["name"], (cause,))
+        # Upstream finds it twice.
+        raise invalid(kind, before.get("namespace", ""), before["name"], (cause, cause))
 
 
 def _own_policy(kind: Kind, finalizers: list[str]) -> str:
@@ -75,4 +76,4 @@ def _own_policy(kind: Kind, finalizers: list[str]) -> str:
         return "Orphan"
     if FOREGROUND in finalizers:
         return "Foreground"
-    return "Orphan" if kind is JOB else "Background"
+    return "Orphan" if kind in (JOB, REPLICATION_CONTROLLER) else "Background"

@@ -97,8 +97,8 @@ def forbidden(kind: Kind, namespace: str, name: str, why: str, *, resource: str 
 
 def invalid(kind: Kind, namespace: str, name: str, causes: tuple[Cause, ...]) -> ApiError:
     """422: the object breaks its kind's rules; `causes` has at least one entry."""
-    stated = ", ".join(dict.fromkeys(map(str, causes)))
-    text = stated if len(causes) == 1 else f"[{stated}]"
+    stated = list(dict.fromkeys(map(str, causes)))
+    text = stated[0] if len(stated) == 1 else f"[{', '.join(stated)}]"
     message = f'{kind.qualified} "{name}" is invalid: {text}'
     return ApiError(
         "Invalid", 422, message, kind=kind, namespace=namespace, name=name, causes=causes

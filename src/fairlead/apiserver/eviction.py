@@ -69,7 +69,7 @@ def evict(  # noqa: PLR0913 - the parts of one request
         return pod
     conditions = pod["status"].get("conditions", ())
     targeted = with_conditions(conditions, (_TARGETED,), format_timestamp(now))
-    store.storage.put(POD, {**pod, "status": {**pod["status"], "conditions": targeted}})
+    store.write(POD, {**pod, "status": {**pod["status"], "conditions": targeted}})
     return store.delete(POD, namespace, name, now, grace_period_s=grace_period_s)
 
 
@@ -158,4 +158,4 @@ def _decrement(store: Store, budget: Json, pod_name: str, now: int) -> None:
     if left == 0:
         conditions = status.get("conditions", ())
         charged["conditions"] = with_conditions(conditions, (_EXHAUSTED,), timestamp)
-    store.storage.put(POD_DISRUPTION_BUDGET, {**budget, "status": charged})
+    store.write(POD_DISRUPTION_BUDGET, {**budget, "status": charged})

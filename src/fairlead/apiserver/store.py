@@ -34,9 +34,9 @@ from fairlead.apiserver.deletion import (
 )
 from fairlead.apiserver.error import (
     STALE,
+    ApiError,
     already_exists,
     conflict,
-    internal_error,
     not_found,
 )
 from fairlead.apiserver.graceful_deletion import marked_for_deletion, may_go
@@ -148,7 +148,7 @@ class Store:
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
         if meta.get("resourceVersion", "0") != "0":
-            raise internal_error(RV_ON_CREATE)
+            raise ApiError("", 500, RV_ON_CREATE)
         obj = write.tracked(None, obj)
         obj = self.admitted(Operation.CREATE, kind, obj, write=write)
         self._validate_new(kind, obj)
@@ -224,8 +224,8 @@ class Store:
         if status == old.get("status", {}):
             return old
         new = {**old, "status": status}
-        validate_status(kind, new, fields)
-        return self.storage.put(kind, new)
+        validate_status(kind, new, fields, nullable=self._nullable)
+        return self.write(kind, new)
 
     def delete(  # noqa: PLR0913 - likewise
         self,
@@ -311,6 +311,12 @@ class Store:
         validate_status(kind, new, new.get("status", {}), nullable=self._nullable)
         new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource="status", write=write)
         return self.commit(kind, old, new, write=write)
+
+    def write(self, kind: Kind, obj: Json) -> Json:
+        """Store `obj`, of which the server itself has written a part; gives what was stored."""
+        if self._strategies is not None:
+            obj = self._strategies.shaped(kind, obj)
+        return self.storage.put(kind, obj)
 
     def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
         """Store `new`, which passed all stations, over `old`; gives back what was stored.

@@ -65,6 +65,10 @@ class Strategies(Protocol):
         """`new` in place of `old`. Raises ApiError."""
         ...
 
+    def shaped(self, kind: Kind, obj: Json) -> Json:
+        """`obj`, of which the server has written a part, in the form in which it is kept."""
+        ...
+
 
 def prepared_for_create(kind: Kind, obj: Json, uid: str, timestamp: str) -> Json:
     """`obj` as a new object."""

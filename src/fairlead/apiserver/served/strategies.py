@@ -12,7 +12,7 @@ from typing import Any, Final
 from fairlead.apiserver.custom.strategy import changed_definition, new_definition
 from fairlead.apiserver.defaulting.completion import completed
 from fairlead.apiserver.error import bad_request
-from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, POD, Kind
 from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.served.daemon_set import counted_template, first_template
@@ -66,7 +66,7 @@ class ServedStrategies:
 
     def completed(self, kind: Kind, obj: Json) -> Json:
         """`obj` as upstream keeps it, with all its defaults. Raises ApiError 400."""
-        schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
+        schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
         if schema is None:
             return obj
         try:
@@ -91,9 +91,29 @@ class ServedStrategies:
         rule = _UPDATE.get(kind.resource)
         return rule(old, new, storage) if rule else new
 
+    def shaped(self, kind: Kind, obj: Json) -> Json:
+        """`obj` with the empty fields that upstream's types write. It must be of its type."""
+        schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
+        if schema is None:
+            return obj
+        try:
+            shaped, _ = decoded(schema, obj)
+        except TypeMismatchError:
+            return obj
+        return _with_all_addresses(shaped) if kind is POD else shaped
+
+
+def _with_all_addresses(pod: Json) -> Json:
+    """`pod` with its address in the list of its addresses, too."""
+    # upstream: pkg/apis/core/v1/conversion.go:Convert_v1_PodStatus_To_core_PodStatus
+    status = pod.get("status", {})
+    if not status.get("podIP") or status.get("podIPs"):
+        return pod
+    return {**pod, "status": {**status, "podIPs": [{"ip": status["podIP"]}]}}
+
 
 @lru_cache(maxsize=256)
 def _zero_status(kind: Kind) -> Any:
     """What status is before anybody has written it; None where it is not there at all."""
-    schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
+    schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
     return None if schema is None else completed(schema, empty(schema)).get("status")

@@ -14,6 +14,7 @@ import yaml
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
+from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.serving.negotiation import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.serving.refusal import unknown_body
 
@@ -76,9 +77,15 @@ def _misplaced(api_version: str, name: str, kind: Kind) -> str:
             f"the API version in the data ({api_version}) does not match the expected API version "
             f"({kind.api_version})"
         )
-    why = f'no kind "{name}" is registered for version "{api_version}" in scheme '
-    why += '"pkg/api/legacyscheme/scheme.go:30"'
-    return f'{name} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}'
+    cannot = f'{name} in version "{kind.version}" cannot be handled as a {kind.kind}: '
+    version = api_version.rpartition("/")[2]
+    if schema_of(api_version, name) is not None:
+        package = kind.group.partition(".")[0] or "core"
+        why = f"converting ({version}.{name}) to ({package}.{kind.kind}): unknown conversion"
+    else:
+        why = f'no kind "{name}" is registered for version "{api_version}" in scheme '
+        why += '"pkg/api/legacyscheme/scheme.go:30"'
+    return cannot + why
 
 
 def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:

@@ -61,21 +61,22 @@ ORPHANED_JOBS: Final = (
 class _Options:
     deletion: Deletion
     dry_run: bool
+    cascades: bool = False
 
 
 def delete(call: Call) -> Response:
     """Let the object that the path names go."""
     call.form()
     options = _options(call)
+    _warn(call, options.deletion)
     target, kind = call.target, call.kind
     last = call.parts.store.let_go(
         kind, target.namespace, target.name, call.now, options.deletion, dry_run=options.dry_run
     )
-    _warn(call, options.deletion)
     stays = call.parts.store.find(kind, target.namespace, target.name) is not None
     holds = bool(last["metadata"].get("finalizers"))
     if kind.resource in SHOWN or holds or (stays and not options.dry_run):
-        return call.shown(last)
+        return call.shown(last, 202 if stays and options.cascades else 200)
     return call.told(success(kind, last["metadata"]))
 
 
@@ -119,7 +120,9 @@ def _options(call: Call) -> _Options:
         uid=wanted.get("uid") or "",
         resource_version=wanted.get("resourceVersion") or "",
     )
-    return _Options(deletion, bool(body.get("dryRun")))
+    # Who asks in the old way to wait for nobody is told that the object is still there.
+    cascades = body.get("orphanDependents") is False
+    return _Options(deletion, bool(body.get("dryRun")), cascades)
 
 
 def _body_options(call: Call) -> Json:
