@@ -13,9 +13,12 @@ from fairlead.core.reporter import NodeSilenced, NodeTainted, PodEvicted, ZoneAs
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.nodelifecycle.flag import config_of_flags
+from fairlead.nodelifecycle.profile import V1_16
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_900_000_000)
+TAKING_OVER = {"is_taking_over": True}
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -76,7 +79,7 @@ def replica_set(replicas, on):
 class Cluster:
     def __init__(self, *objects, **options):
         self.records = []
-        lifecycle = NodeLifecycleConfig(**{"is_taking_over": True} | options)
+        lifecycle = NodeLifecycleConfig(**TAKING_OVER | options)
         config = EngineConfig(start=START, node_lifecycle=lifecycle)
         self.world = SimulatedWorld(build_engine(config, self), start=START)
         self.world.load(objects)
@@ -201,3 +204,87 @@ def test_a_node_that_nobody_described_is_ready():
     cluster = Cluster(node_json("a1", ready=None), *replica_set(1, ["a1"]))
     assert cluster.run(600).taints("a1") == set()
     assert cluster.pods() == {"web-0": ("a1", True)}
+
+
+def daemon_set():
+    labels = {"app": "agent"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "agent", "namespace": "default"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+def test_daemons_stay_on_a_dark_node():
+    """They tolerate its taints for ever, and are ready again with it."""
+    cluster = Cluster(node_json("a1"), node_json("b1"), daemon_set())
+    before = cluster.run(50).pods()
+    assert {ready for _, ready in before.values()} == {True}
+    cluster.steer(100, "a1", "stopped")
+    cluster.steer(2_000, "a1", None)
+    assert sorted(ready for _, ready in cluster.run(1_999).pods().values()) == [False, True]
+    assert cluster.run(2_100).pods() == before
+    assert cluster.told(PodEvicted) == []
+
+
+def old_mode(*flags):
+    config = config_of_flags(dict(flags), V1_16)
+    return {name: getattr(config, name) for name in type(config).__slots__}
+
+
+def test_the_older_mode_deletes_pods_after_a_timeout():
+    """Counted from when the node was last heard of; by deletion, with no NoExecute taint."""
+    options = old_mode(
+        ("feature-gates", "TaintBasedEvictions=false"), ("pod-eviction-timeout", "2m")
+    )
+    cluster = Cluster(
+        node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]), **options | TAKING_OVER
+    )
+    cluster.steer(100, "a1", "stopped")
+    cluster.run(600)
+    ((silenced, _),) = cluster.told(NodeSilenced)
+    ((evicted, _),) = cluster.told(PodEvicted)
+    assert 130 < silenced < 146
+    assert 90 + 120 < evicted < 106 + 126
+    assert cluster.taints("a1") == {"unreachable:NoSchedule"}
+    assert list(cluster.pods().values()) == [("b1", True)]
+
+
+def test_without_the_taint_manager_pods_stay():
+    options = old_mode(("enable-taint-manager", "false"))
+    cluster = Cluster(
+        node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]), **options | TAKING_OVER
+    )
+    cluster.steer(100, "a1", "stopped")
+    assert cluster.run(3_600).pods() == {"web-0": ("a1", False)}
+    assert cluster.taints("a1") == {"unreachable:NoSchedule", "unreachable:NoExecute"}
+
+
+def test_when_every_zone_is_dark_nobody_is_evicted():
+    """Those found silent first may be tainted, one of a zone; then all stops, until one is back."""
+    nodes = [node_json(name) for name in ("a1", "a2", "b1")]
+    cluster = Cluster(*nodes, *replica_set(3, ["a1", "a2", "b1"]))
+    for name in ("a1", "a2", "b1"):
+        cluster.steer(100, name, "stopped")
+    cluster.run(2_000)
+    assert cluster.told(PodEvicted) == []
+    assert all(cluster.taints(name) == {"unreachable:NoSchedule"} for name in ("a1", "a2", "b1"))
+    tainted = len(cluster.told(NodeTainted))
+    assert tainted <= 2
+    cluster.steer(2_000, "b1", None)
+    cluster.run(2_600)
+    assert min(at for at, _ in cluster.told(NodeTainted)[tainted:]) > 2_000
+    assert {node for node, _ in cluster.pods().values()} == {"b1"}
+
+
+def test_a_node_whose_object_is_deleted_loses_its_pods_to_garbage_collection():
+    """In the second pass that misses it, at the latest a minute later; its successor is alive."""
+    cluster = Cluster(node_json("a1"), node_json("b1"), *replica_set(1, ["a1"]))
+    cluster.world.at(START + seconds(100), lambda store, now: store.delete(NODE, "", "a1", now))
+    cluster.run(161)
+    assert list(cluster.pods().values()) == [("b1", True)]
