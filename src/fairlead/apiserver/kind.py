@@ -59,19 +59,24 @@ class Kind:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @cached_property
+    def stored_as(self) -> str:
+        """The apiVersion under which objects are stored: several kinds may show the same ones."""
+        return self.stored_version or self.api_version
+
+    @cached_property
+    def stored_group(self) -> str:
+        """The group under which objects are stored; refusals name this one."""
+        return self.stored_as.rpartition("/")[0]
+
+    @cached_property
     def resource(self) -> str:
         """`pods`, `deployments.apps`: the name in most refusals, and the key of storage."""
-        return f"{self.plural}.{self.group}" if self.group else self.plural
+        return f"{self.plural}.{self.stored_group}" if self.stored_group else self.plural
 
     @cached_property
     def qualified(self) -> str:
         """`Pod`, `Deployment.apps`: the name in refusals of invalid objects."""
-        return f"{self.kind}.{self.group}" if self.group else self.kind
-
-    @cached_property
-    def stored_as(self) -> str:
-        """The apiVersion under which objects are stored: several may show the same objects."""
-        return self.stored_version or self.api_version
+        return f"{self.kind}.{self.stored_group}" if self.stored_group else self.kind
 
     @cached_property
     def singular(self) -> str:

@@ -19,8 +19,8 @@ from fairlead.apiserver.kind import DEPLOYMENT, KINDS, NODE, POD, Kind, find_kin
         ("pdb", "poddisruptionbudgets.policy"),
         ("pc", "priorityclasses.scheduling.k8s.io"),
         ("crds", "customresourcedefinitions.apiextensions.k8s.io"),
-        ("ev", "events"),  # two groups have it; kubectl takes the core group
-        ("events.events.k8s.io", "events.events.k8s.io"),
+        ("ev", "events"),  # two groups have it, and show the same objects
+        ("events.events.k8s.io", "events"),
         ("hpa", "horizontalpodautoscalers.autoscaling"),
     ],
 )

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.apiserver.conversion import is_converted, shown
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage import Change, ChangeType, Storage
 
@@ -43,6 +44,8 @@ class EncodedObjects:
         return preamble(kind) + self._rest(kind, obj)
 
     def _rest(self, kind: Kind, obj: Json) -> bytes:
+        if is_converted(kind):
+            return rest_of(shown(kind, obj))
         meta = obj["metadata"]
         texts = self._texts.setdefault(kind.resource, {})
         key = (meta.get("namespace", ""), meta["name"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from fairlead.apiserver.conversion import shown
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.encoding import encode, preamble, rest_of
 from fairlead.apiserver.serving.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Form
@@ -34,7 +35,7 @@ class ObjectEvents:
         if name == "BOOKMARK":
             return _line(name, preamble(self.kind) + rest_of({**zero_object(self.kind), **obj}))
         if name == "DELETED":
-            return _line(name, preamble(self.kind) + rest_of(obj))
+            return _line(name, preamble(self.kind) + rest_of(shown(self.kind, obj)))
         return _line(name, self.renderer.texts.whole(self.kind, obj))
 
     def is_shared(self, *, is_first: bool) -> bool:
@@ -72,6 +73,8 @@ class TableEvents:
         table = self.renderer.table(self.form, self.kind, obj, self.clock(), self.include)
         if not is_first:
             table["columnDefinitions"] = None
+        if self.include == "None":  # in a watch it is there, and nothing
+            table["rows"] = [{**row, "object": None} for row in table["rows"]]
         return _line(name, encode(table))
 
     def is_shared(self, *, is_first: bool) -> bool:

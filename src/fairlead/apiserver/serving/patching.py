@@ -19,6 +19,7 @@ from typing import Any, Final
 import yaml
 
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.conversion import shown, stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.merge_patch import merge_patch
@@ -73,10 +74,17 @@ class Patch:
         return "Apply" if self.is_apply else "Update"
 
     def of(self, old: Json) -> Json:
-        """What becomes of `old`. Raises ApiError: 400, 409, 413, 422, 500."""
+        """What becomes of `old`, as it is stored. Raises ApiError: 400, 409, 413, 422, 500."""
+        return stored(self.kind, self._changed(shown(self.kind, old)))
+
+    def created(self) -> Json:
+        """What an apply makes of nothing, as it is stored. Raises ApiError."""
+        return stored(self.kind, self._applied(None))
+
+    def _changed(self, old: Json) -> Json:
         match self.media_type:
             case _ if self.is_apply:
-                return self.applied(old)
+                return self._applied(old)
             case "application/json-patch+json":
                 return self._by_operations(old)
             case "application/merge-patch+json":
@@ -84,8 +92,8 @@ class Patch:
             case _:
                 return self._strategically(old)
 
-    def applied(self, old: Json | None) -> Json:
-        """What becomes of `old`, or of nothing, by what its manager wants. Raises ApiError."""
+    def _applied(self, old: Json | None) -> Json:
+        """What becomes of `old`, or of nothing, by what its manager wants."""
         config = self._configuration()
         tracking = tracking_of(self.kind, self.subresource)
         if tracking is None:
@@ -150,17 +158,17 @@ class Patch:
             raise bad_request(f"invalid object type: {group}/{version}, Kind={stated[1] or ''}")
         return config
 
-    def _shaped(self, made: Json, notes: list[str], shown: Json | None) -> Json:
-        """`made` as its kind has it; `shown` is what a refusal shows (None: the result)."""
-        self._require_kind(made, shown)
-        made, more = self._decoded(made, shown)
+    def _shaped(self, made: Json, notes: list[str], sent: Json | None) -> Json:
+        """`made` as its kind has it; `sent` is what a refusal shows (None: the result)."""
+        self._require_kind(made, sent)
+        made, more = self._decoded(made, sent)
         notes += more
         if notes and self.options.validation == STRICT:
-            raise self._invalid(made, shown, strict_error(notes))
+            raise self._invalid(made, sent, strict_error(notes))
         self.call.warnings.extend(told(notes, self.options.validation))
         return made
 
-    def _require_kind(self, made: Json, shown: Json | None) -> None:
+    def _require_kind(self, made: Json, sent: Json | None) -> None:
         kind, stated = self.kind, (made.get("apiVersion"), made.get("kind"))
         if stated != (kind.api_version, kind.kind):
             package = kind.group.partition(".")[0] or "core"
@@ -168,19 +176,19 @@ class Patch:
                 f"converting ({kind.version}.{stated[1]}) to ({package}.{kind.kind}): "
                 "unknown conversion"
             )
-            raise self._invalid(made, shown, why)
+            raise self._invalid(made, sent, why)
 
-    def _decoded(self, made: Json, shown: Json | None) -> tuple[Json, list[str]]:
+    def _decoded(self, made: Json, sent: Json | None) -> tuple[Json, list[str]]:
         try:
             shaped, notes = read_by_type(self.kind, made)
         except TypeMismatchError as cause:
-            raise self._invalid(made, shown, str(cause)) from None
+            raise self._invalid(made, sent, str(cause)) from None
         if len(notes) > 1:  # upstream reads the result with its members in order
             _, notes = read_by_type(self.kind, _in_order(made))
         return shaped, notes
 
-    def _invalid(self, made: Json, shown: Json | None, why: str) -> ApiError:
-        text = encode(_in_order(made)).decode() if shown is None else go_text(shown)
+    def _invalid(self, made: Json, sent: Json | None, why: str) -> ApiError:
+        text = encode(_in_order(made)).decode() if sent is None else go_text(sent)
         quoted = text.replace("\\", "\\\\").replace('"', '\\"')
         cause = Cause("FieldValueInvalid", f'Invalid value: "{quoted}": {why}', "patch")
         message = f' "" is invalid: {cause}'

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import yaml
 
+from fairlead.apiserver.conversion import shown
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.encoding import EncodedObjects, encode
@@ -104,7 +105,7 @@ class Renderer:
 
 def stated(kind: Kind, obj: Json) -> Json:
     """`obj` saying what it is first."""
-    return {**obj, "kind": kind.kind, "apiVersion": kind.api_version}
+    return {**shown(kind, obj), "kind": kind.kind, "apiVersion": kind.api_version}
 
 
 def partial(form: Form, obj: Json) -> Json:
@@ -116,7 +117,8 @@ def _plain_list(kind: Kind, objects: Sequence[Json], meta: Json) -> Json:
     if kind.is_custom:
         items = [stated(kind, obj) for obj in objects]
     else:
-        items = [{key: obj[key] for key in obj if key not in _NAMED} for obj in objects]
+        bare = (shown(kind, obj) for obj in objects)
+        items = [{key: obj[key] for key in obj if key not in _NAMED} for obj in bare]
     return {
         "kind": kind.list_kind,
         "apiVersion": kind.api_version,

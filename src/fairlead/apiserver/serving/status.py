@@ -34,7 +34,12 @@ def failure(error: ApiError) -> Json:
 
 def success(kind: Kind, meta: Json) -> Json:
     """The Status of a deletion that has removed an object."""
-    details = {"name": meta["name"], "group": kind.group, "kind": kind.plural, "uid": meta["uid"]}
+    details = {
+        "name": meta["name"],
+        "group": kind.stored_group,
+        "kind": kind.plural,
+        "uid": meta["uid"],
+    }
     return {
         "kind": "Status",
         "apiVersion": "v1",
@@ -63,7 +68,11 @@ def _details(error: ApiError) -> Json:
     details: Json = {}
     if error.kind is not None and (error.code != 400):
         kind = error.kind.kind if error.reason == "Invalid" else error.kind.plural
-        named = {"name": error.name, "group": error.kind.group, "kind": error.resource or kind}
+        named = {
+            "name": error.name,
+            "group": error.kind.stored_group,
+            "kind": error.resource or kind,
+        }
         details |= {key: value for key, value in named.items() if value}
     if error.causes and error.code != 400:
         details["causes"] = [_cause(cause) for cause in error.causes]

@@ -10,13 +10,16 @@ from functools import lru_cache
 from typing import Final
 
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.conversion import is_converted, shown
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.patch.managed_fields import (
     APPLY,
     Tracking,
     Writer,
+    entries_of,
     ignoring,
     updated,
+    with_managed,
 )
 from fairlead.apiserver.serving.typed import schema_of_kind
 from fairlead.apiserver.storage import Json
@@ -47,6 +50,10 @@ def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) 
     def noted(old: Json | None, new: Json) -> Json:
         if tracking is None or operation == APPLY:  # an apply has noted it itself
             return new
-        return updated(tracking, old, new, writer, timestamp)
+        if not is_converted(kind):
+            return updated(tracking, old, new, writer, timestamp)
+        before = None if old is None else shown(kind, old)
+        tracked = updated(tracking, before, shown(kind, new), writer, timestamp)
+        return with_managed(new, entries_of(tracked))
 
     return noted

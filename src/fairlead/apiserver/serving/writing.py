@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from fairlead.apiserver.conversion import stored as as_stored
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
@@ -87,7 +88,7 @@ def patch(call: Call) -> Response:
     store, target, write = call.parts.store, call.target, write_of(call, options, change.operation)
     old = store.find(call.kind, target.namespace, target.name)
     if old is None and change.is_apply:
-        new = named(call, in_namespace(call, change.applied(None)))
+        new = named(call, in_namespace(call, change.created()))
         require_new(call.kind, new)
         stored = store.create(without_version(new), call.now, kind=call.kind, write=write)
         return call.shown(stored, 201)
@@ -98,13 +99,16 @@ def patch(call: Call) -> Response:
 
 
 def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
-    """The object in the body, of the call's kind unless another is meant. Raises ApiError."""
+    """The object in the body, of the call's kind unless another is meant, as it is stored.
+
+    Raises ApiError.
+    """
     kind, request = kind or call.kind, call.request
     content_type = request.headers.get("content-type", "")
     obj = decoded(request.body, content_type, kind.kind, call.parts.protobuf)
     obj, warnings = typed(kind, require_type(obj, kind), options.validation)
     call.warnings.extend(warnings)
-    return obj
+    return as_stored(kind, obj)
 
 
 def write_of(
