@@ -1,0 +1,83 @@
+"""docs/outages.md: what it says beside its console blocks (those are run by test_readme) is true."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from fairlead.cli import main
+from fairlead.cli.options import OutputOptions
+from fairlead.cli.outage_options import ControllerOptions, FailureOptions
+from fairlead.cli.whatif import ChangeOptions, RunOptions
+from fairlead.whatif.outage_outcome import Cause
+
+PAGE: Final = Path(__file__).parent.parent / "docs" / "outages.md"
+YAML: Final = re.compile(r"^```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CLUSTER: Final = {
+    "generated": {"nodes": 3, "zones": ["zone-a", "zone-b", "zone-c"], "labels": {"pool": "old"}}
+}
+
+
+def blocks() -> dict[str, Any]:
+    """The YAML blocks by their first key."""
+    found = [yaml.safe_load(text) for text in YAML.findall(PAGE.read_text())]
+    return {next(iter(block)): block for block in found}
+
+
+def test_every_yaml_block_is_tried_below() -> None:
+    """None more, none less."""
+    assert sorted(blocks()) == ["events", "tolerations"]
+
+
+def test_the_events_make_a_scenario(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A zone fails, and the nodes are drained in turn."""
+    monkeypatch.chdir(tmp_path)
+    Path("s.yaml").write_text(yaml.safe_dump({"cluster": CLUSTER, **blocks()["events"]}))
+    assert main.run(["simulate", "s.yaml", "--no-report"]) == 0
+    printed = capsys.readouterr().out
+    assert "1 node went quiet" in printed
+    assert "drained in turn (3 of 3 are back)" in printed
+
+
+def test_pods_that_say_so_leave_sooner(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After 80 seconds instead of 350."""
+    monkeypatch.chdir(tmp_path)
+    spec = {
+        "containers": [{"name": "c", "image": "i"}],
+        "nodeName": "node-0",
+        "tolerations": blocks()["tolerations"]["tolerations"],
+    }
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u"}
+    meta = {"name": "web-1", "ownerReferences": [{**owner, "controller": True}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+    running = {**pod, "status": {"phase": "Running"}}
+    event = {"at": 0, "fail-node": "node-0"}
+    scenario = {"cluster": CLUSTER, "objects": [running], "events": [event]}
+    Path("s.yaml").write_text(yaml.safe_dump(scenario))
+    assert main.run(["simulate", "s.yaml", "--no-report"]) == 0
+    assert "Evicted at 1m20s." in capsys.readouterr().out
+
+
+def test_every_cause_is_explained() -> None:
+    """The table of causes names each of them, but for the two that pass by themselves."""
+    text = PAGE.read_text()
+    missing = [cause for cause in Cause if cause.title not in text]
+    assert missing == [Cause.UNCONFIRMED, Cause.STARTING]
+
+
+def test_every_option_that_is_named_exists() -> None:
+    """As `fairlead whatif` has them."""
+    options = (ChangeOptions, FailureOptions, ControllerOptions, RunOptions, OutputOptions)
+    fields = [field.name for one in options for field in dataclasses.fields(one)]
+    known = {f"--{name.replace('_', '-')}" for name in (*fields, "for", "help")}
+    named = set(re.findall(r"--[a-z][a-z0-9-]+", PAGE.read_text()))
+    assert sorted(named - known) == []
