@@ -12,31 +12,16 @@ evictionMessage; pkg/kubelet/types/pod_update.go:IsCriticalPod
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.objects import Pod
 from fairlead.api.pod import is_static, pod_priority
 from fairlead.api.pod_requests import pod_requests
 from fairlead.api.quantity import Format, canonical, parse_quantity
-from fairlead.kubelet.eviction_config import RESOURCE_OF, Signal
+from fairlead.kubelet.shortage import Shortage
 from fairlead.kubelet.usage import usage_of
 
 SYSTEM_CRITICAL_PRIORITY: Final = 2_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Shortage:
-    """A threshold that is crossed: `available` is less than `threshold` (whole units)."""
-
-    signal: Signal
-    threshold: int
-    available: int
-
-    @property
-    def resource(self) -> str:
-        """What is short."""
-        return RESOURCE_OF[self.signal]
 
 
 def ranked(pods: Iterable[Pod], resource: str) -> list[Pod]:

@@ -18,7 +18,6 @@ from zlib import crc32
 from fairlead.api.kubelet_behaviour import Report
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pod import is_terminating
-from fairlead.api.quantity import QuantityError, whole_value
 from fairlead.core.command import Command, ObjectRef, RecordEvent
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.core.reporter import PodEvicted, Reporter
@@ -26,15 +25,15 @@ from fairlead.core.timer_queue import TimerQueue
 from fairlead.kubelet import pod_status
 from fairlead.kubelet.eviction_config import (
     REPORT_OF,
-    RESOURCE_OF,
     SYNC_PERIOD,
     EvictionConfig,
     Signal,
     Threshold,
 )
-from fairlead.kubelet.eviction_rank import Shortage, may_be_evicted, message, ranked
+from fairlead.kubelet.eviction_rank import may_be_evicted, message, ranked
 from fairlead.kubelet.node_condition import node_ref
 from fairlead.kubelet.pod_life import granted_grace
+from fairlead.kubelet.shortage import Shortage, shortages
 from fairlead.kubelet.usage import NOTHING, usage_of
 
 REPORTING_CONTROLLER: Final = "kubelet"
@@ -162,9 +161,9 @@ class NodePressure:
         if commands:
             self._look_at(site, now + LOOK_AGAIN)
             return commands
-        shortages = self._shortages(site, node, now)
-        commands += self._measure(site.name, self._pressures(site, shortages, now), now)
-        return commands + self._reclaim(site, node, shortages, now)
+        crossed = self._shortages(site, node, now)
+        commands += self._measure(site.name, self._pressures(site, crossed, now), now)
+        return commands + self._reclaim(site, node, crossed, now)
 
     def _end(self, site: _Site, now: Instant) -> list[Command]:
         """The evicted pods that had a grace period and end now."""
@@ -175,26 +174,16 @@ class NodePressure:
 
     def _shortages(self, site: _Site, node: Node, now: Instant) -> dict[Threshold, Shortage]:
         """The thresholds that are crossed; one that was stays so until enough was reclaimed."""
-        found: dict[Threshold, Shortage] = {}
-        for threshold in self._config.thresholds:
-            capacity = _capacity(node, threshold.signal)
-            if capacity is None:
-                continue
-            resource = RESOURCE_OF[threshold.signal]
-            used = usage_of(node).get(resource, 0)
-            used += sum(usage_of(pod).get(resource, 0) for pod in site.users.values())
-            available, value = capacity - used, threshold.value(capacity)
-            needed = value + (threshold.reclaim if threshold in site.since else 0)
-            if available < needed:
-                found[threshold] = Shortage(threshold.signal, value, available)
+        thresholds = self._config.thresholds
+        found = shortages(thresholds, node, site.users.values(), site.since)
         site.since = {threshold: site.since.get(threshold, now) for threshold in found}
         return found
 
     def _pressures(
-        self, site: _Site, shortages: dict[Threshold, Shortage], now: Instant
+        self, site: _Site, short: dict[Threshold, Shortage], now: Instant
     ) -> tuple[Report, ...]:
         """What is short, and what was lately."""
-        crossed = {REPORT_OF[threshold.signal] for threshold in shortages}
+        crossed = {REPORT_OF[threshold.signal] for threshold in short}
         for report in Report:
             if report in crossed:
                 site.seen[report] = now
@@ -212,13 +201,13 @@ class NodePressure:
         return tuple(report for report in Report if report in site.seen)
 
     def _reclaim(
-        self, site: _Site, node: Node, shortages: dict[Threshold, Shortage], now: Instant
+        self, site: _Site, node: Node, short: dict[Threshold, Shortage], now: Instant
     ) -> list[Command]:
         """Evict one pod for the first threshold that has been crossed for long enough."""
         if site.leaving:
             self._look_at(site, min(due for due, _ in site.leaving.values()))
             return []
-        for threshold, shortage in sorted(shortages.items(), key=_urgency):
+        for threshold, shortage in sorted(short.items(), key=_urgency):
             due = site.since[threshold] + threshold.grace
             if due <= now:
                 what = f"Attempting to reclaim {shortage.resource}"
@@ -254,16 +243,6 @@ class NodePressure:
 def _urgency(crossed: tuple[Threshold, Shortage]) -> int:
     """Memory comes before everything else."""
     return list(Signal).index(crossed[0].signal)
-
-
-def _capacity(node: Node, signal: Signal) -> int | None:
-    text = node.status.capacity.get(RESOURCE_OF[signal])
-    if text is None:
-        return None
-    try:
-        return whole_value(text)
-    except QuantityError:
-        return None
 
 
 def _supply(node: Node) -> tuple[object, ...]:

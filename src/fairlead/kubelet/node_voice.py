@@ -17,28 +17,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.api.kubelet_behaviour import (
-    KUBELET,
-    RUNNING,
-    KubeletBehaviour,
-    Mode,
-    Report,
-    parse_kubelet_behaviour,
-)
+from fairlead.api.kubelet_behaviour import KUBELET, RUNNING, KubeletBehaviour, Mode, Report
 from fairlead.api.lease import NODE_LEASES, Renewals
 from fairlead.api.objects import Lease, Node
-from fairlead.core.command import Command, CreateObject, PatchObject, PatchStatus, RecordEvent
+from fairlead.core.command import Command, CreateObject, PatchObject, PatchStatus
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.kubelet.node_condition import (
     UNKNOWN,
-    Conditions,
     found_conditions,
     is_news,
-    node_ref,
     post,
     ready_status,
-    with_reports,
 )
 from fairlead.kubelet.node_lease import (
     first_renewals,
@@ -46,8 +36,8 @@ from fairlead.kubelet.node_lease import (
     renewals_from,
     write_lease,
 )
+from fairlead.kubelet.voice import Voice, understood
 
-REPORTING_CONTROLLER: Final = "kubelet"
 RETRY_AFTER: Final = seconds(1)
 HEARD: Final = (Mode.RUNNING, Mode.SLOW)
 
@@ -60,45 +50,15 @@ class Return:
     was_dark: bool
 
 
-@dataclass(eq=False, slots=True)
-class _Voice:
-    """A node there is.
-
-    `told` is its annotation as last read, `base` what it says of itself when nobody interferes,
-    `measured` what it found out itself. `turns_at`, `posts_at` and `retries_at` are when it flaps,
-    looks at its conditions, and at its lease (None: not to be expected).
-    """
-
-    node: Node
-    told: str | None
-    base: Conditions
-    behaviour: KubeletBehaviour = RUNNING
-    measured: tuple[Report, ...] = ()
-    is_heard: bool = False
-    is_found_silent: bool = False
-    renewals: Renewals | None = None
-    turns_at: Instant | None = None
-    posts_at: Instant | None = None
-    retries_at: Instant | None = None
-
-    @property
-    def name(self) -> str:
-        return self.node.metadata.name
-
-    @property
-    def says(self) -> Conditions:
-        return with_reports(self.base, (*self.behaviour.reports, *self.measured))
-
-
 @dataclass(slots=True)
 class NodeVoices:
     """All nodes; `returned` collects those that are heard again, for whoever takes them out."""
 
     period: DurationNs
     returned: list[Return] = field(default_factory=list)
-    _voices: dict[str, _Voice] = field(default_factory=dict)
+    _voices: dict[str, Voice] = field(default_factory=dict)
     _leases: dict[str, Lease] = field(default_factory=dict)
-    _timers: TimerQueue[_Voice] = field(default_factory=TimerQueue)
+    _timers: TimerQueue[Voice] = field(default_factory=TimerQueue)
 
     def is_heard(self, name: str) -> bool:
         """Whether there is such a node, and its kubelet is at work."""
@@ -124,7 +84,7 @@ class NodeVoices:
             self._notice(voice, now)
             return []
         voice.told, voice.is_found_silent = told, False
-        behaviour, complaints = _understood(node, voice.behaviour)
+        behaviour, complaints = understood(node, voice.behaviour)
         return complaints + self._follow(voice, behaviour, now)
 
     def see_lease(self, lease: Lease) -> None:
@@ -175,7 +135,7 @@ class NodeVoices:
         """Do what has come due."""
         return [c for voice in self._timers.pop_due(now) for c in self._act(voice, now)]
 
-    def _act(self, voice: _Voice, now: Instant) -> list[Command]:
+    def _act(self, voice: Voice, now: Instant) -> list[Command]:
         if self._voices.get(voice.name) is not voice:
             return []
         commands: list[Command] = []
@@ -191,7 +151,7 @@ class NodeVoices:
             commands += self._write_lease(voice)
         return commands
 
-    def _plan_turn(self, voice: _Voice, now: Instant) -> None:
+    def _plan_turn(self, voice: Voice, now: Instant) -> None:
         voice.turns_at = None
         if voice.behaviour.mode is Mode.FLAP:
             lasts = voice.behaviour.up if voice.is_heard else voice.behaviour.dark
@@ -203,9 +163,9 @@ class NodeVoices:
     def _meet(self, node: Node, now: Instant) -> list[Command]:
         """A node that is new to us goes on as it was, its lease with it."""
         told = node.metadata.annotations.get(KUBELET)
-        voice = _Voice(node, told, found_conditions(node))
+        voice = Voice(node, told, found_conditions(node))
         self._voices[voice.name] = voice
-        behaviour, complaints = _understood(node, RUNNING)
+        behaviour, complaints = understood(node, RUNNING)
         voice.behaviour = behaviour
         voice.is_found_silent = told is None and ready_status(node) == UNKNOWN
         if voice.is_found_silent or behaviour.mode not in HEARD:
@@ -218,7 +178,7 @@ class NodeVoices:
         self._plan_turn(voice, now)
         return complaints
 
-    def _follow(self, voice: _Voice, behaviour: KubeletBehaviour, now: Instant) -> list[Command]:
+    def _follow(self, voice: Voice, behaviour: KubeletBehaviour, now: Instant) -> list[Command]:
         before, voice.behaviour = voice.behaviour, behaviour
         commands: list[Command] = []
         if behaviour.mode not in HEARD:
@@ -231,13 +191,13 @@ class NodeVoices:
         self._plan_turn(voice, now)
         return commands
 
-    def _rise(self, voice: _Voice, now: Instant, *, was_dark: bool = True) -> list[Command]:
+    def _rise(self, voice: Voice, now: Instant, *, was_dark: bool = True) -> list[Command]:
         voice.is_heard = True
         voice.renewals = renewals_from(now, self._every(voice))
         self.returned.append(Return(voice.name, was_dark))
         return [*self._write_lease(voice), post(voice.node, voice.says, now)]
 
-    def _fall(self, voice: _Voice, now: Instant) -> list[Command]:
+    def _fall(self, voice: Voice, now: Instant) -> list[Command]:
         """Say no more; the lease keeps the last renewal there was."""
         voice.is_heard, voice.posts_at = False, None
         lease = self._leases.get(voice.name)
@@ -247,7 +207,7 @@ class NodeVoices:
         voice.renewals = Renewals(known.last(now))
         return self._write_lease(voice)
 
-    def _change_pace(self, voice: _Voice, now: Instant) -> list[Command]:
+    def _change_pace(self, voice: Voice, now: Instant) -> list[Command]:
         """Renew more or less often from the last renewal on."""
         every = self._every(voice)
         if voice.renewals is None or voice.renewals.every == every:
@@ -255,14 +215,14 @@ class NodeVoices:
         voice.renewals = Renewals(voice.renewals.last(now), every)
         return self._write_lease(voice)
 
-    def _say(self, voice: _Voice, now: Instant) -> list[Command]:
+    def _say(self, voice: Voice, now: Instant) -> list[Command]:
         """Post what has changed, at once if the kubelet is not slow."""
         if voice.behaviour.mode is Mode.SLOW:
             self._notice(voice, now)
             return []
         return [post(voice.node, voice.says, now)]
 
-    def _notice(self, voice: _Voice, now: Instant) -> None:
+    def _notice(self, voice: Voice, now: Instant) -> None:
         """Look at the conditions at the next renewal if they are not what the kubelet says."""
         if voice.is_heard and voice.posts_at is None and is_news(voice.node, voice.says):
             every = self._every(voice)
@@ -272,10 +232,10 @@ class NodeVoices:
 
     # --- the lease -----------------------------------------------------------------------------
 
-    def _every(self, voice: _Voice) -> DurationNs:
+    def _every(self, voice: Voice) -> DurationNs:
         return voice.behaviour.every or self.period
 
-    def _adopted(self, voice: _Voice, now: Instant) -> Renewals:
+    def _adopted(self, voice: Voice, now: Instant) -> Renewals:
         """The renewals that a lease from before goes on with."""
         lease = self._leases.get(voice.name)
         known = None if lease is None else known_renewals(lease)
@@ -284,26 +244,10 @@ class NodeVoices:
             return first_renewals(voice.name, every, now)
         return known if known.every == every else Renewals(known.last(now), every)
 
-    def _write_lease(self, voice: _Voice) -> list[Command]:
+    def _write_lease(self, voice: Voice) -> list[Command]:
         lease = self._leases.get(voice.name)
         if voice.renewals is None or (lease is None and not voice.is_heard):
             return []
         if lease is not None and known_renewals(lease) == voice.renewals:
             return []
         return [write_lease(voice.node, lease, voice.renewals)]
-
-
-def _understood(node: Node, otherwise: KubeletBehaviour) -> tuple[KubeletBehaviour, list[Command]]:
-    """What the annotation asks for; `otherwise` and a complaint where nobody understands it."""
-    try:
-        return parse_kubelet_behaviour(node.metadata.annotations.get(KUBELET, "")), []
-    except ValueError as problem:
-        complaint = RecordEvent(
-            regarding=node_ref(node),
-            type="Warning",
-            reason="InvalidAnnotation",
-            action="Starting",
-            note=f"metadata.annotations[{KUBELET}]: {problem}",
-            reporting_controller=REPORTING_CONTROLLER,
-        )
-        return otherwise, [complaint]

@@ -13,8 +13,9 @@ from fairlead.core.reporter import PodEvicted
 from fairlead.engine.engine import Engine
 from fairlead.kubelet.config import KubeletConfig
 from fairlead.kubelet.controller import Kubelets
-from fairlead.kubelet.eviction_config import eviction_of_flags
-from fairlead.kubelet.eviction_rank import Shortage, Signal, may_be_evicted, message, ranked
+from fairlead.kubelet.eviction_config import Signal, eviction_of_flags
+from fairlead.kubelet.eviction_rank import may_be_evicted, message, ranked
+from fairlead.kubelet.shortage import Shortage
 from fairlead.kubelet.usage import parse_usage
 from fairlead.state.cluster import Cluster
 from fairlead.worlds.simulation.world import SimulatedWorld
