@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.kubelet_behaviour import KUBELET
 from fairlead.api.objects import Pod
-from fairlead.api.run_duration import RUN_DURATION, run_duration
+from fairlead.api.run_duration import RUN_DURATION
 from fairlead.api.timestamp import parse_duration
 from fairlead.core.instant import DurationNs
 
 STOP_DURATION: Final = "fairlead.dev/stop-duration"
 READY_DELAY: Final = "fairlead.dev/ready-delay"
-STOPPED: Final = "stopped"
-__all__ = ["KUBELET", "RUN_DURATION", "run_duration"]
 
 
 def stop_duration(pod: Pod) -> DurationNs | None:

@@ -19,9 +19,10 @@ from typing import Final
 
 from fairlead.api.objects import Pod
 from fairlead.api.pod import condition, is_static, is_terminal, is_terminating
+from fairlead.api.run_duration import run_duration
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.instant import DurationNs, Instant, seconds
-from fairlead.kubelet.annotation import ready_delay, run_duration, stop_duration
+from fairlead.kubelet.annotation import ready_delay, stop_duration
 from fairlead.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 
 GRACE_DEFAULT_S: Final = 30

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod
+from fairlead.api.run_duration import run_duration
 from fairlead.core.instant import seconds
-from fairlead.kubelet.annotation import annotation_problems, run_duration
+from fairlead.kubelet.annotation import annotation_problems
 from fairlead.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
 from fairlead.kubelet.pod_life import Act, Due, asked_to_stop_at, next_act, removal_due
 
