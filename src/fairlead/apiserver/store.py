@@ -147,7 +147,7 @@ class Store:
             self._validate_new(kind, obj)
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
-        if meta.get("resourceVersion", "0") != "0":
+        if _is_version(meta.get("resourceVersion", "")):
             raise ApiError("", 500, RV_ON_CREATE)
         obj = write.tracked(None, obj)
         obj = self.admitted(Operation.CREATE, kind, obj, write=write)
@@ -407,3 +407,8 @@ class Store:
             if self.storage.find(kind, namespace, name) is None:
                 break
         return {**obj, "metadata": {**meta, "name": name}}
+
+
+def _is_version(text: str) -> bool:
+    """Whether `text` is the version of some object: neither 0 nor no number at all."""
+    return text.isascii() and text.isdecimal() and int(text) != 0

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
 from fairlead.apiserver.condition import with_conditions
-from fairlead.apiserver.kind import DEPLOYMENT, NODE, POD, Kind
+from fairlead.apiserver.kind import DEPLOYMENT, ENDPOINT_SLICE, NODE, POD, Kind
 from fairlead.apiserver.storage import Storage
 
 Json = dict[str, Any]
@@ -128,9 +128,14 @@ def _new_pod_status(pod: Json, timestamp: str) -> Json:
 
 
 def _is_respecified(kind: Kind, old: Json, new: Json) -> bool:
-    """Whether anything but metadata and status differs; a Deployment counts annotations too."""
-    # upstream: pkg/registry/apps/deployment/strategy.go:PrepareForUpdate
+    """Whether anything but metadata and status differs.
+
+    A Deployment counts annotations too, an EndpointSlice labels.
+    """
+    # upstream: PrepareForUpdate in pkg/registry/{apps/deployment,discovery/endpointslice}
     if kind is DEPLOYMENT and _annotations(old) != _annotations(new):
+        return True
+    if kind is ENDPOINT_SLICE and old["metadata"].get("labels") != new["metadata"].get("labels"):
         return True
     return _spec(old) != _spec(new)
 

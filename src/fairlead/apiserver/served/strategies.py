@@ -70,12 +70,13 @@ class ServedStrategies:
         if schema is None:
             return obj
         try:
-            return completed(schema, decoded(schema, obj)[0])
+            made = completed(schema, decoded(schema, obj)[0])
         except TypeMismatchError as cause:
             raise bad_request(
                 f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
                 f"{cause}"
             ) from None
+        return _with_all_addresses(made) if kind is POD else made
 
     def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:
         """`obj`, which is about to be stored for the first time. Raises ApiError 422."""
@@ -83,6 +84,8 @@ class ServedStrategies:
             zero = _zero_status(kind)
             if zero is not None:
                 obj = {**obj, "status": zero}
+        if kind is POD and obj["status"].get("conditions"):
+            obj = self.shaped(kind, obj)
         rule = _CREATE.get(kind.resource)
         return rule(obj, storage) if rule else obj
 

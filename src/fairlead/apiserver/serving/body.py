@@ -98,6 +98,26 @@ def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
     )
 
 
+def repeated_keys(body: bytes) -> list[str]:
+    """What is to be said about keys of a YAML document that stand twice in their map."""
+    # upstream: gopkg.in/yaml.v2 decode.go, as sigs.k8s.io/yaml shows its errors
+    notes: list[str] = []
+    waiting = [yaml.compose(body, Loader=_TextLoader)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.MappingNode):
+            seen = set()
+            for key, value in node.value:
+                if key.value in seen:
+                    line = key.start_mark.line + 1
+                    notes.append(f'line {line}: key "{key.value}" already set in map')
+                seen.add(key.value)
+                waiting.append(value)
+        elif isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+    return sorted(notes)
+
+
 class _TextLoader(yaml.CSafeLoader):
     """Reads timestamps as texts: JSON has no other."""
 

@@ -29,7 +29,7 @@ from fairlead.apiserver.patch.server_side_apply import Application, server_side_
 from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
 from fairlead.apiserver.schema.decoding import TypeMismatchError
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
-from fairlead.apiserver.serving.body import media_type_of, parsed_yaml
+from fairlead.apiserver.serving.body import media_type_of, parsed_yaml, repeated_keys
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.options import WriteOptions
@@ -95,6 +95,7 @@ class Patch:
     def _applied(self, old: Json | None) -> Json:
         """What becomes of `old`, or of nothing, by what its manager wants."""
         config = self._configuration()
+        self._note_repeats()
         tracking = tracking_of(self.kind, self.subresource)
         if tracking is None:
             raise unknown_patch()
@@ -140,6 +141,14 @@ class Patch:
             return parse_json(self.call.request.body)
         except JsonError as cause:
             raise bad_request(f"{said}{cause}") from None
+
+    def _note_repeats(self) -> None:
+        notes = repeated_keys(self.call.request.body)
+        if notes and self.options.validation == STRICT:
+            listed = "\n  ".join(("yaml: unmarshal errors:", *notes))
+            said = "error strict decoding YAML: error converting YAML to JSON: "
+            raise bad_request(said + listed)
+        self.call.warnings.extend(told(notes, self.options.validation))
 
     def _configuration(self) -> Json:
         try:
@@ -248,8 +257,7 @@ def go_kind_of_json(value: Any) -> str:
 
 
 def _in_order(value: Any) -> Any:
+    """`value` with the members of its objects in order, but for those in lists."""
     if isinstance(value, dict):
         return {key: _in_order(value[key]) for key in sorted(value)}
-    if isinstance(value, list):
-        return [_in_order(item) for item in value]
     return value

@@ -145,7 +145,10 @@ class ApiServer:
             return self._unserved(target)
         call = Call(self._parts, request, without_namespace(target), kind, verb, now)
         _warn(call)
-        return _act_of(call)(call)
+        try:
+            return _act_of(call)(call)
+        except ApiError as refusal:
+            return refused(refusal, request, tuple(call.warnings))
 
     def _document(self, request: Request, now: int) -> Answer:
         self.authorize(request)
@@ -163,13 +166,14 @@ class ApiServer:
         return NOT_FOUND
 
 
-def refused(refusal: ApiError, request: Request) -> Response:
+def refused(refusal: ApiError, request: Request, warnings: tuple[str, ...] = ()) -> Response:
     """The Status of a refusal, in the media type that the client reads."""
     media_type = error_media_type(request.headers.get("accept", ""))
     headers: Headers = ()
     if refusal.retry_after_s:
         headers = (("Retry-After", str(refusal.retry_after_s)),)
-    return Response(refusal.code, (text_of(media_type, failure(refusal)),), media_type, headers)
+    body = (text_of(media_type, failure(refusal)),)
+    return Response(refusal.code, body, media_type, headers, warnings)
 
 
 def _warn(call: Call) -> None:

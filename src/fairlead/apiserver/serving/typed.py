@@ -39,8 +39,10 @@ def zero_object(kind: Kind) -> Json:
     return {} if schema is None or kind.is_custom else empty(schema)
 
 
-def typed(kind: Kind, obj: Json, validation: str) -> tuple[Json, tuple[str, ...]]:
-    """`obj` as its kind has it, and warnings.
+def typed(
+    kind: Kind, obj: Json, validation: str, repeats: Sequence[str] = ()
+) -> tuple[Json, tuple[str, ...]]:
+    """`obj` as its kind has it, and warnings; `repeats` are keys that stood twice in YAML.
 
     Raises ApiError 400 for a value of a wrong type, and in Strict for fields that are not known
     or are there twice.
@@ -50,9 +52,11 @@ def typed(kind: Kind, obj: Json, validation: str) -> tuple[Json, tuple[str, ...]
         shaped, notes = read_by_type(kind, obj)
     except TypeMismatchError as cause:
         raise bad_request(f"{cannot}{cause}") from None
-    if notes and validation == STRICT:
-        raise bad_request(f"{cannot}{strict_error(notes)}")
-    return shaped, told(notes, validation)
+    if (notes or repeats) and validation == STRICT:
+        together = "\n  ".join(("yaml: unmarshal errors:", *repeats))
+        said = [together, *notes] if repeats else notes
+        raise bad_request(f"{cannot}{strict_error(said)}")
+    return shaped, told([*repeats, *notes], validation)
 
 
 def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:

@@ -12,8 +12,9 @@ from fairlead.apiserver.conversion import stored as as_stored
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
-from fairlead.apiserver.serving.body import decoded, require_type
+from fairlead.apiserver.serving.body import decoded, media_type_of, repeated_keys, require_type
 from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.negotiation import YAML
 from fairlead.apiserver.serving.options import WriteOptions, write_options
 from fairlead.apiserver.serving.patching import patch_of
 from fairlead.apiserver.serving.reading import found
@@ -106,7 +107,8 @@ def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
     kind, request = kind or call.kind, call.request
     content_type = request.headers.get("content-type", "")
     obj = decoded(request.body, content_type, kind.kind, call.parts.protobuf)
-    obj, warnings = typed(kind, require_type(obj, kind), options.validation)
+    repeats = repeated_keys(request.body) if media_type_of(content_type) == YAML else []
+    obj, warnings = typed(kind, require_type(obj, kind), options.validation, repeats)
     call.warnings.extend(warnings)
     return as_stored(kind, obj)
 
