@@ -14,7 +14,9 @@ from rich.table import Table
 from fairlead.bench.suite import NAMES, WorkloadFailedError, measure_apart
 
 Json = dict[str, Any]
-TITLE = "Engine only: no API server, no store; upstream's thresholds include both"
+TITLE = (
+    "Upstream's workloads run on the engine alone, its thresholds include an API server and etcd"
+)
 WIDTH = 120
 NEAREST_CUTOFF = 0.4  # half of a name, such as the part before the slash, is near enough
 
