@@ -119,6 +119,15 @@ class Storage:
         self._version = self._oldest = max(self._version, version)
         self._log.clear()
 
+    def resume(self, changes: Iterable[Change]) -> None:
+        """Take over the log of a storage that went on after it; the newest change comes last.
+
+        Versions follow each other, up to that of the objects, which are there already.
+        """
+        self._log.extend(changes)
+        if self._log:
+            self._oldest = self._log[0].version - 1
+
     def changes_since(self, version: int) -> list[Change]:
         """What happened after `version`, in order; nothing when that is still to come.
 
