@@ -14,9 +14,7 @@ from rich.table import Table
 from fairlead.bench.suite import NAMES, WorkloadFailedError, measure_apart
 
 Json = dict[str, Any]
-TITLE = (
-    "Upstream's workloads run on the engine alone, its thresholds include an API server and etcd"
-)
+TITLE = "Upstream's workloads: engine only, no API server, no store; its thresholds include both"
 WIDTH = 120
 NEAREST_CUTOFF = 0.4  # half of a name, such as the part before the slash, is near enough
 
