@@ -106,6 +106,16 @@ class Driver:
                 self._step(None)
                 self._do_what_is_due()
 
+    def pass_time(self, until: Instant) -> None:
+        """Let it be `until`, or when something is due if that is before.
+
+        For a world that others change too: what they did by then was not done in the past.
+        """
+        due = self.next_due()
+        then = until if due is None else min(due, until)
+        if then > self.now:
+            self.now, self._steps = then, 0
+
     def next_due(self) -> Instant | None:
         """When something is due next, in the world or for the controller."""
         ours, theirs = self._controller.next_deadline(), self._world.next_event()

@@ -197,3 +197,14 @@ def test_many_steps_at_many_instants_are_none():
     driver = Driver(diary, diary, now=0, steps_per_instant_max=3)
     driver.run(100)
     assert len(diary.entries) == 270
+
+
+def test_time_passes_up_to_what_is_due() -> None:
+    """What others did by then is not told as of the past."""
+    driver = Driver(diary := Diary(deadlines=[7]), diary, now=0)
+    driver.pass_time(5)
+    assert driver.now == 5
+    driver.pass_time(9)
+    assert driver.now == 7
+    driver.pass_time(3)
+    assert driver.now == 7

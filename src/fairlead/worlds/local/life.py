@@ -1,0 +1,82 @@
+"""Life: the engine at work on a store that others write to as well.
+
+    client --request--> store --changes--> engine --commands--> store --changes--> watches
+
+Nothing here waits: whoever runs it calls `run_until` with the time whenever something has changed
+and whenever `next_due` has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Final
+
+from fairlead.api.codec import DecodeError, decode, without_nulls
+from fairlead.api.objects import ApiObject
+from fairlead.apiserver.storage import Json
+from fairlead.apiserver.store import Store
+from fairlead.core.instant import Instant
+from fairlead.core.reporter import SilentReporter
+from fairlead.core.stimulus import ObjectsLoaded
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.workloads.config import WorkloadsConfig
+from fairlead.worlds.drive import Driver
+from fairlead.worlds.local.attendant.namespace import Namespaces
+from fairlead.worlds.local.world import LocalWorld
+
+# People read here what a simulation need not write.
+OBSERVED: Final = EngineConfig(workloads=WorkloadsConfig(is_observed=True))
+
+
+class Life:
+    """What happens by itself in a cluster. Single writer: one call after the other."""
+
+    def __init__(
+        self,
+        store: Store,
+        now: Instant,
+        *,
+        config: EngineConfig = OBSERVED,
+        authority: str = "",
+        without: Collection[str] = (),
+    ) -> None:
+        """Begin at `now` with what is in `store`.
+
+        `authority` is the PEM text of the CA that every namespace shows, "" for none; `without`
+        names parts of the engine to leave out.
+        """
+        engine = build_engine(replace(config, start=now), SilentReporter(), without)
+        self._world = LocalWorld(store, (Namespaces(authority),))
+        self._driver = Driver(engine, self._world, now=now)
+        self._world.tell(ObjectsLoaded(_views(store)))
+        self._world.look_around(now)
+
+    def next_due(self) -> Instant | None:
+        """When the engine has something to do next, None when only a change can give it work."""
+        return self._driver.next_due()
+
+    def run_until(
+        self, instant: Instant, *, stop_when: Callable[[], bool] | None = None
+    ) -> Instant:
+        """Let everything happen that is due by then, or until `stop_when`; what time it is.
+
+        Raises LivelockError.
+        """
+        self._driver.pass_time(instant)
+        self._driver.run(max(instant, self._driver.now), stop_when=stop_when)
+        return self._driver.now
+
+
+def _views(store: Store) -> list[ApiObject]:
+    """Everything that is there, kind by kind, as far as anybody can read it."""
+    objects = [obj for kind in store.storage.kinds() for obj in store.list(kind)]
+    return [view for obj in objects if (view := _view(obj)) is not None]
+
+
+def _view(obj: Json) -> ApiObject | None:
+    try:
+        return decode(without_nulls(obj))
+    except DecodeError:
+        return None
