@@ -6,11 +6,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from socket import SO_REUSEADDR, SOL_SOCKET, socket
 from typing import Final
 
-from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.auth.certificate import Pair, new_authority, new_server
+from fairlead.apiserver.http.listener import Certificate
 from fairlead.apiserver.request import ADMIN
 from fairlead.cli import exit_code
 from fairlead.cli.options import Names
@@ -47,17 +49,26 @@ def serve(wanted: Wanted) -> int:
     with _open(wanted.port) as listening, _place(wanted.kubeconfig) as place:
         address = f"{HOST}:{listening.getsockname()[1]}"
         token = new_token()
+        # Whether a certificate is good is judged by the clocks of clients, not by the cluster's.
+        real_now = datetime.now(UTC)  # noqa: TID251
+        authority = new_authority(real_now)
         options = LocalOptions(
-            nodes=wanted.nodes, zones=wanted.zones, address=address, without=without
+            nodes=wanted.nodes,
+            zones=wanted.zones,
+            address=address,
+            authority=authority.certificate,
+            without=without,
         )
-        cluster = LocalCluster(options, SteeredClock(speed=wanted.speed, paused=wanted.paused))
-        write_secret(place, kubeconfig(f"http://{address}", token))
+        clock = SteeredClock(speed=wanted.speed, paused=wanted.paused)
+        cluster = LocalCluster(options, clock, {token: ADMIN}, new_authority(real_now).key)
+        write_secret(place, kubeconfig(f"https://{address}", token, authority.certificate))
 
         def say_ready() -> None:
             print(f"export KUBECONFIG={place}  # {_about(wanted)}; Ctrl-C ends it", flush=True)
 
-        door = Door(listening=listening, authenticate=Tokens({token: ADMIN}))
-        serve_cluster(cluster, door, say_ready)
+        with _certificate(new_server(authority, (HOST,), real_now)) as certificate:
+            door = Door(listening=listening, authenticate=cluster.tokens, certificate=certificate)
+            serve_cluster(cluster, door, say_ready)
     return exit_code.SUCCESS
 
 
@@ -96,6 +107,16 @@ def _open(port: int) -> socket:
         raise InputError("--port", cause.strerror or str(cause), object_name=str(port)) from None
     listening.listen(BACKLOG)
     return listening
+
+
+@contextmanager
+def _certificate(pair: Pair) -> Iterator[Certificate]:
+    """The server's certificate and key as files, for as long as they are needed."""
+    with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
+        chain, key = Path(folder) / "server.crt", Path(folder) / "server.key"
+        write_secret(chain, pair.certificate)
+        write_secret(key, pair.key)
+        yield Certificate(str(chain), str(key))
 
 
 @contextmanager

@@ -17,12 +17,12 @@ Finding = Difference | Remark | None
 
 @dataclass(frozen=True, slots=True)
 class ApiCases:
-    """A line is a case with its exchanges; each is replayed on what `connect` gives for a theme.
+    """A line is a case with its exchanges; each is replayed on what `connect` gives for it.
 
     `every`: tell every step that differs, not the first one only.
     """
 
-    connect: Callable[[str], Transport]
+    connect: Callable[[Json], Transport]
     every: bool = False
 
     @property
@@ -40,7 +40,7 @@ class ApiCases:
 
     def judge(self, line: Json) -> Finding:
         """Ask the server, and compare; what it says not to serve is only remarked."""
-        told = list(differences(line, self.connect(line["theme"])))
+        told = list(differences(line, self.connect(line)))
         found = [difference for difference in told if difference.path != NOT_SERVED]
         if told and not found:
             return Remark(f"{told[0].path}: {told[0].expected}")

@@ -40,10 +40,12 @@ class InProcess:
     def ask(self, asking: Asking) -> Answer:
         """One request, one answer."""
         exchange = _Exchange(asking.body)
+        self.own.settle()
         try:
             asyncio.run(self.own.app(_scope(asking), exchange.receive, exchange.send))
         except Exception as defect:  # noqa: BLE001 - a socket's server would answer 500, too
             return Answer(500, (), f"{type(defect).__name__}: {defect}".encode())
+        self.own.settle()
         return Answer(exchange.status, exchange.headers, bytes(exchange.body))
 
     def watch(self, asking: Asking) -> Watched:
@@ -68,6 +70,7 @@ class InProcess:
     def reach(self, at_ms: int) -> None:
         """Time goes on as it was recorded, never back; watches end whose time is up."""
         self.own.now = max(self.own.now, self._begin + at_ms * _NS_PER_MS)
+        self.own.settle()
         for watched in self._open:
             if watched.until is not None and watched.until <= self.own.now:
                 watched.end()

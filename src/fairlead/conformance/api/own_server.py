@@ -67,6 +67,9 @@ class OwnServer:
         for manifest in (*bootstrap_objects(), *_of_the_distribution()):
             self.store.create(manifest, self.now)
 
+    def settle(self) -> None:
+        """Let everything happen that is due by now; nothing happens by itself here."""
+
     def _clock(self) -> int:
         return self.now
 

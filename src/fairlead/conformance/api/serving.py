@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fairlead.conformance.api.cases import ApiCases
 from fairlead.conformance.api.in_process import InProcess
 from fairlead.conformance.api.over_http import OverHttp
+from fairlead.conformance.api.own_cluster import OwnCluster
 
+Json = dict[str, Any]
+
+# What was recorded with controllers running.
+_LIVING: Final = ("02-tables", "07-clients")
+_LIVING_CASES: Final = (
+    "crud.gone410",
+    "deploy.",
+    "endpoints.",
+    "gc.",
+    "job.",
+    "node.",
+    "ns.",
+    "pdb.",
+    "quota.",
+    "sched.",
+)
 _SHARED: Final = ("01-discovery", "03-crud")
 
 
@@ -33,8 +50,11 @@ class _Own:
 
     kept: dict[str, InProcess] = field(default_factory=dict)
 
-    def connect(self, theme: str) -> InProcess:
-        """The server for a case of that theme."""
+    def connect(self, case: Json) -> InProcess:
+        """The server for a case."""
+        theme = case["theme"]
+        if theme in _LIVING or case["id"].startswith(_LIVING_CASES):
+            return InProcess(OwnCluster())
         if theme not in _SHARED:
             return InProcess()
         server = self.kept.setdefault(theme, InProcess())

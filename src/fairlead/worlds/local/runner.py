@@ -76,7 +76,7 @@ class Runner:
         end = perf_counter() + SLICE_S
         self._is_stepping = True
         try:
-            return self._cluster.run_until(until, stop_when=lambda: perf_counter() > end)
+            return self._cluster.life.run_until(until, stop_when=lambda: perf_counter() > end)
         finally:
             self._is_stepping = False
 
@@ -91,7 +91,7 @@ class Runner:
         if reached < now:
             self.wake()
             return
-        due = self._cluster.next_due()
+        due = self._cluster.life.next_due()
         wait_s = None if due is None else clock.seconds_until(due)
         if wait_s is not None:
             self._timer = self._loop.call_later(wait_s, self.wake)

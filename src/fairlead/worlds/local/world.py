@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.storage import Change
+from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.core.command import CallExtender, Command, PatchStatus, RecordEvent
 from fairlead.core.instant import Instant
@@ -43,6 +43,14 @@ class LocalWorld:
     def tell(self, stimulus: Stimulus) -> None:
         """Let `stimulus` be told next."""
         self._untold.append(stimulus)
+
+    def look_around(self, now: Instant) -> None:
+        """Let the attendants see everything that is there already, as if it were new."""
+        for kind in self.store.storage.kinds():
+            for obj in self.store.list(kind):
+                change = Change(ChangeType.ADDED, kind, obj, None, 0)
+                for attendant in self._attendants:
+                    attendant.attend(change, self.store, now)
 
     # --- World -----------------------------------------------------------------------------
 

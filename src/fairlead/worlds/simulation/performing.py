@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, assert_never
 
 from fairlead.apiserver.binding import bind
+from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.eviction import evict
 from fairlead.apiserver.kind import Kind, find_kind
@@ -61,15 +62,10 @@ def _request(store: Store, command: Command, now: Instant) -> None:
             store.patch(kind, target.namespace, target.name, patch, now, uid=target.uid)
         case CreateObject(manifest):
             store.create(manifest, now)
-        case DeleteObject(target, grace_period_s, _):
-            store.delete(
-                _kind(store, target.kind),
-                target.namespace,
-                target.name,
-                now,
-                grace_period_s=grace_period_s,
-                uid=target.uid,
-            )
+        case DeleteObject(target, grace_period_s, _, policy):
+            kind = _kind(store, target.kind)
+            deletion = Deletion(grace_period_s=grace_period_s, policy=policy, uid=target.uid)
+            store.let_go(kind, target.namespace, target.name, now, deletion)
         case EvictPod(pod, _):
             evict(store, pod.namespace, pod.name, now, uid=pod.uid)
         case RecordEvent() | CallExtender():
