@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 SCENARIO = Path(__file__).parent / "crowded.yaml"
+OUTAGES = Path(__file__).parent / "outages.yaml"
 
 
-def simulate(log, *options, hash_seed):
+def simulate(log, *options, hash_seed, scenario=SCENARIO):
     """The log of commands and the result, as bytes."""
-    command = [sys.executable, "-m", "fairlead.cli", "simulate", SCENARIO, "-o", "json"]
+    command = [sys.executable, "-m", "fairlead.cli", "simulate", scenario, "-o", "json"]
     done = subprocess.run(
         [*map(str, command), "--commands", str(log), *options],
         env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
@@ -49,3 +50,15 @@ def test_the_run_is_eventful(reference):
     log = reference[0].decode()
     for part in ('"Bind"', "FailedScheduling", "PreemptionByScheduler", '"EvictPod"', "Create"):
         assert log.count(part) >= 3, part
+
+
+def test_outages_are_the_same_under_another_order_of_sets(tmp_path):
+    """Nodes are silenced, tainted, evicted from and come back alike."""
+    logs = [
+        simulate(tmp_path / f"{seed}.jsonl", hash_seed=seed, scenario=OUTAGES) for seed in (0, 5)
+    ]
+    assert logs[0] == logs[1]
+    log = logs[0][0].decode()
+    parts = ("NodeStatusUnknown", "TaintManagerEviction", "NodeNotReady", "renewed-every")
+    for part in (*parts, "EvictionThresholdMet", "DeletionByPodGC", "KubeletNotReady"):
+        assert part in log, part
