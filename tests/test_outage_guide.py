@@ -1,4 +1,4 @@
-"""docs/outages.md: what it says beside its console blocks (those are run by test_readme) is true."""
+"""docs/outages.md says what is true, beside its console blocks, which test_readme runs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_pods_that_say_so_leave_sooner(
 def test_every_cause_is_explained() -> None:
     """The table of causes names each of them, but for the two that pass by themselves."""
     text = PAGE.read_text()
-    missing = [cause for cause in Cause if cause.title not in text]
+    missing = [cause for cause in Cause if cause.words not in text]
     assert missing == [Cause.UNCONFIRMED, Cause.STARTING]
 
 

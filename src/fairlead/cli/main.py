@@ -21,13 +21,15 @@ DEBUG_FLAG: Final = "--debug"
 
 HELP: Final = """\
 Ask your cluster "what if?": run a cluster's nodes and pods with kube-scheduler's rules in virtual
-time, change something, and see what moves and why.
+time, change something or let it fail, and see what moves and why.
 
 Try:
 
     kubectl get nodes,pods,deploy,rs,pdb,priorityclasses -A -o yaml > dump.yaml
 
     fairlead whatif dump.yaml --drain topology.kubernetes.io/zone=eu-1a
+
+    fairlead whatif dump.yaml --fail-zone eu-1a --for 20m
 
     fairlead whatif dump.yaml --apply change.yaml --fail-on 'priority>=1000'
 

@@ -6,14 +6,23 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 from cyclopts import Group, Parameter
+from cyclopts.help import ColumnSpec, DefaultFormatter, DescriptionRenderer, NameRenderer
 
 from fairlead.cli.options import Names, named, repeatable
+
+# Upstream's names are long; by default they would be broken on a terminal of 80 columns.
+NAME_WIDTH: Final = 38
+_NAMES: Final = ColumnSpec(
+    renderer=NameRenderer(max_width=NAME_WIDTH), style="cyclopts.name", max_width=NAME_WIDTH
+)
+_TEXTS: Final = ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
 
 FAILING: Final = Group("Failing nodes", sort_key=1)
 CONTROLLERS: Final = Group(
     "Controllers",
     help="kube-controller-manager's flags about quiet nodes; they hold with and without a change.",
     sort_key=2,
+    help_formatter=DefaultFormatter(column_specs=(_NAMES, _TEXTS)),
 )
 VERSION_OPTION: Final = "--behave-like"
 

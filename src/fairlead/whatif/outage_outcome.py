@@ -56,12 +56,12 @@ class Cause(StrEnum):
     NOT_REPLACED = "not-replaced"
 
     @property
-    def title(self) -> str:
-        """In a few words, for people."""
-        return _CAUSE_TITLES[self]
+    def words(self) -> str:
+        """For people."""
+        return _CAUSES_IN_WORDS[self]
 
 
-_CAUSE_TITLES: Final = {
+_CAUSES_IN_WORDS: Final = {
     Cause.TOLERATES: "tolerates for ever",
     Cause.DAEMON: "belongs to its node",
     Cause.NOT_YET: "toleration not over",

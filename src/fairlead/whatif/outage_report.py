@@ -52,7 +52,7 @@ def outage_report(found: OutageOutcome | None, start: Instant) -> Outage | None:
                 "pod": one.pod,
                 "priority": one.priority,
                 "node": one.node,
-                "cause": one.cause.title,
+                "cause": one.cause.words,
                 "why": one.why,
             }
             for one in found.lost

@@ -13,9 +13,15 @@ from fairlead.whatif.rate_line import RateLine, rate_lines
 
 
 def outage_of_answer(answer: Answer) -> OutageOutcome | None:
-    """The outage with the change, unless the cluster has the very same one without it."""
-    changed = answer.changed.outage
-    return None if changed == answer.without.outage else changed
+    """The outage with the change, unless the same happens without it.
+
+    Nodes that are cordoned, or pods that come, are no part of an outage.
+    """
+    changed, without = answer.changed.outage, answer.without.outage
+    if changed is None or without is None:
+        return changed
+    is_same = (changed.nodes, changed.lost) == (without.nodes, without.lost)
+    return None if is_same else changed
 
 
 def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:

@@ -276,10 +276,17 @@ class Recorder:
         """The pods that should go and may not, in order of names."""
         tracks = (self._tracks[key] for key in sorted(self._tracks))
         return [
-            Undrained(pod=_end_of(track), why=track.refusal)
+            Undrained(pod=_end_of(track), why=self._refusal(track))
             for track in tracks
             if track.refusal and not is_terminating(track.pod) and not is_terminal(track.pod)
         ]
+
+    def _refusal(self, track: _Track) -> str:
+        """Why the pod may not go; the API server does not say whose budget it is."""
+        if not track.refusal.endswith("disruption budget."):
+            return track.refusal
+        names = ", ".join(key for key, pdb in self._budgets.items() if _covers(pdb, track.pod))
+        return f"{track.refusal} ({names})" if names else track.refusal
 
     # --- bookkeeping -----------------------------------------------------------------------
 

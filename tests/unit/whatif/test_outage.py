@@ -10,6 +10,7 @@ from fairlead.whatif.change import Change
 from fairlead.whatif.controller_manager import controller_manager
 from fairlead.whatif.failures import Failures
 from fairlead.whatif.outage_outcome import Cause, NodeState
+from fairlead.whatif.outage_result import outage_of_answer
 from fairlead.whatif.rate_line import rate_lines
 
 ZONE = "topology.kubernetes.io/zone"
@@ -208,6 +209,35 @@ def test_nodes_flap_until_the_time_is_over(ask, make, zoned):
         if sample.counts[NodeState.UNREADY] and sample.zone.endswith("a")
     ]
     assert len(unready) >= 2
+
+
+def test_a_budget_that_holds_up_a_roll_is_named(snapshot, make, zoned):
+    """The first node is never empty, so the second one's turn does not come."""
+    pdb = {
+        "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+        "metadata": {"name": "guard", "namespace": "default"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "x"}}},
+    }  # fmt: skip
+    pod = tenant(make, "x", "a0")
+    pod["metadata"]["labels"] = {"app": "x"}
+    change = Change(drain=(f"{ZONE}=a",), max_unavailable=1)
+    answer = what_if(snapshot(*zoned(a=2, b=1), pdb, pod), change)
+    first, second = answer.changed.drains
+    assert (first.node, first.begun_at, first.empty_at) == ("a0", answer.changed.started_at, None)
+    [why] = first.held_up_by
+    assert why.startswith("default/x: Cannot evict pod as it would violate")
+    assert "guard" in why
+    assert (second.node, second.begun_at) == ("a1", None)
+
+
+def test_an_outage_that_is_there_anyway_is_no_difference(snapshot, zoned):
+    """A node that is silent in the dump is silent with and without the change."""
+    dark, *others = zoned(a=1, b=2)
+    dark["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
+    dark["metadata"]["annotations"] = {"fairlead.dev/kubelet": "stopped"}
+    answer = what_if(snapshot(dark, *others), Change(cordon=("b1",)))
+    assert answer.changed.outage is not None
+    assert outage_of_answer(answer) is None
 
 
 def test_without_an_outage_there_is_none_to_speak_of(ask, zoned):
