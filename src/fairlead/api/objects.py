@@ -30,6 +30,7 @@ class OwnerReference(_View, frozen=True):
     name: str = ""
     uid: str = ""
     controller: bool = False
+    block_owner_deletion: bool = False
 
 
 class ObjectMeta(_View, frozen=True):

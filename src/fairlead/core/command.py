@@ -97,12 +97,14 @@ class DeleteObject(Struct, frozen=True):
     """DELETE an object; pods go through graceful deletion.
 
     `grace_period_s` None means the object's own (30 s for pods without one); 0 removes at once.
-    A non-empty `target.uid` is a precondition.
+    A non-empty `target.uid` is a precondition. `policy` says what becomes of dependents:
+    Background, Foreground or Orphan.
     """
 
     target: ObjectRef
     grace_period_s: int | None = None
     why: str = ""
+    policy: str = "Background"
 
 
 class EvictPod(Struct, frozen=True):

@@ -20,7 +20,7 @@ from fairlead.scheduling.config import SchedulerConfig
 from fairlead.scheduling.controller import Scheduler
 from fairlead.state.cluster import Cluster
 from fairlead.workloads.claims import Claims
-from fairlead.workloads.controller import Workloads
+from fairlead.workloads.compose import workload_controllers
 from fairlead.workloads.disruption import Disruption
 from fairlead.workloads.drain import Drain
 from fairlead.workloads.drain_turns import DrainTurns
@@ -41,7 +41,7 @@ def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[s
     cluster, watch = Cluster(), LoopWatch(reporter)
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
         ("kubelet", (Kubelets(config.kubelet, watch),)),
-        ("workloads", (Workloads(config.workloads),)),
+        ("workloads", workload_controllers(config.workloads)),
         ("volumes", (Claims(), Volumes(config.volumes))),
         ("disruption", (Disruption(),)),
         ("", (Drain(watch), DrainTurns())),

@@ -49,7 +49,7 @@ from fairlead.workloads.pod_set import PodSet
 from fairlead.workloads.pod_sets import PodSets
 from fairlead.workloads.priority_class import missing_classes
 from fairlead.workloads.rollouts import Rollouts
-from fairlead.workloads.stand_in import Buried
+from fairlead.workloads.stand_in import HandsOff
 from fairlead.workloads.status_writing import StatusWriter
 
 AT_ONCE: Final[Instant] = 0
@@ -194,10 +194,8 @@ class Workloads:
         self._daemon_sets.pop(key, None)
         self._status.forget(key)
         self._histories.forget_owner(key)
-        self._pod_sets.set_rule(key, Buried())
-        return self._pod_sets.reconcile(key, None, now) + self._rollouts.forget_replica_set(
-            key, now
-        )
+        self._pod_sets.set_rule(key, HandsOff())
+        return self._rollouts.forget_replica_set(key, now)
 
     # --- a snapshot ----------------------------------------------------------------------------
 

@@ -43,7 +43,6 @@ from fairlead.workloads.rolling_update import Bounds, Part
 Json = dict[str, Any]
 
 REPLICA_SET: Final = "ReplicaSet"
-WHY_OWNER_DELETED: Final = "its owner was deleted"
 WHY_HISTORY: Final = "older than its Deployment's revision history"
 
 
@@ -174,14 +173,6 @@ class Rollout:
         if self.birth == replica_set.metadata.name:
             self.news = ("NewReplicaSetCreated", f'Created new replica set "{self.birth}"')
             self.birth, self.failures, self.refusal = "", 0, ""
-
-    def burial(self) -> list[Command]:
-        """The Deployment is gone: its ReplicaSets go too."""
-        return [
-            DeleteObject(_ref(REPLICA_SET, replica_set), why=WHY_OWNER_DELETED)
-            for replica_set in self.replica_sets.values()
-            if not is_ending(replica_set)
-        ]
 
     def create(self, replicas: int) -> Command:
         """The ReplicaSet for the Deployment's template, with so many replicas for a start."""

@@ -24,7 +24,7 @@ from fairlead.workloads.pod_set import PodSet
 from fairlead.workloads.pod_template import read_template
 from fairlead.workloads.replicas import Replicas
 from fairlead.workloads.rule import Rule
-from fairlead.workloads.stand_in import Buried, HandsOff
+from fairlead.workloads.stand_in import HandsOff
 from fairlead.workloads.stateful_set import StatefulPods
 
 Owner = ReplicaSet | ReplicationController | StatefulSet | DaemonSet | Job
@@ -68,10 +68,11 @@ def rule_of(
 ) -> Rule:
     """What `owner` wants of its `pods` now; `before` is what it wanted until now.
 
-    An owner whose template describes no pod wants nothing that anybody could do.
+    An owner whose template describes no pod wants nothing that anybody could do, and one that is
+    to go wants nothing any more: what becomes of its pods is the garbage collector's.
     """
     if owner.metadata.deletion_timestamp:
-        return Buried()
+        return HandsOff()
     if read_template(owner.spec.template) is None:
         return HandsOff()
     match owner:

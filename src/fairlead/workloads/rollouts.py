@@ -105,13 +105,13 @@ class Rollouts:
         return self.settle(rollout, now)
 
     def forget(self, deployment: Deployment, now: Instant) -> list[Command]:
-        """`deployment` was deleted: what it made goes too."""
+        """`deployment` was deleted: the pods that are its own by implication only go, too."""
         meta = deployment.metadata
         key = owner_key(DEPLOYMENT, meta.namespace, meta.name, meta.uid)
         rollout = self._rollouts.pop(key, None)
         if rollout is None:
             return []
-        commands = rollout.burial()
+        commands: list[Command] = []
         for implied in rollout.implied:
             self.pod_sets.set_rule(implied, Buried())
             commands += self.pod_sets.reconcile(implied, None, now)

@@ -12,11 +12,11 @@ from typing import ClassVar, Final
 
 from fairlead.api.objects import Pod
 from fairlead.core.instant import Instant
+from fairlead.workloads.garbage import WHY_OWNER_DELETED
 from fairlead.workloads.pod_set import PodSet, PodState
 from fairlead.workloads.pod_template import template_of
 from fairlead.workloads.rule import NOTHING, Plan, Wish
 
-WHY_OWNER_DELETED: Final = "its owner was deleted"
 # Their pods come back even when they end by themselves; a Job's or a workflow's need not.
 REPLICA_KINDS: Final = ("ReplicaSet", "ReplicationController")
 NAME_KEEPING_KIND: Final = "StatefulSet"
@@ -88,11 +88,9 @@ class HandsOff:
 
 @dataclass(frozen=True, slots=True)
 class Buried:
-    """An owner that was deleted: its pods go too."""
+    """An owner that nobody has seen, and that goes with the one above it: so do its pods."""
 
     is_watchful: ClassVar[bool] = False
-
-    # upstream: pkg/controller/garbagecollector/garbagecollector.go:attemptToDeleteItem
 
     def slot_of(self, pod: Pod) -> str:
         """No slots."""

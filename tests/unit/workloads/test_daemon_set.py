@@ -14,6 +14,7 @@ from fairlead.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoade
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.daemon_set import Verdict, daemon_template, target_node, verdict
+from fairlead.workloads.garbage import Garbage
 
 OWNER = ("DaemonSet", "agent", "ds")
 
@@ -28,7 +29,7 @@ def pinned_node(pod):
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Workloads(), place=pinned_node)
+    return new_world(Workloads(), Garbage(), place=pinned_node)
 
 
 def taint(key, effect):
@@ -249,7 +250,7 @@ def test_a_deleted_daemon_set_asks_no_node_again(world, build):
 )
 def test_settled_means_one_pod_on_each_eligible_node(new_world, build, steps):
     """And none elsewhere, whatever nodes and pods come and go."""
-    world = new_world(Workloads(), place=pinned_node).load(daemon_set(build))
+    world = new_world(Workloads(), Garbage(), place=pinned_node).load(daemon_set(build))
     for act, name in steps:
         exists = world.get("Node", name, "") is not None
         if act == "add" and not exists:

@@ -11,6 +11,7 @@ from fairlead.core.command import CreateObject, DeleteObject, PatchObject
 from fairlead.core.instant import seconds
 from fairlead.core.stimulus import FailureReason, ObjectChanged, ObjectsLoaded
 from fairlead.workloads.controller import Workloads
+from fairlead.workloads.garbage import Garbage
 
 HASH = "54df9554fd"
 OLD = ("ReplicaSet", f"web-{HASH}", "rs")
@@ -19,7 +20,7 @@ LABELS = {"app": "web", "pod-template-hash": HASH}
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Workloads(), place=lambda pod: "n1", runs=True)
+    return new_world(Workloads(), Garbage(), place=lambda pod: "n1", runs=True)
 
 
 def deployment(build, replicas=2, **fields):
@@ -269,7 +270,7 @@ def test_somebody_elses_replica_set_is_not_implied(world, build):
     st.booleans(),
 )
 def test_settled_means_all_replicas_of_the_last_template(new_world, build, steps, knows_its_set):
-    world = new_world(Workloads(), place=lambda pod: "n1", runs=True)
+    world = new_world(Workloads(), Garbage(), place=lambda pod: "n1", runs=True)
     between = [owned_set(build)] if knows_its_set else []
     world.load(deployment(build), *between, *pods_of(build, 2))
     replicas, image = 2, "web:1"

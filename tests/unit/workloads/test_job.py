@@ -10,6 +10,7 @@ from fairlead.core.command import PatchStatus
 from fairlead.core.instant import seconds
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
+from fairlead.workloads.garbage import Garbage
 from fairlead.workloads.index_set import format_indexes, parse_indexes
 
 OWNER = ("Job", "sum", "job")
@@ -17,7 +18,7 @@ OWNER = ("Job", "sum", "job")
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Workloads(), place=lambda pod: "n1")
+    return new_world(Workloads(), Garbage(), place=lambda pod: "n1")
 
 
 def job(build, *, status=None, **spec):
@@ -142,7 +143,7 @@ def test_with_its_owner_a_pod_goes(world, build):
 )
 def test_a_job_does_its_work_and_no_more(new_world, build, parallelism, completions, ends):
     """As many active as are missing, at most its parallelism; exactly its completions succeed."""
-    world = new_world(Workloads(), place=lambda pod: "n1")
+    world = new_world(Workloads(), Garbage(), place=lambda pod: "n1")
     world.load(job(build, parallelism=parallelism, completions=completions, backoffLimit=100))
     succeeded = 0
     for end, place in ends:

@@ -17,11 +17,12 @@ from fairlead.core.stimulus import (
     ObjectsLoaded,
 )
 from fairlead.workloads.controller import Workloads
+from fairlead.workloads.garbage import Garbage
 
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Workloads(), place=lambda pod: "n1")
+    return new_world(Workloads(), Garbage(), place=lambda pod: "n1")
 
 
 def replica_set(build, replicas, **fields):
@@ -256,7 +257,7 @@ def test_settled_means_exactly_as_many_as_asked_for(new_world, build, replicas, 
             return FailureReason.INTERNAL_ERROR
         return None
 
-    world = new_world(Workloads(), place=lambda pod: "n1", refuse=refuse)
+    world = new_world(Workloads(), Garbage(), place=lambda pod: "n1", refuse=refuse)
     world.load(replica_set(build, replicas))
     world.run(seconds(5_000))
     for act, number in steps:

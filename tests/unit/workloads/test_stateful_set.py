@@ -9,6 +9,7 @@ from fairlead.core.instant import seconds
 from fairlead.core.stimulus import FailureReason
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
+from fairlead.workloads.garbage import Garbage
 from fairlead.workloads.stateful_set import ordinal_of
 
 OWNER = ("StatefulSet", "db", "sts")
@@ -16,7 +17,7 @@ OWNER = ("StatefulSet", "db", "sts")
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Workloads(), place=lambda pod: "n1", runs=True)
+    return new_world(Workloads(), Garbage(), place=lambda pod: "n1", runs=True)
 
 
 def stateful_set(build, replicas, **fields):

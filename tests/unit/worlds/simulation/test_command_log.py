@@ -45,7 +45,10 @@ REF = '{"kind":"Pod","namespace":"ns","name":"a","uid":"u1"}'
         ),
         (
             DeleteObject(POD, 0, "why"),
-            f'{{"t_ns":5,"command":"DeleteObject","target":{REF},"grace_period_s":0,"why":"why"}}',
+            (
+                f'{{"t_ns":5,"command":"DeleteObject","target":{REF},"grace_period_s":0,'
+                '"why":"why","policy":"Background"}'
+            ),
         ),
         (EvictPod(POD), f'{{"t_ns":5,"command":"EvictPod","pod":{REF},"why":""}}'),
         (
