@@ -171,8 +171,8 @@ def pod_asking(**resources):
             "spec.selector.matchExpressions[0].operator",
             'Invalid value: "Like": not a valid selector operator',
         ),
-        (obj("Secret", name="a/b"), "metadata.name", "Invalid value: \"a/b\": may not contain '/'"),
-        (obj("Secret", name=".."), "metadata.name", "Invalid value: \"..\": may not be '..'"),
+        (obj("Widget", name="a/b"), "metadata.name", "Invalid value: \"a/b\": may not contain '/'"),
+        (obj("Widget", name=".."), "metadata.name", "Invalid value: \"..\": may not be '..'"),
     ],
     ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",
 )

@@ -37,6 +37,7 @@ from fairlead.apiserver.validation.policy import (
     check_priority_class,
     check_priority_class_update,
 )
+from fairlead.apiserver.validation.served import rules
 from fairlead.apiserver.validation.workload import (
     check_job,
     check_new_job,
@@ -76,6 +77,8 @@ def validate_new(kind: Kind, obj: Json, *, runnable: bool = True, nullable: bool
     causes = [*_stored(kind, obj, view), *_new(view), *_custom(kind, obj, None)]
     if runnable:
         causes += _not_runnable(view)
+    if nullable:
+        causes = [*rules.check_name(kind, obj), *causes, *rules.check_new(kind, obj)]
     _refuse(kind, obj, causes)
 
 
@@ -102,6 +105,8 @@ def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False)
         before = _decoded(kind, old, nullable=nullable)
         lacked = [*_new(before), *_not_runnable(before)]
         causes += [cause for cause in lacking if cause not in lacked]
+    if nullable:
+        causes += rules.check_update(kind, old, new)
     _refuse(kind, new, causes)
 
 
@@ -116,6 +121,8 @@ def validate_status(
         if not fields.keys() <= CHECKED_FIELDS:
             _decoded(kind, obj, nullable=nullable)
     elif fields:
+        if nullable:
+            _refuse(kind, obj, rules.check_status(kind, obj))
         _refuse(kind, obj, _stored(kind, obj, _decoded(kind, obj, nullable=nullable)))
 
 

@@ -64,7 +64,42 @@ def path_segment_problems(name: str) -> tuple[str, ...]:
     return tuple(f"may not contain '{mark}'" for mark in "/%" if mark in name)
 
 
+# upstream: NameIsDNSSubdomain in each kind's validation
+_NAMED_LIKE_HOSTS: Final = (
+    "configmaps",
+    "secrets",
+    "serviceaccounts",
+    "limitranges",
+    "resourcequotas",
+    "persistentvolumeclaims",
+    "persistentvolumes",
+    "podtemplates",
+    "endpoints",
+    "controllerrevisions.apps",
+    "horizontalpodautoscalers.autoscaling",
+    "leases.coordination.k8s.io",
+    "endpointslices.discovery.k8s.io",
+    "ingresses.networking.k8s.io",
+    "ingressclasses.networking.k8s.io",
+    "networkpolicies.networking.k8s.io",
+    "runtimeclasses.node.k8s.io",
+    "storageclasses.storage.k8s.io",
+    "csinodes.storage.k8s.io",
+    "csistoragecapacities.storage.k8s.io",
+    "volumeattachments.storage.k8s.io",
+    "volumeattributesclasses.storage.k8s.io",
+    "resourceclaims.resource.k8s.io",
+    "resourceclaimtemplates.resource.k8s.io",
+    "resourceslices.resource.k8s.io",
+    "deviceclasses.resource.k8s.io",
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    "validatingadmissionpolicies.admissionregistration.k8s.io",
+    "flowschemas.flowcontrol.apiserver.k8s.io",
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+)
 _NAME_RULES: Final[Mapping[str, NameRule]] = {
+    **dict.fromkeys(_NAMED_LIKE_HOSTS, dns_subdomain_problems),
     NAMESPACE.resource: dns_label_problems,
     STATEFUL_SET.resource: dns_label_problems,
     **{
@@ -85,9 +120,14 @@ _NAME_RULES: Final[Mapping[str, NameRule]] = {
 }
 
 
+def name_rule(kind: Kind) -> NameRule:
+    """What the kind asks of a name."""
+    return _NAME_RULES.get(kind.resource, path_segment_problems)
+
+
 def check_metadata(kind: Kind, meta: ObjectMeta) -> Causes:
     """Name, namespace, labels, owners and timestamps of an object."""
-    rule = _NAME_RULES.get(kind.resource, path_segment_problems)
+    rule = name_rule(kind)
     if not meta.name:
         yield required("metadata.name", "name or generateName is required")
     else:

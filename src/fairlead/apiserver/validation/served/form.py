@@ -1,0 +1,153 @@
+"""Forms of single values that several kinds share, and why a text is not of one.
+
+upstream: apimachinery/pkg/util/validation/{validation,ip}.go,
+pkg/apis/core/validation/validation.go
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.field import Causes, invalid, not_supported
+
+Json = dict[str, Any]
+
+PORT_MAX: Final = 65_535
+INT32_MAX: Final = 2**31 - 1
+IMMUTABLE: Final = "field is immutable"
+NO_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+NO_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_PORT_NAME: Final = re.compile("[a-z0-9]([a-z0-9-]*[a-z0-9])?")
+_PORT_CHARACTERS: Final = re.compile("[-a-z0-9]+")
+_CONFIG_KEY_FORM: Final = "[-._a-zA-Z0-9]+"
+_CONFIG_KEY: Final = re.compile(_CONFIG_KEY_FORM)
+_PERCENT: Final = re.compile("[0-9]+%")
+_PERCENT_RULE: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' "
+    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+)
+
+
+def too_long(field: str, bytes_max: int) -> Cause:
+    """There is more of it than fits; the value is not shown."""
+    return Cause("FieldValueTooLong", f"Too long: may not be more than {bytes_max} bytes", field)
+
+
+def not_found(field: str, value: str) -> Cause:
+    """The name of something that is not there."""
+    return Cause("FieldValueNotFound", f'Not found: "{value}"', field)
+
+
+def check_one_of(field: str, value: str, known: Iterable[str]) -> Causes:
+    """One of some words; nothing is none of them."""
+    if value not in known:
+        yield not_supported(field, value, known)
+
+
+def check_at_least(field: str, value: int | None, least: int) -> Causes:
+    """A number, if there is one, from `least` on."""
+    if value is not None and value < least:
+        yield invalid(field, value, f"must be greater than or equal to {least}")
+
+
+def check_unchanged(field: str, old: Any, new: Any) -> Causes:
+    """What is said once is said for ever."""
+    if old != new:
+        yield invalid(field, new, IMMUTABLE)
+
+
+def check_port_number(field: str, number: int) -> Causes:
+    """A port."""
+    if not 1 <= number <= PORT_MAX:
+        yield invalid(field, number, f"must be between 1 and {PORT_MAX}, inclusive")
+
+
+def port_name_problems(name: str) -> tuple[str, ...]:
+    """Why `name` is no name of a port (RFC 6335)."""
+    # upstream: validation.go:IsValidPortName
+    problems = []
+    if len(name) > 15:
+        problems.append("must be no more than 15 characters")
+    if not _PORT_CHARACTERS.fullmatch(name):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search("[a-z]", name):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        problems.append("must not contain consecutive hyphens")
+    if name and (name[0] == "-" or name[-1] == "-"):
+        problems.append("must not begin or end with a hyphen")
+    return tuple(problems)
+
+
+def check_port(field: str, port: int | str) -> Causes:
+    """A port's number or name."""
+    if isinstance(port, int):
+        yield from check_port_number(field, port)
+    else:
+        for problem in port_name_problems(port):
+            yield invalid(field, port, problem)
+
+
+def config_key_problems(key: str) -> tuple[str, ...]:
+    """Why `key` cannot be a key of a ConfigMap or Secret."""
+    # upstream: validation.go:IsConfigMapKey
+    problems = []
+    if len(key) > 253:
+        problems.append("must be no more than 253 characters")
+    if not _CONFIG_KEY.fullmatch(key):
+        problems.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' "
+            "(e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is "
+            f"'{_CONFIG_KEY_FORM}')"
+        )
+    if key == ".":
+        problems.append("must not be '.'")
+    elif key == "..":
+        problems.append("must not be '..'")
+    elif key.startswith(".."):
+        problems.append("must not start with '..'")
+    return tuple(problems)
+
+
+def check_ip(field: str, text: str) -> Causes:
+    """An address of either family."""
+    # upstream: ip.go:IsValidIPForLegacyField
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        padded = re.fullmatch(r"[0-9]+(\.[0-9]+){3}", text) and re.search(r"(^|\.)0[0-9]", text)
+        yield invalid(field, text, "must not have leading 0s" if padded else NO_IP)
+
+
+def check_cidr(field: str, text: str) -> Causes:
+    """A range of addresses."""
+    try:
+        ipaddress.ip_network(text, strict=False)
+        is_range = "/" in text
+    except ValueError:
+        is_range = False
+    if not is_range:
+        yield invalid(field, text, NO_CIDR)
+
+
+def check_share(field: str, amount: int | str) -> Causes:
+    """A number of something, or a percentage of it up to all."""
+    if isinstance(amount, int):
+        yield from check_at_least(field, amount, 0)
+    elif not _PERCENT.fullmatch(amount):
+        yield invalid(field, amount, _PERCENT_RULE)
+
+
+def check_not_beyond_all(field: str, amount: int | str) -> Causes:
+    """A percentage is one of something that there is."""
+    if isinstance(amount, str) and _PERCENT.fullmatch(amount) and int(amount[:-1]) > 100:
+        yield invalid(field, amount, "must not be greater than 100%")
+
+
+def is_nothing(amount: int | str | None) -> bool:
+    """Whether an amount or a percentage comes to nothing."""
+    return amount in (0, "0%", None)

@@ -1,0 +1,78 @@
+"""metadata, as far as it is not looked at everywhere: annotations, owners, and what may not change.
+
+upstream: apimachinery/pkg/api/validation/objectmeta.go, apiserver/pkg/registry/rest/update.go
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.api.label import label_key_problems
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.validation.field import Causes, invalid
+from fairlead.apiserver.validation.metadata import check_labels, name_rule
+from fairlead.apiserver.validation.served.form import check_unchanged, too_long
+
+Json = dict[str, Any]
+
+ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
+_FIXED: Final = ("name", "namespace", "uid")  # the server sets the others itself
+
+
+def check_generate_name(kind: Kind, meta: Json) -> Causes:
+    """The beginning of a name, which a suffix follows."""
+    beginning = meta.get("generateName", "")
+    if beginning:
+        masked = f"{beginning[:-1]}a" if beginning.endswith("-") else beginning
+        for problem in name_rule(kind)(masked):
+            yield invalid("metadata.generateName", beginning, problem)
+
+
+def check_details(meta: Json) -> Causes:
+    """Annotations and owners."""
+    yield from _check_annotations(meta.get("annotations") or {})
+    yield from _check_owners(meta.get("ownerReferences") or [])
+
+
+def _check_annotations(annotations: Json) -> Causes:
+    field = "metadata.annotations"
+    size = 0
+    for key, value in annotations.items():
+        size += len(key.encode()) + len(value.encode())
+        for problem in label_key_problems(key.lower()):
+            yield invalid(field, key, problem)
+    if size > ANNOTATIONS_BYTES_MAX:
+        yield too_long(field, ANNOTATIONS_BYTES_MAX)
+
+
+def _check_owners(owners: list[Json]) -> Causes:
+    field = "metadata.ownerReferences"
+    controllers = []
+    for owner in owners:
+        group, _, version = owner.get("apiVersion", "").rpartition("/")
+        if (group, version, owner.get("kind")) == ("", "v1", "Event"):
+            yield invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner")
+        for name in ("apiVersion", "kind", "name"):
+            if not owner.get(name):
+                what = "version" if name == "apiVersion" else name
+                yield invalid(f"{field}.{name}", "", f"{what} must not be empty")
+        if owner.get("controller"):
+            controllers.append(f"{owner.get('kind')}/{owner.get('name')}")
+    if len(controllers) > 1:
+        yield invalid(
+            field,
+            owners,
+            "Only one reference can have Controller set to true. Found "
+            f'"true" in references for {controllers[0]} and {controllers[1]}',
+        )
+
+
+def check_metadata_update(old: Json, new: Json) -> Causes:
+    """What the server gave an object, it keeps; every update is looked at from two sides."""
+    before, after = old["metadata"], new["metadata"]
+    for _ in range(2):
+        for name in _FIXED:
+            if name in after:
+                yield from check_unchanged(f"metadata.{name}", before.get(name), after[name])
+        yield from check_labels("metadata.labels", after.get("labels") or {})
+        yield from check_details(after)

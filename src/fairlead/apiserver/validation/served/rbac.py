@@ -1,0 +1,98 @@
+"""Roles and who has them.
+
+upstream: pkg/apis/rbac/validation/validation.go
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.apiserver.validation.field import Causes, invalid, not_supported, required
+from fairlead.apiserver.validation.metadata import dns_subdomain_problems
+
+Json = dict[str, Any]
+
+RBAC: Final = "rbac.authorization.k8s.io"
+SUBJECTS: Final = ("ServiceAccount", "User", "Group")
+
+
+def check_role(obj: Json) -> Causes:
+    """A Role: it is about resources of its namespace."""
+    yield from _check_rules(obj, namespaced=True)
+
+
+def check_cluster_role(obj: Json) -> Causes:
+    """A ClusterRole: about anything."""
+    yield from _check_rules(obj, namespaced=False)
+    selectors = (obj.get("aggregationRule") or {}).get("clusterRoleSelectors")
+    if obj.get("aggregationRule") is not None and not selectors:
+        why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+        yield required("aggregationRule.clusterRoleSelectors", why)
+
+
+def _check_rules(obj: Json, *, namespaced: bool) -> Causes:
+    for place, rule in enumerate(obj.get("rules") or ()):
+        field = f"rules[{place}]"
+        if not rule.get("verbs"):
+            yield required(f"{field}.verbs", "verbs must contain at least one value")
+        paths = rule.get("nonResourceURLs")
+        if paths:
+            if namespaced:
+                why = "namespaced rules cannot apply to non-resource URLs"
+                yield invalid(f"{field}.nonResourceURLs", paths, why)
+            if any(rule.get(key) for key in ("apiGroups", "resources", "resourceNames")):
+                why = "rules cannot apply to both regular resources and non-resource URLs"
+                yield invalid(f"{field}.nonResourceURLs", paths, why)
+            continue
+        if not rule.get("apiGroups"):
+            why = "resource rules must supply at least one api group"
+            yield required(f"{field}.apiGroups", why)
+        if not rule.get("resources"):
+            why = "resource rules must supply at least one resource"
+            yield required(f"{field}.resources", why)
+
+
+def check_role_binding(obj: Json) -> Causes:
+    """A RoleBinding."""
+    yield from _check_binding(obj, ("Role", "ClusterRole"), namespaced=True)
+
+
+def check_cluster_role_binding(obj: Json) -> Causes:
+    """A ClusterRoleBinding."""
+    yield from _check_binding(obj, ("ClusterRole",), namespaced=False)
+
+
+def _check_binding(obj: Json, kinds: tuple[str, ...], *, namespaced: bool) -> Causes:
+    role = obj.get("roleRef") or {}
+    if role.get("apiGroup") != RBAC:
+        yield not_supported("roleRef.apiGroup", role.get("apiGroup", ""), (RBAC,))
+    if role.get("kind") not in kinds:
+        yield not_supported("roleRef.kind", role.get("kind", ""), kinds)
+    if not role.get("name"):
+        yield required("roleRef.name")
+    for place, subject in enumerate(obj.get("subjects") or ()):
+        yield from _check_subject(f"subjects[{place}]", subject, namespaced=namespaced)
+
+
+def _check_subject(field: str, subject: Json, *, namespaced: bool) -> Causes:
+    name, kind = subject.get("name", ""), subject.get("kind", "")
+    if not name:
+        yield required(f"{field}.name")
+    if kind not in SUBJECTS:
+        yield not_supported(f"{field}.kind", kind, SUBJECTS)
+        return
+    group = subject.get("apiGroup", "")
+    expected = "" if kind == "ServiceAccount" else RBAC
+    if group != expected:
+        yield not_supported(f"{field}.apiGroup", group, (expected,))
+    if kind == "ServiceAccount":
+        for problem in dns_subdomain_problems(name) if name else ():
+            yield invalid(f"{field}.name", name, problem)
+        if not namespaced and not subject.get("namespace"):
+            yield required(f"{field}.namespace")
+
+
+def check_binding_update(old: Json, new: Json) -> Causes:
+    """A binding is to one role."""
+    if old.get("roleRef") != new.get("roleRef"):
+        yield invalid("roleRef", new.get("roleRef"), "cannot change roleRef")

@@ -1,0 +1,134 @@
+"""The rules of each kind: for what is new, for what changes, and for status.
+
+upstream: Validate and ValidateUpdate of pkg/registry/*/strategy.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.validation.field import Causes, invalid
+from fairlead.apiserver.validation.served import (
+    autoscaling,
+    configuration,
+    device,
+    limit_range,
+    pod,
+    quota,
+    rbac,
+    service,
+    storage,
+    workload,
+)
+from fairlead.apiserver.validation.served.form import check_cidr, check_unchanged
+from fairlead.apiserver.validation.served.metadata import (
+    check_details,
+    check_generate_name,
+    check_metadata_update,
+)
+
+Json = dict[str, Any]
+Check = Callable[[Json], Causes]
+CheckUpdate = Callable[[Json, Json], Causes]
+
+
+def check_new(kind: Kind, obj: Json) -> Causes:
+    """What is wrong with a new object besides."""
+    yield from check_details(obj["metadata"])
+    rule = _NEW.get(kind.resource) or _ANY.get(kind.resource)
+    if rule is not None:
+        yield from rule(obj)
+
+
+def check_name(kind: Kind, obj: Json) -> Causes:
+    """What is wrong with the beginning of a name; it is looked at first."""
+    yield from check_generate_name(kind, obj.get("metadata") or {})
+
+
+def check_update(kind: Kind, old: Json, new: Json) -> Causes:
+    """What is wrong with a changed object besides."""
+    yield from check_metadata_update(old, new)
+    rule = _ANY.get(kind.resource)
+    if rule is not None:
+        yield from rule(new)
+    change = _CHANGED.get(kind.resource)
+    if change is not None:
+        yield from change(old, new)
+
+
+def check_status(kind: Kind, obj: Json) -> Causes:
+    """What is wrong with a status besides."""
+    rule = _STATUS.get(kind.resource)
+    if rule is not None:
+        yield from rule(obj)
+
+
+def _lease(obj: Json) -> Causes:
+    spec = obj.get("spec") or {}
+    for key, least in (("leaseDurationSeconds", 1), ("leaseTransitions", 0)):
+        number = spec.get(key)
+        if number is not None and number < least:
+            bound = "greater than 0" if least else "greater than or equal to 0"
+            yield invalid(f"spec.{key}", number, f"must be {bound}")
+
+
+def _node(obj: Json) -> Causes:
+    for place, text in enumerate(obj["spec"].get("podCIDRs") or ()):
+        yield from check_cidr(f"spec.podCIDRs[{place}]", text)
+
+
+def _revision_update(old: Json, new: Json) -> Causes:
+    yield from check_unchanged("data", old.get("data"), new.get("data"))
+
+
+_NEW: Final[Mapping[str, Check]] = {"pods": pod.check_new_pod}
+_ANY: Final[Mapping[str, Check]] = {
+    "configmaps": configuration.check_config_map,
+    "secrets": configuration.check_secret,
+    "resourcequotas": quota.check_quota,
+    "limitranges": limit_range.check_limit_range,
+    "persistentvolumeclaims": storage.check_claim,
+    "persistentvolumes": storage.check_volume,
+    "storageclasses.storage.k8s.io": storage.check_storage_class,
+    "services": service.check_service,
+    "endpoints": service.check_endpoints,
+    "endpointslices.discovery.k8s.io": service.check_endpoint_slice,
+    "nodes": _node,
+    "leases.coordination.k8s.io": _lease,
+    "deployments.apps": workload.check_deployment,
+    "replicasets.apps": workload.check_replica_set,
+    "replicationcontrollers": workload.check_replica_set,
+    "statefulsets.apps": workload.check_stateful_set,
+    "daemonsets.apps": workload.check_daemon_set,
+    "jobs.batch": workload.check_job,
+    "cronjobs.batch": workload.check_cron_job,
+    "roles.rbac.authorization.k8s.io": rbac.check_role,
+    "clusterroles.rbac.authorization.k8s.io": rbac.check_cluster_role,
+    "rolebindings.rbac.authorization.k8s.io": rbac.check_role_binding,
+    "clusterrolebindings.rbac.authorization.k8s.io": rbac.check_cluster_role_binding,
+    "horizontalpodautoscalers.autoscaling": autoscaling.check_autoscaler,
+    "resourceslices.resource.k8s.io": device.check_slice,
+    "resourceclaims.resource.k8s.io": device.check_claim,
+    "resourceclaimtemplates.resource.k8s.io": device.check_claim_template,
+}
+_CHANGED: Final[Mapping[str, CheckUpdate]] = {
+    "configmaps": configuration.check_config_map_update,
+    "secrets": configuration.check_secret_update,
+    "resourcequotas": quota.check_quota_update,
+    "persistentvolumeclaims": storage.check_claim_update,
+    "persistentvolumes": storage.check_volume_update,
+    "storageclasses.storage.k8s.io": storage.check_storage_class_update,
+    "services": service.check_service_update,
+    "endpointslices.discovery.k8s.io": service.check_endpoint_slice_update,
+    "deployments.apps": workload.check_selector_update,
+    "replicasets.apps": workload.check_selector_update,
+    "daemonsets.apps": workload.check_selector_update,
+    "statefulsets.apps": workload.check_stateful_set_update,
+    "jobs.batch": workload.check_job_update,
+    "controllerrevisions.apps": _revision_update,
+    "rolebindings.rbac.authorization.k8s.io": rbac.check_binding_update,
+    "clusterrolebindings.rbac.authorization.k8s.io": rbac.check_binding_update,
+}
+_STATUS: Final[Mapping[str, Check]] = {"services": service.check_service_status}

@@ -1,0 +1,89 @@
+"""CronJobs' schedules: five fields of numbers, names, ranges and steps.
+
+upstream: github.com/robfig/cron/v3/parser.go, pkg/apis/batch/validation/validation.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MACROS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
+_MONTHS: Final = (
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+)  # fmt: skip
+_DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+# Bounds of each field, and its names.
+_FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
+    (0, 59, {}),
+    (0, 23, {}),
+    (1, 31, {}),
+    (1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
+    (0, 6, {name: number for number, name in enumerate(_DAYS)}),
+)
+
+
+def schedule_problem(text: str) -> str:
+    """Why `text` is no schedule; "" if it is one."""
+    if text.startswith("@"):
+        if text in MACROS or text.startswith("@every "):
+            return ""
+        return f"unrecognized descriptor: {text}"
+    parts = text.split()
+    if len(parts) != len(_FIELDS):
+        listed = " ".join(parts)
+        return f"expected exactly {len(_FIELDS)} fields, found {len(parts)}: [{listed}]"
+    for part, (least, most, names) in zip(parts, _FIELDS, strict=True):
+        for expression in part.split(","):
+            problem = _range_problem(expression, least, most, names)
+            if problem:
+                return problem
+    return ""
+
+
+def _range_problem(expression: str, least: int, most: int, names: dict[str, int]) -> str:
+    """Why `expression` (`*`, `5`, `1-5`, `*/2`, `mon-fri/2`) is no range; "" if it is one."""
+    bounds, _, step_text = expression.partition("/")
+    if expression.count("/") > 1:
+        return f"too many slashes: {expression}"
+    start, end = least, most
+    if bounds not in ("*", "?"):
+        ends = bounds.split("-")
+        if len(ends) > 2:
+            return f"too many hyphens: {expression}"
+        numbers = [_number(one, names) for one in ends]
+        for number, one in zip(numbers, ends, strict=True):
+            if number is None:
+                return (
+                    f'failed to parse int from {one}: strconv.Atoi: parsing "{one}": invalid syntax'
+                )
+        start = numbers[0] or 0
+        end = (numbers[-1] or 0) if len(ends) > 1 or not step_text else most
+    return _bounds_problem(expression, (start, end), (least, most), step_text)
+
+
+def _bounds_problem(
+    expression: str, found: tuple[int, int], allowed: tuple[int, int], step_text: str
+) -> str:
+    start, end = found
+    least, most = allowed
+    if start < least:
+        return f"beginning of range ({start}) below minimum ({least}): {expression}"
+    if end > most:
+        return f"end of range ({end}) above maximum ({most}): {expression}"
+    if start > end:
+        return f"beginning of range ({start}) beyond end of range ({end}): {expression}"
+    if step_text and not step_text.isdecimal():
+        return (
+            f"failed to parse int from {step_text}: "
+            f'strconv.Atoi: parsing "{step_text}": invalid syntax'
+        )
+    if step_text and int(step_text) == 0:
+        return f"step of range should be a positive number: {expression}"
+    return ""
+
+
+def _number(text: str, names: dict[str, int]) -> int | None:
+    known = names.get(text.lower())
+    if known is not None:
+        return known
+    return int(text) if text.isdecimal() and text.isascii() else None
