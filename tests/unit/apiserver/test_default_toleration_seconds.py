@@ -16,6 +16,7 @@ def added(key):
 
 BOTH = [added(NOT_READY), added(UNREACHABLE)]
 OWN = {"key": NOT_READY, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+ELSEWHERE = {"key": NOT_READY, "operator": "Exists", "effect": "NoSchedule"}
 OTHER = {"key": "gpu", "operator": "Exists"}
 
 
@@ -25,7 +26,7 @@ OTHER = {"key": "gpu", "operator": "Exists"}
         ([], BOTH),
         ([OTHER], [OTHER, *BOTH]),
         ([OWN], [OWN, added(UNREACHABLE)]),
-        ([OWN | {"effect": "NoSchedule"}], [OWN | {"effect": "NoSchedule"}, *BOTH]),
+        ([ELSEWHERE], [ELSEWHERE, *BOTH]),
         (
             [{"key": UNREACHABLE, "operator": "Exists"}],
             [{"key": UNREACHABLE, "operator": "Exists"}, added(NOT_READY)],
