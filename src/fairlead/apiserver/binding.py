@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.error import conflict, internal_error
 from fairlead.apiserver.kind import POD
@@ -51,9 +52,23 @@ def bind(  # noqa: PLR0913 - the parts of one request
         status.get("conditions", ()), (_SCHEDULED,), format_timestamp(now)
     )
     bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+    if store.is_served:
+        labels = _admitted_labels(store, pod, node, labels)
     if labels or annotations:
         bound["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
     return bound if dry_run else store.write(POD, bound)
+
+
+def _admitted_labels(
+    store: Store, pod: Json, node: str, labels: Mapping[str, str]
+) -> Mapping[str, str]:
+    """`labels` and those that admission adds to a binding of `pod`."""
+    identity = {key: pod["metadata"][key] for key in ("name", "namespace")}
+    meta = {**identity, "labels": dict(labels)}
+    body: Json = {"metadata": meta, "target": {"kind": "Node", "name": node}}
+    body = store.admitted(Operation.CREATE, POD, body, subresource="binding")
+    admitted: Mapping[str, str] = body["metadata"].get("labels", {})
+    return admitted
 
 
 def _with(meta: Json, **added: Mapping[str, str]) -> Json:

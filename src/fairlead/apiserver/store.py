@@ -99,6 +99,11 @@ class Store:
         """The version of the newest change of any object."""
         return self.storage.version
 
+    @property
+    def is_served(self) -> bool:
+        """Whether clients write here, and look at everything."""
+        return self._strategies is not None
+
     # --- reading ---------------------------------------------------------------------------
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from fairlead.conformance.api.cases import ApiCases
 from fairlead.conformance.api.in_process import InProcess
+from fairlead.conformance.api.kubectl import KubectlSession
 from fairlead.conformance.api.over_http import OverHttp
 from fairlead.conformance.api.own_cluster import OwnCluster
+from fairlead.conformance.comparison import Difference
 
 Json = dict[str, Any]
 
 # What was recorded with controllers running.
-_LIVING: Final = ("02-tables", "07-clients")
+_LIVING: Final = ("07-clients",)
 _LIVING_CASES: Final = (
     "crud.gone410",
     "deploy.",
@@ -26,22 +30,49 @@ _LIVING_CASES: Final = (
     "pdb.",
     "quota.",
     "sched.",
+    "table.pods.",
+    "table.watch",
+    "table.workloads",
 )
 _SHARED: Final = ("01-discovery", "03-crud")
 
 
-def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> ApiCases:
+@contextmanager
+def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Iterator[ApiCases]:
     """Exchanges with the server at a URL, or with a fresh one of our own for each case.
 
-    A pattern of one case tells all of its differences.
+    A pattern of one case tells all of its differences. Commands are run on a cluster of our own
+    that all of them share.
 
     Raises OSError when the file of tokens or of the authority cannot be read.
     """
     every = not set(only) & set("*?[")
-    if not server:
-        return ApiCases(_Own().connect, every=every)
-    transport = OverHttp(server, _tokens(tokens), str(ca) if ca else None)
-    return ApiCases(lambda _: transport, every=every)
+    if server:
+        transport = OverHttp(server, _tokens(tokens), str(ca) if ca else None)
+        yield ApiCases(lambda _: transport, every=every)
+        return
+    commands = _Commands()
+    try:
+        yield ApiCases(_Own().connect, every=every, run=commands.run)
+    finally:
+        commands.close()
+
+
+@dataclass(slots=True)
+class _Commands:
+    """A session with kubectl, from the first command on."""
+
+    session: KubectlSession | None = None
+
+    def run(self, line: Json) -> list[Difference]:
+        """What differs when the command of `line` is run."""
+        self.session = self.session or KubectlSession()
+        return self.session.judge(line)
+
+    def close(self) -> None:
+        """End the session, if one has begun."""
+        if self.session is not None:
+            self.session.close()
 
 
 @dataclass(frozen=True, slots=True)

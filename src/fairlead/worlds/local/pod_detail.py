@@ -94,6 +94,16 @@ class PodDetails:
             del self._uids[address]
 
 
+def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A pod that a controller makes, saying from what its name was generated."""
+    # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
+    meta = manifest.get("metadata", {})
+    owner = next((ref for ref in meta.get("ownerReferences", ()) if ref.get("controller")), None)
+    if manifest.get("kind") != POD.kind or owner is None or "generateName" in meta:
+        return manifest
+    return {**manifest, "metadata": {**meta, "generateName": f"{owner['name']}-"}}
+
+
 def replace_fields(command: PatchStatus, fields: Mapping[str, Any]) -> PatchStatus:
     """`command` with other fields."""
     return PatchStatus(

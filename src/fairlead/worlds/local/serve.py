@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from socket import socket
 from typing import Final
@@ -38,6 +39,14 @@ async def _serve(cluster: LocalCluster, door: Door, on_ready: Callable[[], None]
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in ENDING:
         loop.add_signal_handler(number, ended.set)
+    async with served(cluster, door):
+        on_ready()
+        await ended.wait()
+
+
+@asynccontextmanager
+async def served(cluster: LocalCluster, door: Door) -> AsyncIterator[Runner]:
+    """Let `cluster` live and clients come in while the block lasts, in the running event loop."""
     runner = Runner(cluster)
     app = ApiApp(
         cluster.server,
@@ -48,9 +57,8 @@ async def _serve(cluster: LocalCluster, door: Door, on_ready: Callable[[], None]
     listener = Listener(app, door.listening, door.certificate)
     await listener.start()
     runner.start()
-    on_ready()
     try:
-        await ended.wait()
+        yield runner
     finally:
         runner.stop()
         await listener.stop()

@@ -8,12 +8,12 @@ from typing import Protocol
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.command import CallExtender, Command, PatchStatus, RecordEvent
+from fairlead.core.command import CallExtender, Command, CreateObject, PatchStatus, RecordEvent
 from fairlead.core.instant import Instant
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
 from fairlead.worlds.local.event_writer import EventWriter
-from fairlead.worlds.local.pod_detail import PodDetails
+from fairlead.worlds.local.pod_detail import PodDetails, with_generate_name
 from fairlead.worlds.simulation.performing import Outcome, perform
 from fairlead.worlds.telling import net_changes, told_if_known
 
@@ -64,6 +64,8 @@ class LocalWorld:
         asked = command
         if isinstance(command, PatchStatus) and command.target.kind == POD.kind:
             asked = self._details.detailed(command, self.store, now)
+        elif isinstance(command, CreateObject):
+            asked = CreateObject(with_generate_name(command.manifest))
         outcome = perform(self.store, asked, now)
         self._tell_changes(now)
         self._untold.append(_about(command, outcome))
