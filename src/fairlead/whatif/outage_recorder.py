@@ -61,7 +61,6 @@ class Hit:
     node: str
     state: PodState = PodState.DOWN
     evicted_at: Instant | None = None
-    back_at: Instant | None = None
     is_replaced: bool = False
 
 
@@ -167,11 +166,10 @@ class OutageRecorder:
         self._move(name, zone_key(node, self.config), state)
         if state is before and answered == self._answers[name]:
             return
-        if state.is_in_service:
-            if name in self.troubles:
-                self.troubles[name].back_at = self.now
-        else:
+        if not state.is_in_service:
             self._trouble(name, state)
+        elif before is not None and not before.is_in_service:
+            self.troubles[name].back_at = self.now
         for key in self._keys_on(name):
             self._judge(key)
 
@@ -254,31 +252,38 @@ class OutageRecorder:
             return
         key, node = _key(pod), pod.spec.node_name
         self.troubles.setdefault(node, Trouble(self.now)).pods[key] = None
-        if key in self.hits:
-            self.hits[key].pod, self.hits[key].node = pod, node
-            return
-        self.hits[key] = Hit(pod, node)
-        self._tally[PodState.DOWN] += 1
+        hit = self.hits.get(key)
+        if hit is None:
+            hit = self.hits[key] = Hit(pod, node)
+            self._tally[PodState.DOWN] += 1
+        elif hit.state is not PodState.UP or self._state(key)[0] is not PodState.UP:
+            hit.pod, hit.node = pod, node
+            self._turn(hit, PodState.DOWN)
         self._sample_pods()
 
     def _judge(self, key: str) -> None:
-        """Say how the pod called `key` is now, if it is one of those concerned."""
+        """Say how the pod called `key` is now, if it is one of those concerned.
+
+        One that is back is no longer: what befalls it from there on has other causes.
+        """
         hit = self.hits.get(key)
-        if hit is None:
+        if hit is None or hit.state is PodState.UP:
             return
         state, running = self._state(key)
         if state is hit.state:
             return
-        self._tally[hit.state] -= 1
-        self._tally[state] += 1
-        hit.state = state
-        hit.back_at = self.now if state is PodState.UP else None
+        self._turn(hit, state)
         if state is PodState.UP:
             self.last_back_at = self.now
             if self.first_back_at is None:
                 self.first_back_at = self.now
             hit.is_replaced = hit.pod.metadata.uid != running
         self._sample_pods()
+
+    def _turn(self, hit: Hit, state: PodState) -> None:
+        self._tally[hit.state] -= 1
+        self._tally[state] += 1
+        hit.state = state
 
     def _state(self, key: str) -> tuple[PodState, str]:
         """Of those that bear the name, the best off one counts; its uid if it is up."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from fairlead.core.instant import seconds
@@ -11,7 +13,10 @@ from fairlead.whatif.controller_manager import controller_manager
 from fairlead.whatif.failures import Failures
 from fairlead.whatif.outage_outcome import Cause, NodeState
 from fairlead.whatif.outage_result import outage_of_answer
+from fairlead.whatif.progress import NoProgress
 from fairlead.whatif.rate_line import rate_lines
+from fairlead.whatif.run import run
+from fairlead.whatif.scenario import experiment_of, read_scenario
 
 ZONE = "topology.kubernetes.io/zone"
 FIVE_MINUTES = [
@@ -228,6 +233,47 @@ def test_a_budget_that_holds_up_a_roll_is_named(snapshot, make, zoned):
     assert why.startswith("default/x: Cannot evict pod as it would violate")
     assert "guard" in why
     assert (second.node, second.begun_at) == ("a1", None)
+
+
+def test_what_is_back_is_concerned_no_more(write, make):
+    """A drain after the outage displaces the pod once more, for another reason."""
+    owned = tenant(make, "x", "node-0")
+    scenario = {
+        "cluster": {"generated": {"nodes": 3, "zones": ["a", "b", "c"]}},
+        "objects": [owned],
+        "events": [
+            {"at": "1m", "fail-zone": "a", "for": "3m"},
+            {"at": "10m", "drain": "node-0"},
+        ],
+        "duration": "12m",
+    }
+    path = write("s.yaml", json.dumps(scenario))
+    outcome = run(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
+    [story] = outcome.outage.nodes
+    assert story.back_at - outcome.started_at <= seconds(245)
+    assert outcome.outage.back_with_node == 1
+    assert outcome.outage.last_back_at - outcome.started_at <= seconds(245)
+    assert [one.why for one in outcome.evicted] == ["drain"]
+
+
+def test_a_node_that_fails_again_concerns_its_pods_again(write, make):
+    owned = tenant(make, "x", "node-0")
+    scenario = {
+        "cluster": {"generated": {"nodes": 3, "zones": ["a", "b", "c"]}},
+        "objects": [owned],
+        "events": [
+            {"at": "1m", "fail-node": "node-0", "for": "2m"},
+            {"at": "5m", "fail-node": "node-0"},
+        ],
+        "duration": "8m",
+    }
+    path = write("s.yaml", json.dumps(scenario))
+    outcome = run(experiment_of(path, read_scenario(path)), "", NoProgress()).outcome
+    [lost] = outcome.outage.lost
+    assert lost.cause is Cause.NOT_YET
+    assert "tolerates the taint for 300 s" in lost.why
+    [story] = outcome.outage.nodes
+    assert story.back_at is None
 
 
 def test_an_outage_that_is_there_anyway_is_no_difference(snapshot, zoned):
