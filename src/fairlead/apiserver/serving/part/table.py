@@ -8,6 +8,7 @@ from typing import Final
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.binding import binding
+from fairlead.apiserver.serving.part.container import inside, log
 from fairlead.apiserver.serving.part.eviction import eviction
 from fairlead.apiserver.serving.part.finalize import finalize
 from fairlead.apiserver.serving.part.pod import ephemeral_containers, resize
@@ -27,12 +28,17 @@ Act = Callable[[Call], Response]
 # By the name of the subresource, or the plural of a kind that is only ever posted.
 PARTS: Final[Mapping[str, Act]] = {
     "approval": status,
+    "attach": inside,
     "binding": binding,
     "bindings": binding,
+    "exec": inside,
     "ephemeralcontainers": ephemeral_containers,
     "eviction": eviction,
     "finalize": finalize,
     "localsubjectaccessreviews": subject_access_review,
+    "log": log,
+    "portforward": inside,
+    "proxy": inside,
     "resize": resize,
     "scale": scale,
     "selfsubjectaccessreviews": self_subject_access_review,
