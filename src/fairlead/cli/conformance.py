@@ -56,5 +56,5 @@ def conformance(
         return run(kind, files, defects=defects, only=only, shown=show)
     from fairlead.conformance.api.serving import cases
 
-    judged_by = cases(server, tokens, ca, only)
-    return run(kind, files, defects=defects, only=only, shown=show, judged_by=judged_by)
+    with cases(server, tokens, ca, only) as judged_by:
+        return run(kind, files, defects=defects, only=only, shown=show, judged_by=judged_by)

@@ -19,11 +19,13 @@ Finding = Difference | Remark | None
 class ApiCases:
     """A line is a case with its exchanges; each is replayed on what `connect` gives for it.
 
-    `every`: tell every step that differs, not the first one only.
+    `every`: tell every step that differs, not the first one only. `run`: lines with a command
+    are commands, to be run.
     """
 
     connect: Callable[[Json], Transport]
     every: bool = False
+    run: Callable[[Json], list[Difference]] | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -32,7 +34,7 @@ class ApiCases:
 
     def recognizes(self, line: Json) -> bool:
         """Exchanges stand under `steps`, with the theme they belong to."""
-        return "theme" in line and isinstance(line.get("steps"), list)
+        return "theme" in line and ("argv" in line or isinstance(line.get("steps"), list))
 
     def name_of(self, line: Json) -> str | None:
         """The line has it."""
@@ -40,7 +42,10 @@ class ApiCases:
 
     def judge(self, line: Json) -> Finding:
         """Ask the server, and compare; what it says not to serve is only remarked."""
-        told = list(differences(line, self.connect(line)))
+        if self.run is not None and "argv" in line:
+            told = self.run(line)
+        else:
+            told = list(differences(line, self.connect(line)))
         found = [difference for difference in told if difference.path != NOT_SERVED]
         if told and not found:
             return Remark(f"{told[0].path}: {told[0].expected}")

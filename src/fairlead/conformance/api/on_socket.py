@@ -1,0 +1,106 @@
+"""Our own cluster on a socket, in a thread: for clients that are programs of their own.
+
+With TLS, for kubectl shows its token to nobody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic_ns
+from typing import Final, Self
+
+from fairlead.apiserver.auth.certificate import new_authority, new_server
+from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.http.listener import Certificate, Listener
+from fairlead.conformance.api.own_cluster import OwnCluster
+
+HOST: Final = "127.0.0.1"
+BACKLOG: Final = 128
+_TICK_S: Final = 0.02
+
+
+class OnSocket:
+    """Lives as time passes, from `with` on to its end; `url` is where."""
+
+    def __init__(self, cluster: OwnCluster, directory: Path) -> None:
+        """Nothing is served yet; certificates are put into `directory`."""
+        self._cluster = cluster
+        self.authority_file, self._certificate = _certified(directory)
+        self._listening = socket.create_server((HOST, 0), backlog=BACKLOG)
+        self._loop = asyncio.new_event_loop()
+        self._ended = asyncio.Event()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="own cluster", daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Where clients come in."""
+        return f"https://{HOST}:{self._listening.getsockname()[1]}"
+
+    def __enter__(self) -> Self:
+        """Serve; comes back when clients may come."""
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Hang up."""
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join()
+
+    def pass_time(self, duration_ns: int) -> None:
+        """Let so much time pass at once."""
+        future = asyncio.run_coroutine_threadsafe(self._jump(duration_ns), self._loop)
+        future.result()
+
+    async def _jump(self, duration_ns: int) -> None:
+        self._cluster.now += duration_ns
+        self._cluster.settle()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        cluster = self._cluster
+        app = ApiApp(cluster.server, cluster.tokens, lambda: cluster.now, self._settle)
+        listener = Listener(app, self._listening, self._certificate)
+        await listener.start()
+        ticking = asyncio.create_task(self._tick())
+        self._ready.set()
+        await self._ended.wait()
+        ticking.cancel()
+        await listener.stop()
+
+    async def _settle(self) -> None:
+        self._cluster.settle()
+
+    async def _tick(self) -> None:
+        before = monotonic_ns()
+        while True:
+            await asyncio.sleep(_TICK_S)
+            after = monotonic_ns()
+            self._cluster.now += after - before
+            before = after
+            self._cluster.settle()
+
+
+def _certified(directory: Path) -> tuple[Path, Certificate]:
+    """The file of a new authority, and a certificate that it vouches for."""
+    # Clients judge by the machine's clock whether a certificate is good, so this is its time.
+    now = datetime.now(UTC)  # noqa: TID251
+    authority = new_authority(now)
+    server = new_server(authority, (HOST,), now)
+    texts = {"ca.crt": authority.certificate, "server.crt": server.certificate}
+    texts["server.key"] = server.key
+    for name, text in texts.items():
+        (directory / name).write_text(text)
+    certificate = Certificate(str(directory / "server.crt"), str(directory / "server.key"))
+    return directory / "ca.crt", certificate
