@@ -33,11 +33,10 @@ from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import Manifest, manifests
-from fairlead.whatif.node_choice import share_of_nodes, zone_nodes
-from fairlead.whatif.outage import STOPPED, Outage, flapping, read_behaviour
 from fairlead.whatif.priority_classes import refuse_absent_classes
 from fairlead.whatif.scaling import parse_scale
 from fairlead.whatif.strict import StrictForm, field_duration
+from fairlead.whatif.timed_outage import FAILING, Chosen, Where, outage_of
 from fairlead.whatif.turns import turns_of
 
 COPIES_MAX: Final = 1_000_000
@@ -77,18 +76,17 @@ class TimedEvent(StrictForm, frozen=True, kw_only=True):
     max_unavailable: int | None = None
 
 
-_FAILING: Final = ("fail_zone", "fail_node", "fail_fraction", "flap")
 _VERBS: Final = (
     "create", "delete", "patch", "cordon", "uncordon", "drain", "scale", "stop_node", "return_node",
-    *_FAILING,
+    *FAILING,
 )  # fmt: skip
 # What says more about some verbs, and nothing about the others.
 _ADDITIONS: Final = {
     "count": ("create",),
     "over": ("create",),
     "every": ("create",),
-    "for_": (*_FAILING, "drain"),
-    "how": _FAILING[:-1],
+    "for_": (*FAILING, "drain"),
+    "how": FAILING[:-1],
     "max_unavailable": ("drain",),
 }
 
@@ -130,8 +128,12 @@ class _NumberedEvent:
         if self._event.create is not None:
             yield from self._create_steps(inventory)
             return
-        if any(getattr(self._event, verb) is not None for verb in _FAILING):
-            yield from self._outage(inventory).steps()
+        event = self._event
+        if any(getattr(event, verb) is not None for verb in FAILING):
+            lasts = self._lasts()
+            where = Where(self._source, self._field, self._verb)
+            chosen = Chosen(event, inventory, self._seed)
+            yield from outage_of(where, chosen, self.at, lasts).steps()
             return
         commands = tuple(self._commands(inventory))
         yield Step(self.at, commands, self._source, f"{self._field}.{self._verb}")
@@ -196,34 +198,6 @@ class _NumberedEvent:
                 self.at + d % (over + 1) for d in islice(draws(self._seed, purpose), count)
             )
         return [self.at] * count
-
-    def _outage(self, inventory: Inventory) -> Outage:
-        event, where = self._event, self._where
-        how = STOPPED
-        if event.how is not None:
-            how = read_behaviour(f"{self._source}: {self._field}.how", event.how)
-        lasts = self._lasts()
-        if lasts == 0:
-            self._refuse("an outage of no length changes nothing", "for")
-        match event:
-            case TimedEvent(fail_zone=str(text)):
-                nodes = zone_nodes(where, text, inventory)
-            case TimedEvent(fail_fraction=str() | float() as share):
-                text = str(share)
-                nodes = share_of_nodes(where, text, inventory, self._seed)
-            case TimedEvent(flap=str(text)):
-                nodes, how = flapping(where, text, inventory)
-            case _:
-                text = event.fail_node or ""
-                nodes = inventory.nodes(where, text)
-        return Outage(
-            source=self._source,
-            what=f"{self._field}.{self._verb}",
-            nodes=tuple(nodes),
-            at=self.at,
-            lasts=lasts,
-            behaviour=how,
-        )
 
     @property
     def _where(self) -> str:
