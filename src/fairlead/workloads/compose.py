@@ -5,9 +5,16 @@ from __future__ import annotations
 from fairlead.core.controller import Controller
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
+from fairlead.workloads.cron_jobs import CronJobs
 from fairlead.workloads.garbage import Garbage
+from fairlead.workloads.ttl_after_finished import TtlAfterFinished
 
 
 def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     """What `config` asks for, in the order in which they are told."""
-    return (Workloads(config), Garbage())
+    controllers: tuple[Controller, ...] = (Workloads(config), Garbage())
+    if config.is_observed or config.runs_cron_jobs:
+        controllers += (CronJobs(),)
+    if config.is_observed:
+        controllers += (TtlAfterFinished(),)
+    return controllers

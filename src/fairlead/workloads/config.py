@@ -20,12 +20,14 @@ class WorkloadsConfig:
 
     An owner whose pods are refused waits before it tries again: doubling waits. `is_observed`:
     somebody reads what is only written to be read (status, revisions, events of creations), as in
-    a local control plane; a simulation decides the same without it.
+    a local control plane; a simulation decides the same without it. CronJobs are only run where
+    somebody looks, or with `runs_cron_jobs`: simulated Jobs seldom end by themselves.
     """
 
     retry_initial: DurationNs = RETRY_INITIAL_DEFAULT
     retry_max: DurationNs = RETRY_MAX_DEFAULT
     is_observed: bool = False
+    runs_cron_jobs: bool = False
 
     def retry_after(self, failures: int) -> DurationNs:
         """The wait after the `failures`-th refusal in a row (1, 2, ...)."""
