@@ -14,7 +14,7 @@ from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviou
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pod import is_terminal, is_terminating
 from fairlead.api.taint import NO_EXECUTE
-from fairlead.core.instant import Instant
+from fairlead.core.instant import Instant, seconds
 from fairlead.core.reporter import (
     EvictionCancelled,
     EvictionTimed,
@@ -81,6 +81,7 @@ class OutageRecorder:
     pod_samples: list[PodSample] = field(default_factory=list)
     first_back_at: Instant | None = None
     last_back_at: Instant | None = None
+    _rates: dict[str, float] = field(default_factory=dict)  # nodes a second, by zone
     _states: dict[str, NodeState] = field(default_factory=dict)
     _answers: dict[str, bool] = field(default_factory=dict)  # whether the node's kubelet is well
     _zone_of: dict[str, str] = field(default_factory=dict)
@@ -97,6 +98,7 @@ class OutageRecorder:
         match record:
             case ZoneAssessed(zone, state, size, unready, rate, at):
                 self.zones.append(ZoneChange(at, zone, state, size, unready, rate))
+                self._rates[zone] = rate
             case NodeTainted(node, zone, _, is_turn, at):
                 if is_turn:
                     self.turns.append(Turn(at, zone, node))
@@ -109,10 +111,19 @@ class OutageRecorder:
                 if why != DRAINED:
                     self._see_eviction(record)
 
-    @property
     def is_waiting(self) -> bool:
-        """Whether some pod will be evicted when its toleration ends."""
-        return bool(self.timers)
+        """Whether a toleration will end, or a quiet node's turn will come, if only time passes."""
+        return bool(self.timers) or any(self._will_have_turns(zone) for zone in self._counts)
+
+    def _will_have_turns(self, zone: str) -> bool:
+        unready = self._counts[zone][NodeState.UNREADY]
+        rate = self._rates.get(zone, 0.0)
+        if not unready or not rate:
+            return False
+        if self.config.taint_based_evictions:
+            return True
+        latest = max((one.unready_at or 0 for one in self.troubles.values()), default=0)
+        return self.now < latest + self.config.pod_eviction_timeout + seconds(unready / rate)
 
     def _see_eviction(self, record: PodEvicted) -> None:
         pod = self.pods.get(record.pod.uid)

@@ -207,12 +207,12 @@ class _Run:
         """Whether nothing will happen any more but what has no effect.
 
         A gang that will have waited too long changes what jobs get, though nothing happens; so
-        does a pod whose toleration of a taint ends.
+        does a pod whose toleration of a taint ends, or a quiet node whose turn comes.
         """
         world = self._world
         if self._batch is not None and self._batch.next_deadline() is not None:
             return False
-        if self._recorder.outage.is_waiting:
+        if self._recorder.outage.is_waiting():
             return False
         return self._done == len(self._experiment.steps) and world.now - world.last_change > QUIET
 

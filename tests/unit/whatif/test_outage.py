@@ -190,6 +190,20 @@ def test_a_long_toleration_is_waited_for(ask, make, zoned):
     assert round(after(answer, evicted.at)) == 1850
 
 
+def test_a_slow_rate_is_waited_for(ask, make, zoned):
+    """A quarter of an hour passes between one node's turn and the next one's."""
+    slow = flags(node_eviction_rate="0.001")
+    answer = ask(zoned(a=2, b=1), fail_zone=("a",), conditions=slow)
+    assert [after(answer, turn.at) for turn in outage(answer).turns] == [50.05, 1050.05]
+
+
+def test_a_long_timeout_of_the_older_mode_is_waited_for(ask, make, zoned):
+    old = flags("1.16", feature_gates="TaintBasedEvictions=false", pod_eviction_timeout="20m")
+    objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
+    [evicted] = ask(objects, fail_node=("a0",), conditions=old).changed.evicted
+    assert evicted.why == "node lost"
+
+
 def test_flags_hold_in_the_run(ask, make, zoned):
     objects = [*zoned(a=1, b=1), tenant(make, "x", "a0")]
     quick = flags(node_monitor_grace_period="20s")
