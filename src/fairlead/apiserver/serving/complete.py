@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.apiserver.discovery.documents import Documents
+from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.protobuf.decoding import decode
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.serving.call import Authorize, allow_all
@@ -34,7 +35,7 @@ def complete_server(
         clock=clock,
         registry=registry,
         authorize=authorize,
-        documents=(Documents(registry, address, version),),
+        documents=(Documents(registry, address, version), OpenApi(registry, version)),
         table_of=table,
         protobuf=decode,
         identity=identity,

@@ -1,0 +1,145 @@
+"""Documents: OpenAPI as clients ask for it.
+
+    /openapi/v3                 which documents there are, each with a hash of what is in it
+    /openapi/v3/apis/GROUP/V    one of them; with the right hash it may be kept for ever
+    /openapi/v2                 everything at once
+
+A hash is made of what a document is made from, so that the index needs no document.
+
+upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, pkg/handler/handler.go
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+
+from fairlead.apiserver.discovery.legacy import api_resource_list
+from fairlead.apiserver.openapi.v2 import swagger
+from fairlead.apiserver.openapi.v3 import document, group_document, plain_document
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.request import Headers, Request, Response
+from fairlead.apiserver.schema.model import VERSION
+from fairlead.apiserver.serving.encoding import encode
+from fairlead.apiserver.serving.negotiation import JSON, clauses
+from fairlead.apiserver.serving.refusal import no_method
+
+Json = dict[str, Any]
+
+_TEXT: Final = "text/plain; charset=utf-8"
+_VARY: Final = ("Vary", "Accept")
+_FOREVER: Final = ("Cache-Control", "public, immutable")
+_NOTHING: Final = Response(404, (), "")
+_INDEX: Final = ("openapi", "v3")
+_PLAIN: Final = (".well-known/openid-configuration", "openid/v1/jwks", "version")
+
+
+class OpenApi:
+    """A Document (see `serving.server`) for everything under /openapi."""
+
+    def __init__(self, registry: Registry, fairlead_version: str) -> None:
+        """Describe what `registry` has, whenever somebody asks."""
+        self._registry = registry
+        self._fairlead_version = fairlead_version
+        self._kept: dict[str, tuple[str, bytes]] = {}
+
+    def __call__(self, request: Request, now: int) -> Response | None:
+        """The document at the request's path, None when that is elsewhere; `now` is no matter.
+
+        Raises ApiError 405.
+        """
+        parts = tuple(request.path.split("/")[1:])
+        if parts[0] != "openapi":
+            return None
+        if request.method not in ("GET", "HEAD"):
+            raise no_method()
+        if parts == _INDEX:
+            return Response(200, (encode({"paths": self._index()}),), _TEXT)
+        if parts == ("openapi", "v2"):
+            return self._everything(request)
+        if parts[:2] == _INDEX:
+            return self._one("/".join(parts[2:]), request)
+        return None
+
+    def _index(self) -> Json:
+        names = sorted((*self._names(), *_PLAIN))
+        return {
+            name: {"serverRelativeURL": f"/openapi/v3/{name}?hash={self._hash(name)}"}
+            for name in names
+        }
+
+    def _names(self) -> list[str]:
+        registry = self._registry
+        groups = [group for group in registry.groups() if group]
+        versions = [
+            f"apis/{group}/{version}" for group in groups for version in registry.versions(group)
+        ]
+        return ["api", "api/v1", "apis", *(f"apis/{group}" for group in groups), *versions]
+
+    def _one(self, name: str, request: Request) -> Response:
+        if name not in (*self._names(), *_PLAIN):
+            return _NOTHING
+        wanted, current = request.parameter("hash"), self._hash(name)
+        headers: Headers = (("ETag", f'"{current}"'), _VARY)
+        if wanted and wanted != current:
+            place = ("Location", f"/openapi/v3/{name}?hash={current}")
+            return Response(301, (), JSON, (*headers, place))
+        if request.headers.get("if-none-match") == f'"{current}"':
+            return Response(304, (), "", headers)
+        if wanted:
+            headers = (*headers, _FOREVER)
+        return Response(200, (self._written(name, current),), JSON, headers)
+
+    def _everything(self, request: Request) -> Response:
+        headers: Headers = (("Vary", "Accept-Encoding"), _VARY)
+        accepted = {clause.media_type for clause in clauses(request.headers.get("accept", ""))}
+        if accepted and not accepted & {JSON, "*/*", "application/*"}:
+            return Response(406, (), "", headers)
+        current = self._hash("v2")
+        headers = (*headers, ("ETag", f'"{current}"'))
+        if request.headers.get("if-none-match") == f'"{current}"':
+            return Response(304, (), "", headers)
+        return Response(200, (self._written("v2", current),), JSON, headers)
+
+    def _written(self, name: str, current: str) -> bytes:
+        """A document as text; the last one of each name is kept."""
+        kept = self._kept.get(name)
+        if kept is None or kept[0] != current:
+            kept = self._kept[name] = (current, encode(self._document(name)))
+        return kept[1]
+
+    def _document(self, name: str) -> Json:
+        match name.split("/"):
+            case ["v2"]:
+                return swagger(self._registry)
+            case ["api"]:
+                return group_document("")
+            case ["apis"]:
+                return group_document("*")
+            case ["api", version]:
+                return document(self._registry, "", version)
+            case ["apis", group]:
+                return group_document(group)
+            case ["apis", group, version]:
+                return document(self._registry, group, version)
+            case _:
+                return plain_document(name)
+
+    def _hash(self, name: str) -> str:
+        """In upper case, as upstream writes it; equal for equal documents."""
+        made_of = [VERSION, self._fairlead_version, name]
+        match name.split("/"):
+            case ["api", version]:
+                made_of.append(self._content("", version))
+            case ["apis", group, version]:
+                made_of.append(self._content(group, version))
+            case ["v2"]:
+                made_of += [self._hash(one) for one in self._names()]
+            case _:
+                pass
+        return hashlib.sha512(encode(made_of)).hexdigest().upper()
+
+    def _content(self, group: str, version: str) -> str:
+        kinds = self._registry.kinds(group, version)
+        types = [kind.custom.schema.raw for kind in kinds if kind.custom is not None]
+        return encode([api_resource_list(self._registry, group, version), types]).decode()

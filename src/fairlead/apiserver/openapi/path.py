@@ -1,0 +1,113 @@
+"""Paths: where the objects of a kind and their parts are.
+
+upstream: apiserver/pkg/endpoints/installer.go:registerResourceHandlers
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from fairlead.apiserver.openapi import operation, parameter
+from fairlead.apiserver.openapi.operation import Subject
+from fairlead.apiserver.serving.deleting import SHOWN
+from fairlead.apiserver.serving.part.table import PARTS
+from fairlead.apiserver.subresource import Subresource
+
+Json = dict[str, Any]
+# The name of a type by apiVersion and kind.
+TypeOf = Callable[[str, str], str | None]
+
+_NAMES: Final[Mapping[str, str]] = {
+    "ephemeralcontainers": "Ephemeralcontainers",
+}
+
+
+def root(group: str, version: str) -> str:
+    """`/api/v1`, `/apis/apps/v1`."""
+    return f"/apis/{group}/{version}" if group else f"/api/{version}"
+
+
+def paths_of(subject: Subject, type_of: TypeOf) -> Iterator[tuple[str, Json]]:
+    """Every path of a kind with what can be done there."""
+    kind = subject.kind
+    base = root(kind.group, kind.version)
+    scoped = f"{base}/namespaces/{{namespace}}" if kind.namespaced else base
+    where = ("namespace",) if kind.namespaced else ()
+    yield f"{scoped}/{kind.plural}", _collection(subject) | _with(*where, "pretty")
+    if "get" in kind.verbs:
+        named = _with("name", *where, "pretty")
+        yield f"{scoped}/{kind.plural}/{{name}}", _object(subject) | named
+        for part in kind.subresources:
+            made = _part(subject, part, type_of)
+            if made:
+                yield f"{scoped}/{kind.plural}/{{name}}/{part.name}", made | named
+    if "list" in kind.verbs and kind.namespaced:
+        everywhere = {"get": operation.listed(subject, everywhere=True)}
+        yield f"{base}/{kind.plural}", everywhere | _with(*_listing())
+    if "watch" in kind.verbs and not kind.is_custom:
+        yield from _watches(subject, base, where)
+
+
+def _watches(subject: Subject, base: str, where: tuple[str, ...]) -> Iterator[tuple[str, Json]]:
+    plural, listing = subject.kind.plural, parameter.LIST
+    scoped = f"{base}/watch/namespaces/{{namespace}}" if where else f"{base}/watch"
+    many = {"get": operation.watched(subject, is_list=True)}
+    yield f"{scoped}/{plural}", many | _with(*sorted((*listing, *where, "pretty")))
+    one = {"get": operation.watched(subject, is_list=False)}
+    yield f"{scoped}/{plural}/{{name}}", one | _with(*sorted((*listing, *where, "name", "pretty")))
+    if where:
+        everywhere = {"get": operation.watched(subject, is_list=True, everywhere=True)}
+        yield f"{base}/watch/{plural}", everywhere | _with(*_listing())
+
+
+def _listing() -> list[str]:
+    return sorted((*parameter.LIST, "pretty"))
+
+
+def _with(*names: str) -> Json:
+    return {"parameters": parameter.parameters(*names)}
+
+
+def _collection(subject: Subject) -> Json:
+    verbs, made = subject.kind.verbs, {}
+    if "list" in verbs:
+        made["get"] = operation.listed(subject)
+    if "create" in verbs:
+        made["post"] = operation.created(subject)
+    if "deletecollection" in verbs:
+        made["delete"] = operation.collection_deleted(subject)
+    return made
+
+
+def _object(subject: Subject) -> Json:
+    verbs, made = subject.kind.verbs, {"get": operation.read(subject)}
+    if "update" in verbs:
+        made["put"] = operation.replaced(subject)
+    if "delete" in verbs:
+        shows_object = subject.kind.resource in SHOWN
+        made["delete"] = operation.deleted(subject, shows_object=shows_object)
+    if "patch" in verbs:
+        made["patch"] = operation.patched(subject)
+    return made
+
+
+def _part(subject: Subject, part: Subresource, type_of: TypeOf) -> Json:
+    """What can be done with a part; nothing where it is not served."""
+    kind = subject.kind
+    about = (part.group or kind.group, part.version or kind.version, part.kind)
+    group = f"{about[0]}/" if about[0] else ""
+    definition = type_of(f"{group}{about[1]}", part.kind) or subject.object_type
+    if part.name not in PARTS:
+        return {}
+    title = _NAMES.get(part.name, part.name.capitalize())
+    made: Json = {}
+    if "get" in part.verbs:
+        made["get"] = operation.read(subject, title, definition, about)
+    if "update" in part.verbs:
+        made["put"] = operation.replaced(subject, title, definition, about)
+    if "create" in part.verbs:
+        made["post"] = operation.posted(subject, title, definition, about)
+    if "patch" in part.verbs:
+        made["patch"] = operation.patched(subject, title, definition, about)
+    return made

@@ -1,0 +1,181 @@
+"""Types as OpenAPI describes them: what `components.schemas` (v3) or `definitions` (v2) hold.
+
+What a type refers to is described along with it. Texts for people come from the words table, for
+whoever wants them.
+
+upstream: k8s.io/kube-openapi/pkg/generators/openapi.go, pkg/builder3/util
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.apiserver.openapi.enumeration import values_of
+from fairlead.apiserver.schema.model import Field, Schema, Topology, Type, Zero, schemas, words
+
+Json = dict[str, Any]
+
+META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
+PATCH: Final = f"{META}.Patch"
+_RAW: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
+_FIELDS: Final = f"{META}.FieldsV1"
+_MICRO_TIME: Final = f"{META}.MicroTime"
+_TIME: Final = f"{META}.Time"
+_QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_INT_OR_STRING: Final = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+
+_INTEGER_OR_TEXT: Final = [{"type": "integer"}, {"type": "string"}]
+# Types that are single values in JSON and have names all the same.
+_NAMED: Final[Mapping[str, Json]] = {
+    PATCH: {"type": "object"},
+    _RAW: {"type": "object"},
+    _FIELDS: {"type": "object"},
+    _MICRO_TIME: {"type": "string", "format": "date-time"},
+    _TIME: {"type": "string", "format": "date-time"},
+    _QUANTITY: {"oneOf": [{"type": "string"}, {"type": "number"}]},
+    _INT_OR_STRING: {"format": "int-or-string", "oneOf": _INTEGER_OR_TEXT},
+}
+_NAMES: Final = {
+    Type.TIME: _TIME,
+    Type.MICRO_TIME: _MICRO_TIME,
+    Type.QUANTITY: _QUANTITY,
+    Type.INT_OR_STRING: _INT_OR_STRING,
+    Type.ANY: _RAW,
+}
+_SCALARS: Final[Mapping[Type, Json]] = {
+    Type.STRING: {"type": "string"},
+    Type.BYTES: {"type": "string", "format": "byte"},
+    Type.INT32: {"type": "integer", "format": "int32"},
+    Type.INT64: {"type": "integer", "format": "int64"},
+    Type.NUMBER: {"type": "number", "format": "double"},
+    Type.BOOLEAN: {"type": "boolean"},
+}
+_ZEROS: Final[Mapping[Type, Any]] = {
+    Type.STRING: "",
+    Type.INT32: 0,
+    Type.INT64: 0,
+    Type.NUMBER: 0,
+    Type.BOOLEAN: False,
+    Type.OBJECT: {},
+}
+# Types whose fields stand in another order than that of their names.
+_REQUIRED: Final[Mapping[str, list[str]]] = {
+    f"{META}.APIResource": ["name", "singularName", "namespaced", "kind", "verbs"],
+    f"{META}.Condition": ["type", "status", "lastTransitionTime", "reason", "message"],
+    f"{META}.WatchEvent": ["type", "object"],
+}
+# Lists of whole objects and of verbs do not say how they are merged.
+_SILENT_LISTS: Final = ("items", "verbs")
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How a version of OpenAPI refers to types."""
+
+    prefix: str
+    wraps_references: bool
+
+    def reference(self, definition: str) -> Json:
+        """To the type called `definition`."""
+        return {"$ref": self.prefix + definition}
+
+
+V3: Final = Dialect("#/components/schemas/", wraps_references=True)
+V2: Final = Dialect("#/definitions/", wraps_references=False)
+
+
+@dataclass(slots=True)
+class Types:
+    """Types that were asked for, with all that they refer to."""
+
+    dialect: Dialect
+    described: bool = True
+    _made: dict[str, Json] = field(default_factory=dict)
+
+    def add(self, definitions: Iterable[str]) -> None:
+        """Describe `definitions` and everything they refer to."""
+        waiting = list(definitions)
+        while waiting:
+            definition = waiting.pop()
+            if definition not in self._made:
+                self._made[definition] = self._document(definition)
+                waiting += _references(self._made[definition], self.dialect.prefix)
+
+    def put(self, definition: str, document: Json) -> None:
+        """Take over a type that no table has."""
+        self._made[definition] = document
+
+    def documents(self) -> dict[str, Json]:
+        """All types by name, in order."""
+        return {name: self._made[name] for name in sorted(self._made)}
+
+    def _document(self, definition: str) -> Json:
+        named = _NAMED.get(definition)
+        if named is not None:
+            return {**_words(definition, "", self.described), **named}
+        schema = schemas().of_definition(definition)
+        document: Json = {**_words(definition, "", self.described), "type": "object"}
+        if schema.topology is Topology.ATOMIC:
+            document["x-kubernetes-map-type"] = "atomic"
+        required = [name for name, member in schema.fields.items() if member.required]
+        if required:
+            document["required"] = _REQUIRED.get(definition, required)
+        if schema.fields:
+            document["properties"] = {
+                name: self._member(definition, name, member)
+                for name, member in sorted(schema.fields.items())
+            }
+        return document
+
+    def _member(self, definition: str, name: str, member: Field) -> Json:
+        document: Json = {**_words(definition, name, self.described)}
+        if member.zero is Zero.EMIT and member.schema.type in _ZEROS:
+            document["default"] = _ZEROS[member.schema.type]
+        values = values_of(definition, name)
+        if values:
+            document["enum"] = values
+        if member.merge_key:
+            document["x-kubernetes-patch-merge-key"] = member.merge_key
+        if member.strategies:
+            document["x-kubernetes-patch-strategy"] = ",".join(member.strategies)
+        return document | self._type(member.schema, name, wraps=self.dialect.wraps_references)
+
+    def _type(self, schema: Schema, name: str, *, wraps: bool = False) -> Json:
+        """A type where it stands; `wraps`: a reference has company there."""
+        target = _FIELDS if name == "fieldsV1" else schema.definition or _NAMES.get(schema.type)
+        if schema.type is Type.LIST and schema.items is not None:
+            return {"type": "array", "items": self._type(schema.items, ""), **_listed(schema, name)}
+        if schema.type is Type.MAP and schema.items is not None:
+            return {"type": "object", "additionalProperties": self._type(schema.items, "")}
+        if target:
+            reference = self.dialect.reference(target)
+            return {"allOf": [reference]} if wraps else reference
+        return _SCALARS[schema.type]
+
+
+def _listed(schema: Schema, name: str) -> Json:
+    if name in _SILENT_LISTS and schema.topology is Topology.ATOMIC:
+        return {}
+    kept: Json = {"x-kubernetes-list-type": schema.topology.value}
+    if schema.keys:
+        kept["x-kubernetes-list-map-keys"] = list(schema.keys)
+    return kept
+
+
+def _words(definition: str, name: str, described: bool) -> Json:  # noqa: FBT001 - passed on
+    text = words().get(definition, {}).get(name, "") if described else ""
+    return {"description": text} if text else {}
+
+
+def _references(document: Any, prefix: str) -> Iterator[str]:
+    if isinstance(document, dict):
+        for key, value in document.items():
+            if key == "$ref" and isinstance(value, str):
+                yield value.removeprefix(prefix)
+            else:
+                yield from _references(value, prefix)
+    elif isinstance(document, list):
+        for item in document:
+            yield from _references(item, prefix)

@@ -1,0 +1,124 @@
+"""OpenAPI v2: everything in one document, for clients that know no other.
+
+It is made from the documents of v3: bodies become parameters, references lead to definitions.
+
+upstream: k8s.io/kube-openapi/pkg/builder/openapi.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fairlead.apiserver.discovery.version import MAJOR, MINOR
+from fairlead.apiserver.openapi.schema_document import V2, V3
+from fairlead.apiserver.openapi.v3 import document
+from fairlead.apiserver.registry import Registry
+
+Json = dict[str, Any]
+
+_ANY_BODY: Final = ("*/*",)
+# What v2 cannot say of a custom resource's values is left out.
+_UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable")
+
+
+def swagger(registry: Registry) -> Json:
+    """The document of all that is served."""
+    paths: Json = {}
+    definitions: Json = {}
+    for group in registry.groups():
+        for version in registry.versions(group):
+            made = document(registry, group, version)
+            paths |= {path: _path(item) for path, item in made["paths"].items()}
+            for name, schema in made["components"]["schemas"].items():
+                _merge(definitions, name, _schema(schema))
+    return {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": f"{MAJOR}.{MINOR}"},
+        "paths": {path: paths[path] for path in sorted(paths)},
+        "definitions": {name: definitions[name] for name in sorted(definitions)},
+        "securityDefinitions": {
+            "BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}
+        },
+        "security": [{"BearerToken": []}],
+    }
+
+
+def _merge(definitions: Json, name: str, schema: Json) -> None:
+    """Versions share types: those know all kinds that they are."""
+    kinds = "x-kubernetes-group-version-kind"
+    known = definitions.get(name, {}).get(kinds, [])
+    definitions[name] = schema
+    if kinds in schema or known:
+        mine = schema.get(kinds, [])
+        schema[kinds] = [*known, *(kind for kind in mine if kind not in known)]
+
+
+def _path(item: Json) -> Json:
+    made: Json = {key: _operation(item[key]) for key in item if key != "parameters"}
+    if "parameters" in item:
+        made["parameters"] = [_parameter(one) for one in item["parameters"]]
+    return made
+
+
+def _operation(operation: Json) -> Json:
+    made = {
+        key: value
+        for key, value in operation.items()
+        if key not in ("parameters", "requestBody", "responses")
+    }
+    answers = operation["responses"]
+    parameters = [_parameter(one) for one in operation.get("parameters", ())]
+    if "requestBody" in operation:
+        parameters.insert(0, _body(operation["requestBody"]))
+    if parameters:
+        made["parameters"] = parameters
+    sent = operation.get("requestBody", {}).get("content", {})
+    made["consumes"] = list(sent) or list(_ANY_BODY)
+    made["produces"] = next(
+        (list(one["content"]) for one in answers.values() if "content" in one), []
+    )
+    made["schemes"] = ["https"]
+    made["responses"] = {code: _answer(answer) for code, answer in answers.items()}
+    return made
+
+
+def _parameter(parameter: Json) -> Json:
+    made = {key: value for key, value in parameter.items() if key != "schema"}
+    return {**made, **parameter["schema"]}
+
+
+def _body(body: Json) -> Json:
+    made: Json = {"name": "body", "in": "body", "schema": _first_schema(body["content"])}
+    return {**made, "required": True} if body.get("required") else made
+
+
+def _answer(answer: Json) -> Json:
+    made: Json = {"description": answer.get("description", "")}
+    if "content" in answer:
+        made["schema"] = _first_schema(answer["content"])
+    return made
+
+
+def _first_schema(content: Mapping[str, Json]) -> Json:
+    schema: Json = _schema(next(iter(content.values()))["schema"])
+    return schema
+
+
+def _schema(schema: Any) -> Any:
+    """A type without what v2 does not know."""
+    if isinstance(schema, list):
+        return [_schema(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {key: _schema(value) for key, value in schema.items() if key not in _UNSPEAKABLE}
+    reference = made.get("$ref")
+    if isinstance(reference, str):
+        made["$ref"] = reference.replace(V3.prefix, V2.prefix)
+    if "oneOf" in schema and "type" not in made:
+        made["type"] = "string"
+    wrapped = made.get("allOf")
+    if isinstance(wrapped, list) and len(wrapped) == 1 and "$ref" in wrapped[0]:
+        made.pop("allOf")
+        made |= wrapped[0]
+    return made

@@ -1,0 +1,175 @@
+"""OpenAPI v3: one document for each version of each group, and an index of them.
+
+upstream: k8s.io/kube-openapi/pkg/builder3/openapi.go
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.apiserver.custom.open_type import open_type
+from fairlead.apiserver.discovery.version import MAJOR, MINOR
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.openapi import operation
+from fairlead.apiserver.openapi.operation import Subject, group_title, tag
+from fairlead.apiserver.openapi.path import paths_of, root
+from fairlead.apiserver.openapi.schema_document import META, V3, Types
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.schema.model import schema_of
+
+Json = dict[str, Any]
+
+_SECURITY: Final = {
+    "BearerToken": {
+        "type": "apiKey",
+        "name": "authorization",
+        "in": "header",
+        "description": "Bearer Token authentication",
+    }
+}
+_TEXT: Final = {"type": "string"}
+_VERSION_INFO: Final = "io.k8s.apimachinery.pkg.version.Info"
+_PARTS: Final = re.compile(r"[^A-Za-z0-9]+")
+# Types that every version knows as its own.
+_COMMON: Final = ("DeleteOptions", "WatchEvent")
+_CORE: Final = ("APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status")
+
+
+def head() -> Json:
+    """What every document begins with."""
+    return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": f"{MAJOR}.{MINOR}"}}
+
+
+def document(registry: Registry, group: str, version: str, *, described: bool = True) -> Json:
+    """The document of a version that is served; `described`: with texts for people."""
+    types = Types(V3, described=described)
+    paths = {f"{root(group, version)}/": _resources(group, version)}
+    kinds = registry.kinds(group, version)
+    for kind in kinds:
+        paths |= dict(paths_of(_subject(kind, types), _type_of))
+    types.add(_referenced(paths))
+    documents = types.documents()
+    _name_kinds(documents, kinds)
+    return {
+        **head(),
+        "paths": {path: paths[path] for path in sorted(paths)},
+        "components": {"schemas": documents, "securitySchemes": _SECURITY},
+    }
+
+
+def _resources(group: str, version: str) -> Json:
+    """Discovery of the version itself."""
+    name = f"get{_title(group)}{version.capitalize()}APIResources"
+    return {"get": _get(name, tag(group, version), f"{META}.APIResourceList")}
+
+
+def _get(name: str, tagged: str, definition: str) -> Json:
+    answers = operation.responses((("200", definition),), operation.READ)
+    return {"tags": [tagged], "operationId": name, "responses": answers}
+
+
+def group_document(group: str, *, described: bool = True) -> Json:
+    """The document of `/apis/<group>`, `/api` (group "") or `/apis` (group "*")."""
+    types = Types(V3, described=described)
+    match group:
+        case "":
+            path, name, tagged, definition = "/api/", "getCoreAPIVersions", "core", "APIVersions"
+        case "*":
+            path, name, tagged, definition = "/apis/", "getAPIVersions", "apis", "APIGroupList"
+        case _:
+            title = group_title(group)
+            path, name, tagged = f"/apis/{group}/", f"get{_title(group)}APIGroup", title
+            definition = "APIGroup"
+    types.add([f"{META}.{definition}"])
+    components = {"schemas": types.documents(), "securitySchemes": _SECURITY}
+    paths = {path: {"get": _get(name, tagged, f"{META}.{definition}")}}
+    return {**head(), "paths": paths, "components": components}
+
+
+def plain_document(path: str) -> Json:
+    """The document of a path that is about no group, such as `version`."""
+    types, definition = Types(V3), ""
+    name = "get" + "".join(_title(part) for part in _PARTS.split(path) if part)
+    answer: Json = {"description": "OK", "content": {"application/json": {"schema": _TEXT}}}
+    if path == "version":
+        definition = _VERSION_INFO
+        types.add([definition])
+        answer = operation.responses((("200", definition),), ("application/json",))["200"]
+    components = {"schemas": types.documents(), "securitySchemes": _SECURITY}
+    tagged = _PARTS.split(path)[0] or "wellKnown"
+    get = {"tags": [tagged], "operationId": name, "responses": {"200": answer}}
+    return {**head(), "paths": {f"/{path}/": {"get": get}}, "components": components}
+
+
+def _title(group: str) -> str:
+    title = group_title(group)
+    return title[:1].upper() + title[1:]
+
+
+def _subject(kind: Kind, types: Types) -> Subject:
+    name = _type_of(kind.api_version, kind.kind)
+    if name is not None:
+        return Subject(kind, name, f"{name}List")
+    name = custom_name(kind)
+    for definition, made in open_type(kind, name).items():
+        types.put(definition, made)
+    return Subject(kind, name, f"{name}List")
+
+
+def custom_name(kind: Kind) -> str:
+    """`com.example.v1.Widget`: what the type of a custom resource is called."""
+    reversed_group = ".".join(reversed(kind.group.split(".")))
+    return f"{reversed_group}.{kind.version}.{kind.kind}"
+
+
+def _type_of(api_version: str, kind: str) -> str | None:
+    schema = schema_of(api_version, kind)
+    return schema.definition if schema else None
+
+
+def _referenced(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key == "$ref":
+                yield item.removeprefix(V3.prefix)
+            else:
+                yield from _referenced(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _referenced(item)
+
+
+def _name_kinds(documents: Mapping[str, Json], kinds: Sequence[Kind]) -> None:
+    """Say of types which kinds they are."""
+    group, version = kinds[0].group, kinds[0].version
+    for definition, api_version, title in _kinds_with_types(kinds):
+        if definition in documents:
+            own_group, _, own_version = api_version.rpartition("/")
+            named = _kind(own_group, own_version, title)
+            documents[definition]["x-kubernetes-group-version-kind"] = [named]
+    for title in (*_COMMON, *_CORE):
+        made = documents.get(f"{META}.{title}")
+        if made is not None:
+            own = [_kind(group, version, title)] if group and title in _COMMON else []
+            made["x-kubernetes-group-version-kind"] = [_kind("", "v1", title), *own]
+
+
+def _kinds_with_types(kinds: Iterable[Kind]) -> Iterator[tuple[str, str, str]]:
+    """Type, apiVersion and kind of all that is read or written of `kinds`."""
+    for kind in kinds:
+        name = _type_of(kind.api_version, kind.kind) or custom_name(kind)
+        yield name, kind.api_version, kind.kind
+        yield f"{name}List", kind.api_version, kind.list_kind
+        for part in kind.subresources:
+            group = part.group or kind.group
+            version = part.version or kind.version
+            api_version = f"{group}/{version}" if group else version
+            definition = _type_of(api_version, part.kind)
+            if definition is not None:
+                yield definition, api_version, part.kind
+
+
+def _kind(group: str, version: str, kind: str) -> Json:
+    return {"group": group, "kind": kind, "version": version}
