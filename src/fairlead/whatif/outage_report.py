@@ -106,14 +106,14 @@ def _figures(found: OutageOutcome, start: Instant) -> OutageFigures:
 def _nodes_over_time(samples: Iterable[NodeSample], start: Instant) -> OutageTimeline:
     """All zones added up, at each instant at which something changed."""
     by_zone: dict[str, NodeSample] = {}
-    totals: dict[Instant, dict[NodeState, int]] = {}
+    totals: dict[float, dict[NodeState, int]] = {}
     for sample in samples:
         by_zone[sample.zone] = sample
-        totals[sample.at] = {
+        totals[_t_s(sample.at, start)] = {
             state: sum(one.counts[state] for one in by_zone.values()) for state in NodeState
         }
     return {
-        "t_s": [_t_s(at, start) for at in totals],
+        "t_s": list(totals),
         "counts": {
             state.value: [counts[state] for counts in totals.values()] for state in NodeState
         },
@@ -121,14 +121,14 @@ def _nodes_over_time(samples: Iterable[NodeSample], start: Instant) -> OutageTim
 
 
 def _pods_over_time(samples: Iterable[PodSample], start: Instant) -> OutageTimeline:
-    listed = list(samples)
+    last = {_t_s(one.at, start): one for one in samples}
     return {
-        "t_s": [_t_s(one.at, start) for one in listed],
+        "t_s": list(last),
         "counts": {
-            "down": [one.down for one in listed],
-            "waiting": [one.waiting for one in listed],
-            "back": [one.back for one in listed],
-            "evicted": [one.evicted for one in listed],
+            "down": [one.down for one in last.values()],
+            "waiting": [one.waiting for one in last.values()],
+            "back": [one.back for one in last.values()],
+            "evicted": [one.evicted for one in last.values()],
         },
     }
 

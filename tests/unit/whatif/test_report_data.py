@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.whatif.asking import Conditions, what_if
 from fairlead.whatif.change import Change
+from fairlead.whatif.failures import Failures
 from fairlead.whatif.report import render_report
 from fairlead.whatif.report_data import Heading, whatif_report
 
@@ -68,3 +69,54 @@ def test_nodes_show_their_pods_and_preemptions_their_rule(data):
 
 def test_the_report_can_be_rendered(data):
     assert "default/high" in render_report(data)
+
+
+@pytest.fixture
+def dark(snapshot, make):
+    """Two nodes of a zone dark for ten minutes, with a pod each; two others drained in turn."""
+    zone = "topology.kubernetes.io/zone"
+    objects = [
+        *(make.node(name, **{zone: name[0]}) for name in ("a1", "a2", "b1", "b2")),
+        make.pod("web", node_name="a1", owner="rs"),
+        make.pod("bare", node_name="a2"),
+    ]
+    failures = Failures(fail_zone=("a",))
+    change = Change(failures=failures, drain=(f"{zone}=b",), max_unavailable=1, lasts="10m")
+    return whatif_report(HEADING, what_if(snapshot(*objects), change))
+
+
+def test_an_outage_is_shown_in_figures_and_tables(dark):
+    outage = dark["outage"]
+    figures = outage["figures"]
+    assert (figures["nodes"], figures["concerned"], figures["evicted"]) == (2, 2, 2)
+    assert figures["first_eviction_s"] == 350.05
+    assert [row["node"] for row in outage["nodes"]] == ["a1", "a2"]
+    assert outage["nodes"][0]["tainted_s"] == 50.05
+    assert [row["rate"] for row in outage["zones"] if row["zone"] == "a"] == ["0.1 nodes/s"] * 3
+    assert "When a whole zone goes dark" in outage["beliefs"][1]["belief"]
+
+
+def test_the_time_lines_of_an_outage_add_up(dark):
+    """At each instant every node is in one state, and every pod concerned in one."""
+    outage = dark["outage"]
+    nodes = outage["nodes_over_time"]
+    assert nodes["t_s"] == sorted(set(nodes["t_s"]))
+    assert {sum(row) for row in zip(*nodes["counts"].values(), strict=True)} == {4}
+    pods = outage["pods_over_time"]["counts"]
+    states = (pods["down"], pods["waiting"], pods["back"])
+    assert [sum(row) for row in zip(*states, strict=True)][-1] == 2
+
+
+def test_taints_stand_beside_what_the_rate_allowed(dark):
+    [rate] = dark["outage"]["rates"]
+    assert rate == {"zone": "a", "t_s": [50.05, 60.05], "tainted": [1, 2], "allowed": [1, 2]}
+
+
+def test_drains_in_turn_are_shown(dark):
+    first, second = dark["drains"]
+    assert (first["node"], first["begun_s"]) == ("b1", 0.0)
+    assert second["begun_s"] == first["back_s"]
+
+
+def test_the_report_of_an_outage_can_be_rendered(dark):
+    assert '"outage":{' in render_report(dark)
