@@ -12,11 +12,13 @@ from typing import Final
 
 from fairlead.core.instant import Instant, seconds
 from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.nodelifecycle.pod_eviction import WHY as NODE_LOST
 from fairlead.nodelifecycle.zone import ZoneState
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.outage_outcome import Belief, Cause, OutageOutcome, ZoneChange, zone_phrase
 from fairlead.whatif.outcome import PdbBreach
 
+UNASKED: Final = ("taint ", NODE_LOST)  # how the reasons begin of what asks no budget
 FIVE_MINUTES: Final = seconds(300)
 
 
@@ -158,7 +160,7 @@ class Believing:
         )
 
     def _budgets(self) -> Belief | None:
-        ignored = Counter(one.pdb for one in self.breaches if one.by.startswith("taint "))
+        ignored = Counter(one.pdb for one in self.breaches if one.by.startswith(UNASKED))
         if not ignored:
             return None
         names = ", ".join(f"{pdb} ({count})" for pdb, count in sorted(ignored.items()))
@@ -166,8 +168,8 @@ class Believing:
             name="budgets",
             belief="A PodDisruptionBudget keeps pods from being evicted.",
             fact=(
-                "It keeps them from the eviction API, as drains use it. A NoExecute taint deletes "
-                f"pods without asking: so it did where budgets allowed none: {names}."
+                "It keeps them from the eviction API, as drains use it. Pods of quiet nodes are "
+                f"deleted without asking, here in spite of {names}."
             ),
         )
 
