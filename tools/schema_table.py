@@ -162,7 +162,8 @@ def type_of(schema: Json) -> Any:
     """A scalar's name, `#Definition`, or a list or map as an object."""
     if isinstance(schema.get("$ref"), str):
         name = schema["$ref"].rpartition("/")[2]
-        return SPECIAL.get(name, f"#{name}")
+        special = SPECIAL.get(name, f"#{name}")
+        return f"any#{name}" if special == "any" else special
     kinds_of_json = schema.get("type", [])
     found = [one for one in aslist(kinds_of_json) if one != "null"]
     if found == ["array"]:

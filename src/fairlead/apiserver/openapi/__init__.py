@@ -1,8 +1,6 @@
-"""OpenAPI: the documents in which clients read what is served and what its fields mean.
+"""OpenAPI: what is served, described for `kubectl explain`, `kubectl apply` and code generators.
 
-Law: pure; documents follow from the registry and the schema tables alone. A document is written
-when it is first asked for and kept until the registry changes.
+Documents are made from the registry and the schema tables when somebody first asks for them.
 
-`documents` answers requests; `definition` describes types, `operation` verbs, `group` the paths of
-one version of a group.
+upstream: k8s.io/kube-openapi/pkg/{builder3,handler3}, apiserver/pkg/endpoints/installer.go
 """

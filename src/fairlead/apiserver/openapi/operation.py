@@ -1,137 +1,259 @@
-"""Operations: each verb of a kind as OpenAPI 3 describes it.
+"""Operations: what can be done at a path, as OpenAPI v3 describes it.
 
-upstream: apiserver/pkg/endpoints/installer.go:registerResourceHandlers,
-kube-openapi/pkg/builder3/openapi.go
+upstream: apiserver/pkg/endpoints/installer.go:registerResourceHandlers
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.apiserver.openapi.definition import META, REFERENCE
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.openapi import parameter
+from fairlead.apiserver.openapi.schema_document import META, PATCH, V3
 
 Json = dict[str, Any]
+# Group, version and kind, where they are not the subject's.
+About = tuple[str, str, str]
 
-MEDIA_TYPES: Final = (
-    "application/json", "application/vnd.kubernetes.protobuf", "application/yaml",
-)  # fmt: skip
-STREAMED: Final = (
-    "application/json", "application/json;stream=watch", "application/vnd.kubernetes.protobuf",
-    "application/vnd.kubernetes.protobuf;stream=watch", "application/yaml",
-)  # fmt: skip
-PATCHES: Final = (
-    "application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json",
+JSON: Final = "application/json"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+YAML: Final = "application/yaml"
+READ: Final = (JSON, PROTOBUF, YAML)
+STREAMED: Final = (JSON, f"{JSON};stream=watch", PROTOBUF, f"{PROTOBUF};stream=watch", YAML)
+CUSTOM_READ: Final = (JSON, YAML)
+_PATCHES: Final = (
+    "application/apply-patch+yaml",
+    "application/json-patch+json",
+    "application/merge-patch+json",
     "application/strategic-merge-patch+json",
-)  # fmt: skip
-STATUS: Final = f"{META}.Status"
-WATCH_EVENT: Final = f"{META}.WatchEvent"
-DELETE_OPTIONS: Final = f"{META}.DeleteOptions"
-PATCH: Final = f"{META}.Patch"
-RESOURCE_LIST: Final = f"{META}.APIResourceList"
-
-# What query parameters mean, in short.
-_MEANINGS: Final[Mapping[str, str]] = {
-    "allowWatchBookmarks": 'events of type "BOOKMARK" may be sent, which carry a version only',
-    "continue": "where the list goes on, from a list that a limit cut off",
-    "dryRun": 'with "All", do everything but store the result',
-    "fieldManager": "who makes these changes",
-    "fieldSelector": "select objects by their fields",
-    "fieldValidation": "what to do about fields that are unknown or repeated: Ignore, Warn, Strict",
-    "force": "take over fields that others manage (apply only)",
-    "gracePeriodSeconds": "how many seconds the object has before it goes; 0 deletes at once",
-    "ignoreStoreReadErrorWithClusterBreakingPotential": "delete what cannot be read any more",
-    "labelSelector": "select objects by their labels",
-    "limit": "how many objects to list at most",
-    "name": "name of the object",
-    "namespace": "object name and auth scope, such as for teams and projects",
-    "orphanDependents": "keep dependents; superseded by propagationPolicy",
-    "pretty": "write for people",
-    "propagationPolicy": "what becomes of dependents: Orphan, Background, Foreground",
-    "resourceVersion": "which versions of objects will do",
-    "resourceVersionMatch": "how resourceVersion is meant: Exact, NotOlderThan",
-    "sendInitialEvents": "begin a watch with all objects there are",
-    "shardSelector": "select a part of all objects",
-    "timeoutSeconds": "how long a list or watch may take",
-    "watch": "be told what changes",
-}
-_TYPES: Final[Mapping[str, str]] = {
-    "allowWatchBookmarks": "boolean",
-    "force": "boolean",
-    "gracePeriodSeconds": "integer",
-    "ignoreStoreReadErrorWithClusterBreakingPotential": "boolean",
-    "limit": "integer",
-    "orphanDependents": "boolean",
-    "sendInitialEvents": "boolean",
-    "timeoutSeconds": "integer",
-    "watch": "boolean",
-}
-IN_PATH: Final = ("name", "namespace", "path")
-LISTING: Final = (
-    "allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit",
-    "resourceVersion", "resourceVersionMatch", "sendInitialEvents", "shardSelector",
-    "timeoutSeconds", "watch",
-)  # fmt: skip
-WRITING: Final = ("dryRun", "fieldManager", "fieldValidation")
-PATCHING: Final = (*WRITING, "force")
-DELETING: Final = (
-    "dryRun", "gracePeriodSeconds", "ignoreStoreReadErrorWithClusterBreakingPotential",
-    "orphanDependents", "propagationPolicy",
-)  # fmt: skip
-DELETING_MANY: Final = tuple(sorted({*DELETING, *LISTING} - {"allowWatchBookmarks", "watch"}))
+)
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
+_SAID: Final = {"200": "OK", "201": "Created", "202": "Accepted", "401": "Unauthorized"}
+_WATCH_EVENT: Final = f"{META}.WatchEvent"
+_STATUS: Final = f"{META}.Status"
+_DELETE_OPTIONS: Final = f"{META}.DeleteOptions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """One operation: `answer` and `body` are the definitions of what goes out and comes in."""
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What operations are about: a kind, and the types of its objects and lists by name."""
 
-    identity: str
-    action: str
-    gvk: Json
-    tag: str
-    answer: str
-    body: str = ""
-    codes: tuple[str, ...] = ("200",)
-    parameters: Sequence[str] = ()
-    streamed: bool = False
-    patch: bool = False
+    kind: Kind
+    object_type: str
+    list_type: str
 
-    def document(self) -> Json:
-        """The operation's own."""
-        made: Json = {"tags": [self.tag], "operationId": self.identity}
-        if self.parameters:
-            made["parameters"] = [parameter(name) for name in self.parameters]
-        if self.body:
-            medias = PATCHES if self.patch else ("*/*",)
-            made["requestBody"] = {"content": _content(medias, self.body), "required": True}
-        medias = STREAMED if self.streamed else MEDIA_TYPES
-        made["responses"] = responses(self.codes, _content(medias, self.answer))
-        if self.action:
-            made["x-kubernetes-action"] = self.action
-            made["x-kubernetes-group-version-kind"] = self.gvk
-        return made
+    @property
+    def title(self) -> str:
+        """`CoreV1`, `RbacAuthorizationV1`: what operations of a version are called after."""
+        return f"{_capitalized(group_title(self.kind.group))}{_capitalized(self.kind.version)}"
+
+    @property
+    def scope(self) -> str:
+        """`Namespaced`, where that is so."""
+        return "Namespaced" if self.kind.namespaced else ""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The media types of objects."""
+        return CUSTOM_READ if self.kind.is_custom else READ
+
+    def called(self, verb: str, part: str = "") -> str:
+        """`readCoreV1NamespacedPodStatus`."""
+        return f"{verb}{self.title}{self.scope}{self.kind.kind}{part}"
 
 
-def parameter(name: str) -> Json:
-    """A parameter of a path or a query."""
-    made: Json = {"name": name, "in": "path" if name in IN_PATH else "query"}
-    meaning = _MEANINGS.get(name)
-    if meaning:
-        made["description"] = meaning
-    if name in IN_PATH:
-        made["required"] = True
-    made["schema"] = {"type": _TYPES.get(name, "string"), "uniqueItems": True}
+def group_title(group: str) -> str:
+    """`core`, `policy`, `rbacAuthorization`: a group without its dots and its domain."""
+    first, *more = (group.removesuffix(".k8s.io") or "core").split(".")
+    return first + "".join(map(_capitalized, more))
+
+
+def tag(group: str, version: str) -> str:
+    """`rbacAuthorization_v1`."""
+    return f"{group_title(group)}_{version}"
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def operation(  # noqa: PLR0913 - the parts of one operation
+    subject: Subject,
+    action: str,
+    name: str,
+    *,
+    answers: Iterable[tuple[str, str]],
+    media_types: tuple[str, ...] = READ,
+    knows: tuple[str, ...] = (),
+    body: Json | None = None,
+    about: About | None = None,
+) -> Json:
+    """One operation: `answers` are codes and types, `knows` its parameters in the query."""
+    kind = subject.kind
+    group, version, title = about or (kind.group, kind.version, kind.kind)
+    made: Json = {
+        "x-kubernetes-action": action,
+        "x-kubernetes-group-version-kind": {"group": group, "version": version, "kind": title},
+        "tags": [tag(kind.group, kind.version)],
+        "operationId": name,
+    }
+    if knows:
+        made["parameters"] = parameter.parameters(*knows)
+    if body is not None:
+        made["requestBody"] = body
+    made["responses"] = responses(answers, media_types)
     return made
 
 
-def responses(codes: Sequence[str], content: Json) -> Json:
-    """The answers of an operation; anyone may turn out to be nobody."""
-    said = {"200": "OK", "201": "Created", "202": "Accepted"}
-    made: Json = {code: {"description": said[code], "content": content} for code in codes}
-    made["401"] = {"description": "Unauthorized"}
-    return made
+def responses(answers: Iterable[tuple[str, str]], media_types: tuple[str, ...]) -> Json:
+    """Codes and what comes with them."""
+    made: Json = {
+        code: {"description": _SAID[code], "content": content(definition, media_types)}
+        for code, definition in answers
+    }
+    return {**made, "401": {"description": _SAID["401"]}}
 
 
-def _content(medias: Sequence[str], name: str) -> Json:
-    return {media: {"schema": {"$ref": f"{REFERENCE}{name}"}} for media in medias}
+def content(definition: str, media_types: Iterable[str]) -> Json:
+    """One type in several media types."""
+    return {media_type: {"schema": V3.reference(definition)} for media_type in media_types}
+
+
+def _sent(subject: Subject, definition: str) -> Json:
+    """A body that must be there."""
+    media_types = CUSTOM_READ if subject.kind.is_custom else ("*/*",)
+    return {"content": content(definition, media_types), "required": True}
+
+
+def _delete_options() -> Json:
+    return {"content": content(_DELETE_OPTIONS, ("*/*",))}
+
+
+def listed(subject: Subject, *, everywhere: bool = False) -> Json:
+    """list: of one namespace, or `everywhere`."""
+    name = subject.called("list")
+    if everywhere:
+        name = f"list{subject.title}{subject.kind.kind}ForAllNamespaces"
+    return operation(
+        subject,
+        "list",
+        name,
+        answers=(("200", subject.list_type),),
+        media_types=subject.reads if subject.kind.is_custom else STREAMED,
+        knows=() if everywhere else parameter.LIST,
+    )
+
+
+def created(subject: Subject) -> Json:
+    """create."""
+    return operation(
+        subject,
+        "post",
+        subject.called("create"),
+        answers=tuple((code, subject.object_type) for code in ("200", "201", "202")),
+        media_types=subject.reads,
+        knows=parameter.WRITE,
+        body=_sent(subject, subject.object_type),
+    )
+
+
+def collection_deleted(subject: Subject) -> Json:
+    """deletecollection."""
+    return operation(
+        subject,
+        "deletecollection",
+        f"delete{subject.title}Collection{subject.scope}{subject.kind.kind}",
+        answers=(("200", _STATUS),),
+        media_types=subject.reads,
+        knows=parameter.DELETE_COLLECTION,
+        body=_delete_options(),
+    )
+
+
+def deleted(subject: Subject, *, shows_object: bool) -> Json:
+    """delete: `shows_object` where the answer is the object."""
+    answer = subject.object_type if shows_object else _STATUS
+    return operation(
+        subject,
+        "delete",
+        subject.called("delete"),
+        answers=(("200", answer), ("202", answer)),
+        media_types=subject.reads,
+        knows=parameter.DELETE,
+        body=_delete_options(),
+    )
+
+
+def read(subject: Subject, part: str = "", answer: str = "", about: About | None = None) -> Json:
+    """get: of an object or a part of it."""
+    return operation(
+        subject,
+        "get",
+        subject.called("read", part),
+        answers=(("200", answer or subject.object_type),),
+        media_types=subject.reads,
+        about=about,
+    )
+
+
+def replaced(
+    subject: Subject, part: str = "", answer: str = "", about: About | None = None
+) -> Json:
+    """update: of an object or a part of it."""
+    definition = answer or subject.object_type
+    return operation(
+        subject,
+        "put",
+        subject.called("replace", part),
+        answers=(("200", definition), ("201", definition)),
+        media_types=subject.reads,
+        knows=parameter.WRITE,
+        body=_sent(subject, definition),
+        about=about,
+    )
+
+
+def patched(subject: Subject, part: str = "", answer: str = "", about: About | None = None) -> Json:
+    """patch: of an object or a part of it."""
+    definition = answer or subject.object_type
+    patches = [one for one in _PATCHES if not (subject.kind.is_custom and one == _STRATEGIC)]
+    codes = ("200",) if subject.kind.is_custom else ("200", "201")
+    return operation(
+        subject,
+        "patch",
+        subject.called("patch", part),
+        answers=tuple((code, definition) for code in codes),
+        media_types=subject.reads,
+        knows=parameter.PATCH,
+        body={"content": content(PATCH, patches), "required": True},
+        about=about,
+    )
+
+
+def posted(subject: Subject, part: str, definition: str, about: About) -> Json:
+    """create: of a part of an object, such as its binding."""
+    return operation(
+        subject,
+        "post",
+        subject.called("create", part),
+        answers=tuple((code, definition) for code in ("200", "201", "202")),
+        knows=parameter.WRITE,
+        body=_sent(subject, definition),
+        about=about,
+    )
+
+
+def watched(subject: Subject, *, is_list: bool, everywhere: bool = False) -> Json:
+    """watch: the old way, by a path of its own."""
+    name = subject.called("watch", "List" if is_list else "")
+    if everywhere:
+        name = f"watch{subject.title}{subject.kind.kind}ListForAllNamespaces"
+    return operation(
+        subject,
+        "watchlist" if is_list else "watch",
+        name,
+        answers=(("200", _WATCH_EVENT),),
+        media_types=STREAMED,
+    )

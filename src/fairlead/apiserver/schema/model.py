@@ -79,7 +79,7 @@ class Schema:
     """A type. `fields` is an OBJECT's, `items` what a LIST or MAP holds.
 
     `keys` tell the items of a LIST with Topology.MAP apart; `key_defaults` stand for keys that an
-    item of this type lacks. `definition` is the full name of an OBJECT's type, "" for others.
+    item of this type lacks. `definition` is the full name of a type that has one.
     """
 
     type: Type
@@ -161,7 +161,7 @@ class SchemaSet:
         fields: dict[str, Field] = {}
         topology = Topology.ATOMIC if row.a else Topology.GRANULAR
         schema = Schema(Type.OBJECT, topology, fields, key_defaults=row.d, definition=name)
-        self._made[name] = schema if row.f else Schema(Type.ANY)
+        self._made[name] = schema if row.f else Schema(Type.ANY, definition=name)
         for key, one in row.f.items():
             fields[key] = Field(self._of_type(one.t), one.z, one.r, one.k, one.s)
         return self._made[name]
@@ -178,7 +178,9 @@ class SchemaSet:
 
 @cache
 def _scalar(name: str) -> Schema:
-    return Schema(Type(name))
+    """`int32`, or `any#Definition` for a type whose values are not looked into."""
+    sort, _, definition = name.partition("#")
+    return Schema(Type(sort), definition=definition)
 
 
 @cache
