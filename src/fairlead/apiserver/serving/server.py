@@ -108,6 +108,11 @@ class ApiServer:
         """The watches that are open."""
         return self._parts.watches
 
+    @property
+    def registry(self) -> Registry:
+        """The kinds that are served."""
+        return self._parts.registry
+
     def handle(self, request: Request, now: int) -> Answer:
         """Answer one request at `now` (ns since 1970)."""
         try:

@@ -41,6 +41,10 @@ class Runner:
         self._cluster.clock.steer(speed=speed, paused=paused)
         self.wake()
 
+    def next_due(self) -> Instant | None:
+        """When something happens by itself next, None when nothing will."""
+        return self._cluster.life.next_due()
+
     def start(self) -> None:
         """Begin."""
         self._unsubscribe = self._cluster.store.subscribe(lambda _: self.wake())

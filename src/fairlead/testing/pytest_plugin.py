@@ -1,0 +1,65 @@
+"""The pytest plugin: a fresh cluster for every test that asks for one.
+
+    def test_it(fairlead_cluster): ...
+
+    @pytest.mark.fairlead_cluster(nodes=6, zones=3, paused=True)
+    def test_it_in_three_zones(fairlead_cluster): ...
+
+With `fairlead_cluster_scope = module` (or class, package, session) in pytest's configuration the
+tests of a module share one; each worker of pytest-xdist has its own in any case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import pytest
+
+if TYPE_CHECKING:
+    from fairlead.testing.local_cluster import TestCluster
+
+Scope = Literal["session", "package", "module", "class", "function"]
+
+MARKER: Final = "fairlead_cluster"
+SCOPE: Final = "fairlead_cluster_scope"
+SCOPES: Final = ("function", "class", "module", "package", "session")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Say what pytest's configuration may hold."""
+    parser.addini(SCOPE, f"what shares a cluster: {', '.join(SCOPES)}", default="function")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Say what tests may be marked with. Raises UsageError for an unknown scope."""
+    config.addinivalue_line(
+        "markers",
+        f"{MARKER}(nodes=3, zones=1, speed=1.0, paused=False, without=()): what the cluster is "
+        "to be like",
+    )
+    if config.getini(SCOPE) not in SCOPES:
+        raise pytest.UsageError(f"{SCOPE} must be one of {', '.join(SCOPES)}")
+
+
+def _scope(fixture_name: str, config: pytest.Config) -> Scope:  # noqa: ARG001 - pytest's
+    scope: Scope = config.getini(SCOPE)
+    return scope
+
+
+@pytest.fixture(scope=_scope)
+def fairlead_cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[TestCluster]:
+    """A cluster with an API server, a scheduler, controllers and simulated nodes."""
+    # For those who ask for a cluster only: every pytest run loads this file.
+    from fairlead.testing.starting import start_cluster  # noqa: PLC0415
+
+    marker = request.node.get_closest_marker(MARKER)
+    wanted: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
+    try:
+        starting = start_cluster(tmp_path_factory.mktemp("fairlead"), **wanted)
+    except TypeError as cause:
+        raise pytest.UsageError(f"@pytest.mark.{MARKER}: {cause}") from None
+    with starting as cluster:
+        yield cluster

@@ -1,0 +1,65 @@
+"""The fixture `fairlead_cluster`, in other people's test suites."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+ALIKE = """
+import pytest
+
+def test_one(fairlead_cluster):
+    fairlead_cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}})
+    assert len(fairlead_cluster.list("node")) == 3
+    assert fairlead_cluster.kubeconfig.read_text().startswith("apiVersion: v1")
+
+def test_two(fairlead_cluster):
+    assert (fairlead_cluster.get("cm", "c") is not None) == SHARED
+"""
+
+MARKED = """
+import pytest
+
+@pytest.mark.fairlead_cluster(nodes=2, zones=2, paused=True)
+def test_marked(fairlead_cluster):
+    zones = [n["metadata"]["labels"]["topology.kubernetes.io/zone"]
+             for n in fairlead_cluster.list("node")]
+    assert zones == ["zone-a", "zone-b"]
+    assert fairlead_cluster.now == fairlead_cluster.now
+"""
+
+
+@pytest.fixture
+def suite(pytester):
+    """Runs a suite in this process; the plugin is there because Fairlead is installed."""
+
+    def run(text, *options):
+        pytester.makepyfile(text)
+        return pytester.runpytest(*options)
+
+    return run
+
+
+def test_every_test_has_its_own(suite) -> None:
+    suite(f"SHARED = False\n{ALIKE}", "--strict-markers").assert_outcomes(passed=2)
+
+
+def test_a_module_may_share_one(suite) -> None:
+    result = suite(f"SHARED = True\n{ALIKE}", "-o", "fairlead_cluster_scope=module")
+    result.assert_outcomes(passed=2)
+
+
+def test_a_mark_says_what_it_is_like(suite) -> None:
+    suite(MARKED, "--strict-markers").assert_outcomes(passed=1)
+
+
+def test_an_unknown_wish_is_refused_by_name(suite) -> None:
+    result = suite(MARKED.replace("paused=True", "pods=3"))
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*fairlead_cluster: *unexpected keyword argument 'pods'*"])
+
+
+def test_an_unknown_scope_is_refused(suite) -> None:
+    result = suite(MARKED, "-o", "fairlead_cluster_scope=planet")
+    result.stderr.fnmatch_lines(["*fairlead_cluster_scope must be one of function, class, *"])
