@@ -19,6 +19,7 @@ Json = dict[str, Any]
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 PATCH: Final = f"{META}.Patch"
+_EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
 _RAW: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 _FIELDS: Final = f"{META}.FieldsV1"
 _MICRO_TIME: Final = f"{META}.MicroTime"
@@ -36,6 +37,11 @@ _NAMED: Final[Mapping[str, Json]] = {
     _TIME: {"type": "string", "format": "date-time"},
     _QUANTITY: {"oneOf": [{"type": "string"}, {"type": "number"}]},
     _INT_OR_STRING: {"format": "int-or-string", "oneOf": _INTEGER_OR_TEXT},
+    # Any value, or one of a few forms: such types say nothing of themselves.
+    f"{_EXTENSIONS}.JSON": {},
+    f"{_EXTENSIONS}.JSONSchemaPropsOrArray": {},
+    f"{_EXTENSIONS}.JSONSchemaPropsOrBool": {},
+    f"{_EXTENSIONS}.JSONSchemaPropsOrStringArray": {},
 }
 _NAMES: Final = {
     Type.TIME: _TIME,
@@ -144,7 +150,7 @@ class Types:
 
     def _type(self, schema: Schema, name: str, *, wraps: bool = False) -> Json:
         """A type where it stands; `wraps`: a reference has company there."""
-        target = _FIELDS if name == "fieldsV1" else schema.definition or _NAMES.get(schema.type)
+        target = schema.definition or _NAMES.get(schema.type)
         if schema.type is Type.LIST and schema.items is not None:
             return {"type": "array", "items": self._type(schema.items, ""), **_listed(schema, name)}
         if schema.type is Type.MAP and schema.items is not None:

@@ -12,6 +12,7 @@ import yaml
 
 from fairlead.conformance.api.agreement import Agreement
 from fairlead.conformance.api.exchange import Exchange
+from fairlead.conformance.api.open_api_form import as_published, without_words
 from fairlead.conformance.api.transport import Answer
 from fairlead.conformance.comparison import Difference
 
@@ -62,6 +63,9 @@ def of_body(recorded: object, found: object, agreement: Agreement) -> Difference
             return None
         case {"$text": text}:
             return _of_text(text, found if isinstance(found, str) else "", agreement)
+        case {"openapi": str()}:
+            published = without_words(as_published(recorded))
+            return agreement.difference(published, without_words(found), "body")
         case dict() if any(key in recorded for key in _LISTS):
             return agreement.difference(recorded, found, "list")
         case _:

@@ -1,0 +1,54 @@
+"""OpenAPI documents in the form in which two servers can be compared.
+
+The recorded server was built with a JSON library that writes the fields of Go's embedded types as
+members of their own (`SchemaProps`, `OperationProps`, ...), which no client expects; these are
+taken apart again. Texts for people were left out of the recording.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+_EMBEDDED: Final = frozenset(
+    {
+        "ArbitraryKeys",
+        "Extensions",
+        "MediaTypeProps",
+        "OperationProps",
+        "ParameterProps",
+        "RequestBodyProps",
+        "ResponseProps",
+        "SecuritySchemeProps",
+        "SchemaProps",
+        "SwaggerSchemaProps",
+    }
+)
+_NAMED_FREELY: Final = ("properties", "schemas", "paths", "definitions")
+
+
+def as_published(value: Any) -> Any:
+    """A recorded document as other builds of the same server write it."""
+    if isinstance(value, list):
+        return [as_published(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made: dict[str, Any] = {}
+    for key, item in value.items():
+        if key in _EMBEDDED and (item is None or isinstance(item, dict)):
+            made |= as_published(item or {})
+        else:
+            made[key] = as_published(item)
+    return made
+
+
+def without_words(value: Any, *, is_named_freely: bool = False) -> Any:
+    """A document without descriptions; a property may be called that."""
+    if isinstance(value, list):
+        return [without_words(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: without_words(item, is_named_freely=key in _NAMED_FREELY)
+        for key, item in value.items()
+        if is_named_freely or key != "description" or not isinstance(item, str)
+    }

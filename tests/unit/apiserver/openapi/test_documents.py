@@ -1,0 +1,157 @@
+"""OpenAPI: the index, documents and their hashes, and everything in one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.apiserver.custom.served import kinds_of
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.openapi.documents import OpenApi
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.request import Request
+
+POLICY = "/openapi/v3/apis/policy/v1"
+WIDGETS = "/openapi/v3/apis/example.com/v1"
+
+
+@pytest.fixture(scope="module")
+def shared():
+    return OpenApi(Registry(), "0.1")
+
+
+def ask(documents, path, *, method="GET", **headers):
+    path, _, query = path.partition("?")
+    pairs = tuple(tuple(part.split("=")) for part in query.split("&") if part)
+    named = {key.replace("_", "-"): value for key, value in headers.items()}
+    return documents(Request(method, path, pairs, named), 0)
+
+
+def body(response):
+    return json.loads(b"".join(response.body))
+
+
+def references(value):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from [item] if key == "$ref" and isinstance(item, str) else references(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from references(item)
+
+
+def test_the_index_names_every_document_and_all_are_there(shared):
+    index = ask(shared, "/openapi/v3")
+    assert index.content_type == "text/plain; charset=utf-8"
+    entries = body(index)["paths"]
+    assert {"api/v1", "apis/apps", "apis/apps/v1", "version"} <= set(entries)
+    for name, entry in entries.items():
+        answer = ask(shared, entry["serverRelativeURL"])
+        assert answer.status == 200, name
+        assert ("Cache-Control", "public, immutable") in answer.headers
+        assert body(answer)["openapi"] == "3.0.0"
+
+
+def test_an_old_hash_leads_to_the_current_one(shared):
+    moved = ask(shared, f"{POLICY}?hash=DEADBEEF")
+    assert moved.status == 301
+    place = dict(moved.headers)["Location"]
+    assert ask(shared, place).status == 200
+
+
+def test_who_knows_a_document_need_not_read_it_again(shared):
+    etag = dict(ask(shared, POLICY).headers)["ETag"]
+    assert ask(shared, POLICY, if_none_match=etag).status == 304
+
+
+def test_a_document_without_a_hash_may_not_be_kept(shared):
+    assert "Cache-Control" not in dict(ask(shared, POLICY).headers)
+
+
+@pytest.mark.parametrize("path", ["/openapi/v3/", "/openapi/v3/apis/nope/v1"])
+def test_what_is_not_described_is_not_there(shared, path):
+    assert (ask(shared, path).status, ask(shared, path).body) == (404, ())
+
+
+def test_other_paths_are_left_to_others(shared):
+    assert ask(shared, "/apis") is None
+    assert ask(shared, "/openapi/v1") is None
+
+
+def test_documents_are_only_read(shared):
+    with pytest.raises(ApiError) as refused:
+        ask(shared, "/openapi/v3", method="POST")
+    assert refused.value.code == 405
+
+
+@pytest.mark.parametrize("name", ["api/v1", "apis/apps/v1", "apis/autoscaling/v1", "apis/batch/v1"])
+def test_everything_that_is_referred_to_is_there(shared, name):
+    document = body(ask(shared, f"/openapi/v3/{name}"))
+    types = document["components"]["schemas"]
+    assert {one.rpartition("/")[2] for one in references(document)} <= set(types)
+
+
+def test_every_operation_has_a_name_of_its_own(shared):
+    paths = body(ask(shared, "/openapi/v3/api/v1"))["paths"]
+    names = [
+        operation["operationId"]
+        for item in paths.values()
+        for verb, operation in item.items()
+        if verb != "parameters"
+    ]
+    assert len(names) == len(set(names))
+
+
+def test_writes_say_that_they_know_field_validation(shared):
+    """Clients look for that before they ask for it."""
+    path = "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+    patch = body(ask(shared, "/openapi/v3/apis/apps/v1"))["paths"][path]["patch"]
+    assert "fieldValidation" in [parameter["name"] for parameter in patch["parameters"]]
+
+
+def test_fields_are_described_for_people(shared):
+    types = body(ask(shared, POLICY))["components"]["schemas"]
+    spec = types["io.k8s.api.policy.v1.PodDisruptionBudgetSpec"]["properties"]
+    assert spec["minAvailable"]["description"].startswith("An eviction is allowed if")
+
+
+def test_a_definition_changes_what_is_described():
+    registry = Registry()
+    documents = OpenApi(registry, "0.1")
+    before = dict(ask(documents, "/openapi/v2").headers)["ETag"]
+    assert ask(documents, WIDGETS).status == 404
+    properties = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "widgets", "kind": "Widget", "listKind": "WidgetList"}
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    registry.define("widgets.example.com", kinds_of({"spec": spec}))
+    document = body(ask(documents, WIDGETS))
+    widget = document["components"]["schemas"]["com.example.v1.Widget"]
+    assert widget["properties"]["spec"] == properties["spec"]
+    assert widget["x-kubernetes-group-version-kind"] == [
+        {"group": "example.com", "kind": "Widget", "version": "v1"}
+    ]
+    assert "/apis/example.com/v1/widgets/{name}" in document["paths"]
+    assert dict(ask(documents, "/openapi/v2").headers)["ETag"] != before
+
+
+def test_the_old_version_has_everything_in_one(shared):
+    document = body(ask(shared, "/openapi/v2", accept="application/json"))
+    assert document["swagger"] == "2.0"
+    assert {one.rpartition("/")[2] for one in references(document)} <= set(document["definitions"])
+    post = document["paths"]["/api/v1/namespaces/{namespace}/pods"]["post"]
+    assert post["parameters"][0] == {
+        "name": "body",
+        "in": "body",
+        "required": True,
+        "schema": {"$ref": "#/definitions/io.k8s.api.core.v1.Pod"},
+    }
+    options = document["definitions"]["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]
+    assert len(options["x-kubernetes-group-version-kind"]) >= 20
+
+
+def test_the_old_version_is_json_or_nothing(shared):
+    refused = ask(shared, "/openapi/v2", accept="text/html")
+    assert (refused.status, refused.body, refused.content_type) == (406, (), "")

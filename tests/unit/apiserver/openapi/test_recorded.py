@@ -1,0 +1,36 @@
+"""Documents that kube-apiserver 1.36.2 gave, but for texts for people."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from fairlead.apiserver.openapi.documents import OpenApi
+from fairlead.apiserver.openapi.v3 import document
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.request import Request
+from fairlead.conformance.api.open_api_form import as_published, without_words
+
+FILE = Path(__file__).parents[3] / "golden/data/api/01-discovery.jsonl.gz"
+CASES = {
+    case["id"]: case["steps"][0]
+    for case in map(json.loads, gzip.decompress(FILE.read_bytes()).splitlines())
+}
+DOCUMENTS = ["policy.v1", "scheduling.k8s.io.v1", "coordination.k8s.io.v1"]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_is_upstreams(name):
+    recorded = CASES[f"disc.openapi.v3.apis.{name}"]["response"]["body"]
+    group, _, version = name.rpartition(".")
+    ours = without_words(document(Registry(), group, version))
+    assert ours == without_words(as_published(recorded))
+
+
+def test_the_index_names_what_upstream_names():
+    recorded = CASES["disc.openapi.v3"]["response"]["body"]["paths"]
+    answer = OpenApi(Registry(), "0.1")(Request("GET", "/openapi/v3"), 0)
+    assert list(json.loads(answer.body[0])["paths"]) == list(recorded)
