@@ -8,10 +8,13 @@ from typing import Final
 from fairlead.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.apiserver.admission.limit_ranger import LimitRanger
 from fairlead.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from fairlead.apiserver.admission.node_restriction import NodeRestriction
 from fairlead.apiserver.admission.plugin import AdmissionPlugin
+from fairlead.apiserver.admission.pod_security import PodSecurity
 from fairlead.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from fairlead.apiserver.admission.priority import Priority
 from fairlead.apiserver.admission.resource_quota import LimitedResource, ResourceQuota
+from fairlead.apiserver.admission.role_escalation import RoleEscalation
 from fairlead.apiserver.admission.service_account import ServiceAccount
 from fairlead.apiserver.admission.storage_defaults import (
     DefaultStorageClass,
@@ -42,10 +45,13 @@ def served_admission(
         NamespaceLifecycle(),  # first: what is nowhere is nothing to anybody else
         LimitRanger(),
         ServiceAccount(suffix, authorities),
+        NodeRestriction(),
         TaintNodesByCondition(),
+        PodSecurity(),
         *ADMISSION,
         DefaultStorageClass(),
         StorageObjectInUseProtection(),
         PodTopologyLabels(),
+        RoleEscalation(),
         ResourceQuota(limited),  # last: what is charged must have passed everything else
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
+from fairlead.api.timestamp import format_micro_time
 from fairlead.conformance.api.own_server import OwnServer
 from fairlead.conformance.api.recorded_nodes import recorded_nodes
 from fairlead.core.instant import seconds
@@ -27,9 +28,25 @@ class OwnCluster(OwnServer):
         super().__init__()
         for manifest in recorded_nodes(self.now):
             self.store.put_as_is(manifest, self.now)
+        for name in ("kube-controller-manager", "kube-scheduler"):
+            self.store.create(_lease(name, self.now), self.now)
         self._life = Life(self.store, self.now, config=CONFIG, authority="authority")
         self.settle()
 
     def settle(self) -> None:
         """Let everything happen that is due by now."""
         self._life.run_until(self.now)
+
+
+def _lease(name: str, now: int) -> dict[str, Any]:
+    """What a component holds to be the one that acts."""
+    renewed = format_micro_time(now)
+    spec = {
+        "holderIdentity": f"golden_{name}",
+        "leaseDurationSeconds": 15,
+        "acquireTime": renewed,
+        "renewTime": renewed,
+        "leaseTransitions": 2,
+    }
+    meta = {"name": name, "namespace": "kube-system"}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}

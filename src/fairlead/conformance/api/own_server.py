@@ -10,6 +10,7 @@ from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.auth.bootstrap import RBAC_GROUP, bootstrap_objects
 from fairlead.apiserver.auth.certificate import new_authority
+from fairlead.apiserver.auth.node import NodeAuthorizer
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.token import Tokens, authenticated
@@ -50,7 +51,7 @@ class OwnServer:
         ids = SeededIds(_SEED)
         admission = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
         self.store = Store(ids, admission=admission, strategies=ServedStrategies())
-        rights = Rbac(self.store.storage)
+        rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
         accounts = ServiceAccountTokens(_KEY, self.store.storage, self._clock)
         users = {token_of(name): user for name, user in USERS.items()}
         self.tokens = Tokens(users, accounts.recognize)

@@ -20,6 +20,7 @@ Json = dict[str, Any]
 # What was recorded with controllers running.
 _LIVING: Final = ("07-clients",)
 _LIVING_CASES: Final = (
+    "auth.",
     "crud.gone410",
     "deploy.",
     "endpoints.",

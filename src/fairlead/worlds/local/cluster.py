@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.auth.bootstrap import bootstrap_objects
+from fairlead.apiserver.auth.node import NodeAuthorizer
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.token import Tokens
@@ -61,7 +62,7 @@ class LocalCluster:
         self.store = Store(
             ids, admission=served_admission(ids.new_suffix), strategies=ServedStrategies()
         )
-        rights = Rbac(self.store.storage)
+        rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
         accounts = ServiceAccountTokens(account_key, self.store.storage, clock.now)
         self.tokens = Tokens(users, accounts.recognize)
         self.server: ApiServer = complete_server(
