@@ -34,8 +34,8 @@ class _Cluster:
 
 def steer(act: str, amount: str, kubeconfig: Path | None) -> int:
     """Do it and print the time; the exit code. Raises InputError."""
-    cluster = _cluster(_path(kubeconfig))
-    state = _asked(cluster, _wish(act, amount))
+    wish = _wish(act, amount)
+    state = _asked(_cluster(_path(kubeconfig)), wish)
     pace = "paused" if state["paused"] else f"speed {state['speed']:g}"
     print(f"{state['now']}  {pace}")
     return exit_code.SUCCESS

@@ -4,7 +4,7 @@
 
 An answer leaves in parts, compressed where the client asks and it is long; a watch leaves line by
 line until it is over, its time is up, the client has gone, or the server is about to stop. What
-happens within one `SEND_INTERVAL_S` leaves together, so that busy watches cost little.
+happens within one `SEND_INTERVAL_S` after that leaves together, so that busy watches cost little.
 
 upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/writers,watch}.go
 """

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.serving.watch import Watch, Watches
 
-SEND_INTERVAL_S: Final = 0.02
+SEND_INTERVAL_S: Final = 0.05
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 
 Message = MutableMapping[str, Any]

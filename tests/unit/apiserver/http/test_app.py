@@ -1,0 +1,256 @@
+"""The API server as an ASGI application: bodies, compression, warnings, watches."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+
+import pytest
+from tests.unit.apiserver.conftest import CountedIds
+
+from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.http import app as app_module
+from fairlead.apiserver.http import stream
+from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.request import ADMIN, Response
+from fairlead.apiserver.serving.server import ApiServer
+from fairlead.apiserver.store import Store
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+
+
+class Client:
+    """One request of an ASGI application, and what it sends."""
+
+    def __init__(self, app, method, url, body=b"", chunks=None, **headers):
+        path, _, query = url.partition("?")
+        named = {"authorization": "Bearer secret", **headers}
+        self.scope = {
+            "type": "http",
+            "method": method,
+            "path": path,
+            "query_string": query.encode(),
+            "headers": [(k.replace("_", "-").encode(), v.encode()) for k, v in named.items()],
+        }
+        self.app = app
+        self.incoming = asyncio.Queue()
+        parts = chunks or [body]
+        for number, part in enumerate(parts, 1):
+            more = number < len(parts)
+            self.incoming.put_nowait({"type": "http.request", "body": part, "more_body": more})
+        self.sent = []
+        self.changed = asyncio.Event()
+
+    async def send(self, message):
+        self.sent.append(message)
+        self.changed.set()
+
+    async def run(self):
+        await self.app(self.scope, self.incoming.get, self.send)
+        return self
+
+    def leave(self):
+        self.incoming.put_nowait({"type": "http.disconnect"})
+
+    async def begun(self):
+        while len(self.sent) < 2:
+            self.changed.clear()
+            await asyncio.wait_for(self.changed.wait(), 5)
+
+    async def until(self, text):
+        while text not in self.body:
+            self.changed.clear()
+            await asyncio.wait_for(self.changed.wait(), 5)
+
+    @property
+    def status(self):
+        return self.sent[0]["status"]
+
+    @property
+    def headers(self):
+        return [(name.decode(), text.decode()) for name, text in self.sent[0]["headers"]]
+
+    @property
+    def body(self):
+        return b"".join(message.get("body", b"") for message in self.sent[1:])
+
+    @property
+    def is_complete(self):
+        return not self.sent[-1].get("more_body", False)
+
+
+@pytest.fixture
+def server():
+    return ApiServer(Store(CountedIds(), admission=()), clock=lambda: 0)
+
+
+@pytest.fixture
+def app(server):
+    return ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0)
+
+
+def ask(app, *arguments, **options):
+    """One request to its end."""
+    return asyncio.run(_ask(app, *arguments, **options))
+
+
+async def _ask(app, *arguments, **options):
+    return await Client(app, *arguments, **options).run()
+
+
+def make(app, name, **more):
+    body = json.dumps({"metadata": {"name": name}, **more}).encode()
+    return ask(app, "POST", CONFIG_MAPS, body)
+
+
+def test_a_request_and_its_answer(app):
+    made = make(app, "a")
+    assert (made.status, json.loads(made.body)["metadata"]["name"]) == (201, "a")
+    assert ("cache-control", "no-cache, private") in made.headers
+    assert ("content-length", str(len(made.body))) in made.headers
+
+
+def test_whoever_shows_a_wrong_token_is_nobody(app):
+    refused = ask(app, "GET", CONFIG_MAPS, authorization="Bearer wrong")
+    assert (refused.status, json.loads(refused.body)["reason"]) == (401, "Unauthorized")
+
+
+def test_a_body_comes_in_parts(app):
+    text = json.dumps({"metadata": {"name": "a"}}).encode()
+    assert ask(app, "POST", CONFIG_MAPS, chunks=[text[:5], text[5:]]).status == 201
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_body_has_a_largest_size(app, monkeypatch, declared):
+    monkeypatch.setattr(app_module, "BODY_BYTES_MAX", 10)
+    length = {"content_length": "11"} if declared else {}
+    refused = ask(app, "POST", CONFIG_MAPS, b"x" * 11, **length)
+    assert refused.status == 413
+    assert json.loads(refused.body)["message"] == "Request entity too large: limit is 10"
+
+
+def test_a_body_has_a_longest_time(app, monkeypatch):
+    monkeypatch.setattr(app_module, "BODY_SECONDS_MAX", 0.01)
+
+    async def slow():
+        client = Client(app, "POST", CONFIG_MAPS)
+        client.incoming = asyncio.Queue()
+        return await client.run()
+
+    assert asyncio.run(slow()).status == 408
+
+
+def test_a_client_that_leaves_is_told_nothing(app):
+    async def leaving():
+        client = Client(app, "POST", CONFIG_MAPS)
+        client.incoming = asyncio.Queue()
+        client.leave()
+        return await client.run()
+
+    assert asyncio.run(leaving()).sent == []
+
+
+@pytest.mark.parametrize(
+    ("accepted", "is_zipped"),
+    [("gzip", True), ("deflate, gzip;q=0.5", True), ("gzip;q=0", False), ("", False)],
+)
+def test_long_answers_are_compressed_for_who_asks(app, monkeypatch, accepted, is_zipped):
+    monkeypatch.setattr(app_module, "GZIP_BYTES_MIN", 100)
+    make(app, "a", data={"k": "v" * 200})
+    answer = ask(app, "GET", f"{CONFIG_MAPS}/a", accept_encoding=accepted)
+    assert (("content-encoding", "gzip") in answer.headers) == is_zipped
+    text = gzip.decompress(answer.body) if is_zipped else answer.body
+    assert json.loads(text)["data"] == {"k": "v" * 200}
+
+
+def test_each_warning_is_a_header(app):
+    body = json.dumps({"metadata": {"name": "a"}, 'b"s': 1}).encode()
+    made = ask(app, "POST", CONFIG_MAPS, body)
+    assert ("warning", r'299 - "unknown field \"b\"s\""') in made.headers
+
+
+def test_too_many_parameters(app):
+    query = "&".join(f"a{number}=1" for number in range(300))
+    assert ask(app, "GET", f"{CONFIG_MAPS}?{query}").status == 400
+
+
+def test_acts_answer_paths_that_are_not_kubernetes(server):
+    async def act(request):
+        return Response(200, (request.body,))
+
+    app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, acts={"/act": act})
+    assert ask(app, "POST", "/act", b"hello").body == b"hello"
+
+
+def test_a_change_is_acknowledged_when_it_is_safe(server):
+    order = []
+
+    async def settle():
+        order.append("safe")
+
+    app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, settle)
+    make(app, "a")
+    ask(app, "GET", CONFIG_MAPS)
+    assert order == ["safe"]
+
+
+async def _watching(app, url):
+    client = Client(app, "GET", url)
+    return client, asyncio.create_task(client.run())
+
+
+def test_a_watch_is_sent_as_it_goes_until_its_time_is_up(app, server):
+    async def watched():
+        client, task = await _watching(app, f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1")
+        await client.begun()
+        await _ask(app, "POST", CONFIG_MAPS, json.dumps({"metadata": {"name": "a"}}).encode())
+        await client.until(b'"ADDED"')
+        assert not client.is_complete
+        await asyncio.wait_for(task, 5)
+        return client
+
+    client = asyncio.run(watched())
+    assert client.is_complete
+    assert server.watches.count() == 0
+
+
+def test_a_client_that_leaves_frees_its_watch(app, server):
+    async def left():
+        client, task = await _watching(app, f"{CONFIG_MAPS}?watch=1")
+        await client.begun()
+        client.leave()
+        await asyncio.wait_for(task, 5)
+
+    asyncio.run(left())
+    assert server.watches.count() == 0
+
+
+def test_closing_ends_all_watches_in_good_order(app, server):
+    async def closed():
+        pairs = [await _watching(app, f"{CONFIG_MAPS}?watch=1") for _ in range(20)]
+        await asyncio.gather(*(client.begun() for client, _ in pairs))
+        app.close()
+        await asyncio.wait_for(asyncio.gather(*(task for _, task in pairs)), 5)
+        return [client.is_complete for client, _ in pairs]
+
+    assert all(asyncio.run(closed()))
+
+
+def test_what_happens_together_is_sent_together(app, server, monkeypatch):
+    monkeypatch.setattr(stream, "SEND_INTERVAL_S", 0.01)
+
+    async def busy():
+        client, task = await _watching(app, f"{CONFIG_MAPS}?watch=1")
+        await client.begun()
+        for number in range(50):
+            body = json.dumps({"metadata": {"name": f"c{number}"}}).encode()
+            await _ask(app, "POST", CONFIG_MAPS, body)
+        await client.until(b'"c49"')
+        client.leave()
+        await asyncio.wait_for(task, 5)
+        return client
+
+    client = asyncio.run(busy())
+    assert client.body.count(b'"ADDED"') == 50
+    assert len(client.sent) < 25

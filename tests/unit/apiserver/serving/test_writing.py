@@ -1,0 +1,207 @@
+"""create, update, patch and delete."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_a_dry_run_changes_nothing(api, config_maps):
+    made = api.post(f"{config_maps}?dryRun=All", {"metadata": {"name": "a"}})
+    assert made.status == 201
+    assert "resourceVersion" not in made.json["metadata"]
+    assert api.get(f"{config_maps}/a").status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ("{nope", 400, "the object provided is unrecognized"),
+        ("[]", 400, "the object provided is unrecognized"),
+        ("null", 422, 'ConfigMap "" is invalid: metadata.name: Required value'),
+        ({"kind": "Pod", "apiVersion": "v1"}, 400, "unknown conversion"),
+        ({"kind": "Widget"}, 400, 'no kind "Widget" is registered'),
+        ({"metadata": {"name": "a", "namespace": "x"}}, 400, "does not match the namespace"),
+        ({"metadata": {"name": "a", "resourceVersion": "5"}}, 500, "should not be set"),
+        ({"metadata": {"name": 5}}, 400, "cannot unmarshal number"),
+    ],
+)
+def test_bodies_that_are_refused(api, config_maps, body, status, message):
+    refused = api.post(config_maps, body)
+    assert (refused.status, message in refused.message) == (status, True)
+
+
+def test_a_body_need_not_say_what_it_is(api, config_maps):
+    assert api.post(config_maps, {"metadata": {"name": "a"}}).json["kind"] == "ConfigMap"
+
+
+def test_a_media_type_that_nobody_knows(api, config_maps):
+    refused = api.post(config_maps, "hi", content_type="text/plain")
+    assert (refused.status, refused.json["reason"]) == (415, "UnsupportedMediaType")
+
+
+def test_unknown_fields_are_dropped_and_told(api, config_maps):
+    body = {"metadata": {"name": "a"}, "bogus": 1}
+    made = api.post(config_maps, body)
+    assert "bogus" not in made.json
+    assert made.response.warnings == ('unknown field "bogus"',)
+    strict = api.post(f"{config_maps}?fieldValidation=Strict", body)
+    assert (strict.status, "strict decoding error" in strict.message) == (400, True)
+
+
+def test_keys_that_stand_twice_in_yaml(api, config_maps):
+    body = b"metadata:\n  name: a\n  name: a\n"
+    made = api.post(config_maps, body, content_type="application/yaml")
+    assert made.response.warnings == ('line 3: key "name" already set in map',)
+
+
+def test_an_update_of_another_version_is_a_conflict(api, config_maps):
+    made = api.config_map("a")
+    api.patch(f"{config_maps}/a", {"data": {"k": "v"}})
+    refused = api.put(f"{config_maps}/a", made)
+    assert (refused.status, refused.json["reason"]) == (409, "Conflict")
+
+
+def test_an_update_that_changes_nothing_keeps_the_version(api, config_maps):
+    made = api.config_map("a")
+    assert api.put(f"{config_maps}/a", made).json["metadata"]["resourceVersion"] == "1"
+
+
+def test_the_name_of_an_update_is_the_path_s(api, config_maps):
+    made = api.config_map("a")
+    assert api.put(f"{config_maps}/b", made).message == (
+        "the name of the object (a) does not match the name on the URL (b)"
+    )
+
+
+def test_some_kinds_are_created_by_an_update(api):
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    assert api.put(f"{leases}/l", {"metadata": {"name": "l"}}).status == 201
+    assert (
+        api.put("/api/v1/namespaces/default/configmaps/a", {"metadata": {"name": "a"}}).status
+        == 404
+    )
+
+
+def test_some_kinds_must_say_what_they_replace(api):
+    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    api.post(leases, {"metadata": {"name": "l"}})
+    refused = api.put(f"{leases}/l", {"metadata": {"name": "l"}})
+    assert (refused.status, "must be specified for an update" in refused.message) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("application/merge-patch+json", {"data": {"b": "2"}}),
+        ("application/strategic-merge-patch+json", {"data": {"b": "2"}}),
+        ("application/json-patch+json", [{"op": "add", "path": "/data/b", "value": "2"}]),
+    ],
+)
+def test_patches(api, config_maps, content_type, body):
+    api.post(config_maps, {"metadata": {"name": "a"}, "data": {"a": "1"}})
+    changed = api.patch(f"{config_maps}/a", body, content_type)
+    assert changed.json["data"] == {"a": "1", "b": "2"}
+
+
+def test_an_apply_creates_and_owns(api, config_maps):
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "1"}}
+    url, kind = f"{config_maps}/a?fieldManager=m", "application/apply-patch+yaml"
+    made = api.patch(url, body, kind)
+    assert made.status == 201
+    [entry] = made.json["metadata"]["managedFields"]
+    assert (entry["manager"], entry["operation"]) == ("m", "Apply")
+    other = api.patch(f"{config_maps}/a?fieldManager=o", {**body, "data": {"k": "2"}}, kind)
+    assert (other.status, other.message) == (
+        409,
+        'Apply failed with 1 conflict: conflict with "m": .data.k',
+    )
+
+
+def test_an_apply_must_say_who_applies(api, config_maps):
+    refused = api.patch(f"{config_maps}/a", {}, "application/apply-patch+yaml")
+    assert "fieldManager: Required value: is required for apply patch" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "message"),
+    [
+        ({"metadata": {"name": "b"}}, 400, "does not match the name on the URL"),
+        ({"metadata": {"uid": "other"}}, 422, "metadata.uid: Invalid value"),
+        ({"metadata": {"resourceVersion": "9"}}, 409, "the object has been modified"),
+        ({"kind": "Secret"}, 422, "unknown conversion"),
+        ("5", 400, "cannot unmarshal number into Go value"),
+        ("null", 400, "Invalid JSON Patch"),
+    ],
+)
+def test_patches_that_are_refused(api, config_maps, body, status, message):
+    api.config_map("a")
+    refused = api.patch(f"{config_maps}/a", body)
+    assert (refused.status, message in refused.message) == (status, True)
+
+
+def test_a_patch_of_no_kind(api, config_maps):
+    api.config_map("a")
+    refused = api.patch(f"{config_maps}/a", {}, "application/json")
+    assert (refused.status, refused.message) == (415, "415: Unsupported Media Type")
+
+
+def test_a_deletion_tells_that_it_is_done(api, config_maps):
+    api.config_map("a")
+    gone = api.delete(f"{config_maps}/a")
+    assert gone.json["status"] == "Success"
+    assert gone.json["details"] == {"name": "a", "kind": "configmaps", "uid": "uid-1"}
+
+
+def test_a_deletion_of_a_pod_shows_it(api, pods, pod):
+    api.post(pods, pod("a", nodeName="n"))
+    shown = api.delete(f"{pods}/a", {"gracePeriodSeconds": 5}).json
+    assert (shown["kind"], shown["metadata"]["deletionGracePeriodSeconds"]) == ("Pod", 5)
+    assert api.get(f"{pods}/a").status == 200
+    api.delete(f"{pods}/a?gracePeriodSeconds=0")
+    assert api.get(f"{pods}/a").status == 404
+
+
+@pytest.mark.parametrize(
+    ("policy", "finalizer"), [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")]
+)
+def test_who_wants_dependents_seen_to_leaves_a_finalizer(api, config_maps, policy, finalizer):
+    api.config_map("a")
+    shown = api.delete(f"{config_maps}/a?propagationPolicy={policy}").json
+    assert shown["metadata"]["finalizers"] == [finalizer]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["propagationPolicy=Bad", "propagationPolicy=Orphan&orphanDependents=true", "dryRun=Some"],
+)
+def test_deletions_that_make_no_sense(api, config_maps, query):
+    api.config_map("a")
+    refused = api.delete(f"{config_maps}/a?{query}")
+    assert (refused.status, refused.json["details"]["kind"]) == (422, "DeleteOptions")
+    assert api.get(f"{config_maps}/a").status == 200
+
+
+def test_what_is_on_its_way_out_gets_no_new_finalizers(api, config_maps):
+    api.config_map("a", finalizers=["a.b/c"])
+    api.delete(f"{config_maps}/a")
+    refused = api.patch(f"{config_maps}/a", {"metadata": {"finalizers": ["a.b/c", "d.e/f"]}})
+    assert (refused.status, "no new finalizers can be added" in refused.message) == (422, True)
+    api.patch(f"{config_maps}/a", {"metadata": {"finalizers": None}})
+    assert api.get(f"{config_maps}/a").status == 404
+
+
+def test_a_collection_is_shown_as_it_was(api, config_maps):
+    for name in ("a", "b"):
+        api.config_map(name, labels={"l": name})
+    gone = api.delete(f"{config_maps}?labelSelector=l=a").json
+    assert [item["metadata"]["name"] for item in gone["items"]] == ["a"]
+    left = api.get(config_maps).json["items"]
+    assert [item["metadata"]["name"] for item in left] == ["b"]
+
+
+def test_a_namespace_ends_when_it_is_finalized(api):
+    api.post("/api/v1/namespaces", {"metadata": {"name": "n"}})
+    going = api.delete("/api/v1/namespaces/n").json
+    assert going["status"] == {"phase": "Terminating"}
+    api.put("/api/v1/namespaces/n/finalize", {"metadata": {"name": "n"}, "spec": {}})
+    assert api.get("/api/v1/namespaces/n").status == 404

@@ -1,0 +1,92 @@
+"""`fairlead up` as a process: it says where it is, serves, is steered, and leaves when told to."""
+
+from __future__ import annotations
+
+import json
+import signal
+import ssl
+import stat
+import subprocess
+import sys
+from base64 import b64decode
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+import yaml
+
+from fairlead.cli.main import run
+
+
+@contextmanager
+def up(*options):
+    """The kubeconfig of a cluster that runs with these options."""
+    command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("export KUBECONFIG="), line
+        yield line.partition("=")[2].split()[0]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=20) == 0
+        process.stdout.close()
+
+
+def asked(kubeconfig, path, token=None):
+    """The answer to a GET with the kubeconfig's token, or another."""
+    config = yaml.safe_load(Path(kubeconfig).read_text())
+    cluster = config["clusters"][0]["cluster"]
+    authority = b64decode(cluster["certificate-authority-data"]).decode()
+    headers = {"Authorization": f"Bearer {token or config['users'][0]['user']['token']}"}
+    context = ssl.create_default_context(cadata=authority)
+    request = Request(cluster["server"] + path, headers=headers)
+    with urlopen(request, context=context, timeout=20) as response:
+        return json.load(response)
+
+
+def test_a_cluster_from_beginning_to_end(tmp_path, capsys):
+    file = tmp_path / "kubeconfig"
+    with up("--nodes", "2", "--kubeconfig", str(file)) as kubeconfig:
+        assert kubeconfig == str(file)
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert len(asked(file, "/api/v1/nodes")["items"]) == 2
+        assert run(["clock", "advance", "5m", "--kubeconfig", kubeconfig]) == 0
+        assert run(["clock", "speed", "60", "--kubeconfig", kubeconfig]) == 0
+        assert run(["clock", "advance", "never", "--kubeconfig", kubeconfig]) == 2
+        shown = capsys.readouterr()
+        assert "paused" in shown.out
+        assert "advance: 'never' is no duration" in shown.err
+    assert run(["clock", "--kubeconfig", kubeconfig]) == 2
+    assert "does not answer" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--nodes", "-1"], "--nodes: must be from 0 to 10000"),
+        (["--nodes", "2", "--zones", "3"], "--zones: must be from 1 to the number of nodes"),
+        (["--port", "70000"], "--port: must be from 0 to 65535"),
+        (["--speed", "0"], "--speed: must be more than 0"),
+        (["--without", "nope"], "--without: nope: must be one of kubelet"),
+    ],
+)
+def test_options_that_make_no_sense(options, line, capsys):
+    assert run(["up", *options]) == 2
+    assert line in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["clock", "advance"], "advance needs an amount"),
+        (["clock", "speed", "fast"], "'fast' is no speed"),
+        (["clock", "show", "--kubeconfig", "nope.yaml"], "nope.yaml: No such file"),
+    ],
+)
+def test_questions_that_make_no_sense(arguments, line, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    (tmp_path / "kubeconfig").write_text("5")
+    assert run(arguments) == 2
+    assert line in capsys.readouterr().err

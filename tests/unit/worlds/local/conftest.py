@@ -1,0 +1,58 @@
+"""A local cluster whose time is moved by hand."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.auth.certificate import new_authority
+from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.request import ADMIN, Request
+from fairlead.core.instant import seconds
+from fairlead.worlds.local.clock import SteeredClock
+from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
+
+START = parse_timestamp("2026-01-01T00:00:00Z")
+KEY = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
+
+
+class Cluster:
+    """What a client sees of it."""
+
+    def __init__(self, **options):
+        self.clock = SteeredClock(START, paused=True)
+        self.local = LocalCluster(LocalOptions(**options), self.clock, {"t": ADMIN}, KEY)
+        self.pass_time(0)
+
+    def pass_time(self, duration_s):
+        self.clock.jump_to(self.clock.now() + seconds(duration_s))
+        self.local.life.run_until(self.clock.now())
+
+    def ask(self, method, path, body=None, content_type="application/json"):
+        """The answer as JSON; what it causes at once has happened."""
+        text = b"" if body is None else json.dumps(body).encode()
+        request = Request(method, path, (), {"content-type": content_type}, text, ADMIN)
+        response = self.local.server.handle(request, self.clock.now())
+        self.pass_time(0)
+        return json.loads(b"".join(response.body))
+
+    def find(self, kind, name, namespace="default"):
+        return self.local.store.find(find_kind(kind), namespace, name)
+
+    def list(self, kind, namespace="default"):
+        return self.local.store.list(find_kind(kind), namespace)
+
+
+@pytest.fixture
+def make_cluster():
+    """A cluster with these options."""
+    return Cluster
+
+
+@pytest.fixture
+def cluster():
+    """A cluster of three nodes in two zones, with an authority."""
+    return Cluster(nodes=3, zones=2, authority="PEM")

@@ -1,0 +1,58 @@
+"""Time in a local world."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.core.instant import seconds
+from fairlead.worlds.local.clock import SteeredClock
+
+
+class Outside:
+    """The time of the machine."""
+
+    def __init__(self):
+        self.now = 1_000
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def outside():
+    return Outside()
+
+
+def test_time_passes_as_outside(outside):
+    clock = SteeredClock(50, monotonic=outside)
+    outside.now += 7
+    assert clock.now() == 57
+
+
+def test_time_may_run_fast(outside):
+    clock = SteeredClock(0, speed=60, monotonic=outside)
+    outside.now += seconds(1)
+    assert clock.now() == seconds(60)
+    assert clock.seconds_until(seconds(120)) == pytest.approx(1.0)
+
+
+def test_time_may_stand_still_but_for_jumps(outside):
+    clock = SteeredClock(5, paused=True, monotonic=outside)
+    outside.now += seconds(1)
+    assert (clock.now(), clock.seconds_until(9)) == (5, None)
+    clock.jump_to(8)
+    clock.jump_to(3)
+    assert clock.now() == 8
+
+
+def test_steering_never_turns_time_back(outside):
+    clock = SteeredClock(0, speed=10, monotonic=outside)
+    outside.now += 5
+    clock.steer(speed=1)
+    outside.now += 5
+    clock.steer(paused=True)
+    outside.now += 5
+    assert (clock.now(), clock.speed, clock.is_paused) == (55, 1, True)
+    clock.steer(paused=False)
+    outside.now += 1
+    assert clock.now() == 56

@@ -1,0 +1,135 @@
+"""What happens by itself behind the API server."""
+
+from __future__ import annotations
+
+from fairlead.apiserver.kind import NODE
+
+PODS = "/api/v1/namespaces/default/pods"
+POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
+def test_a_pod_is_scheduled_and_runs(cluster):
+    cluster.ask("POST", PODS, POD)
+    bound = cluster.find("pod", "a")
+    assert bound["spec"]["nodeName"].startswith("node-")
+    assert bound["metadata"]["labels"]["topology.kubernetes.io/zone"].startswith("zone-")
+    cluster.pass_time(2)
+    status = cluster.find("pod", "a")["status"]
+    [container] = status["containerStatuses"]
+    assert (status["phase"], container["ready"]) == ("Running", True)
+    assert status["podIP"].startswith("10.128.")
+
+
+def test_pods_have_addresses_of_their_own_until_they_are_gone(cluster):
+    for name in ("a", "b"):
+        pod = {**POD, "metadata": {"name": name}, "spec": {**POD["spec"], "nodeName": "node-1"}}
+        cluster.ask("POST", PODS, pod)
+    cluster.pass_time(2)
+    first, second = (cluster.find("pod", name)["status"]["podIP"] for name in ("a", "b"))
+    assert first != second
+    cluster.ask("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0})
+    cluster.ask("POST", PODS, {**POD, "spec": {**POD["spec"], "nodeName": "node-1"}})
+    cluster.pass_time(2)
+    assert cluster.find("pod", "a")["status"]["podIP"] == first
+
+
+def test_what_the_scheduler_says_is_an_event(cluster):
+    cluster.ask("POST", PODS, POD)
+    [event] = [row for row in cluster.list("event") if row["reason"] == "Scheduled"]
+    assert event["involvedObject"]["name"] == "a"
+    assert event["message"].startswith("Successfully assigned default/a to node-")
+
+
+def test_what_is_said_again_is_counted(cluster):
+    huge = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "99"}}}
+    cluster.ask("POST", PODS, {**POD, "spec": {"containers": [huge]}})
+    cluster.pass_time(400)  # it is tried again five minutes later
+    [failed] = [row for row in cluster.list("event") if row["reason"] == "FailedScheduling"]
+    assert failed["count"] == 2
+
+
+def test_events_go_after_an_hour(cluster):
+    cluster.ask("POST", PODS, POD)
+    cluster.pass_time(3_700)
+    cluster.ask("POST", PODS, {**POD, "metadata": {"name": "b"}})
+    assert {row["involvedObject"]["name"] for row in cluster.list("event")} == {"b"}
+
+
+def test_every_namespace_is_furnished(cluster):
+    cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    assert cluster.find("serviceaccount", "default", "n") is not None
+    shown = cluster.find("configmap", "kube-root-ca.crt", "n")
+    assert shown["data"] == {"ca.crt": "PEM"}
+    cluster.ask("DELETE", "/api/v1/namespaces/n/serviceaccounts/default")
+    assert cluster.find("serviceaccount", "default", "n") is not None
+
+
+def test_a_namespace_goes_when_it_is_empty(cluster):
+    cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    cluster.ask("POST", "/api/v1/namespaces/n/pods", POD)
+    cluster.pass_time(2)
+    cluster.ask("DELETE", "/api/v1/namespaces/n")
+    assert cluster.find("namespace", "n", "")["status"]["phase"] == "Terminating"
+    assert cluster.list("configmap", "n") == []
+    cluster.pass_time(40)
+    assert cluster.find("namespace", "n", "") is None
+
+
+def test_a_deployment_is_rolled_out(cluster):
+    labels = {"a": "b"}
+    template = {"metadata": {"labels": labels}, "spec": POD["spec"]}
+    spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+    path = "/apis/apps/v1/namespaces/default/deployments"
+    cluster.ask("POST", path, {"metadata": {"name": "d"}, "spec": spec})
+    cluster.pass_time(5)
+    assert cluster.find("deployment", "d")["status"]["readyReplicas"] == 2
+    [replica_set] = cluster.list("replicaset")
+    made_from = {pod["metadata"]["generateName"] for pod in cluster.list("pod")}
+    assert made_from == {f"{replica_set['metadata']['name']}-"}
+
+
+def test_what_is_left_out_does_nothing(make_cluster):
+    cluster = make_cluster(nodes=1, without=("scheduler",))
+    cluster.ask("POST", PODS, POD)
+    cluster.pass_time(60)
+    assert "nodeName" not in cluster.find("pod", "a")["spec"]
+
+
+def test_an_object_that_nobody_can_read_harms_nobody(cluster):
+    definition = {
+        "metadata": {"name": "things.example.com"},
+        "spec": {
+            "group": "example.com",
+            "names": {"kind": "Pod", "plural": "things", "singular": "thing", "listKind": "Things"},
+            "scope": "Namespaced",
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "x-kubernetes-preserve-unknown-fields": True,
+                        }
+                    },
+                }
+            ],
+        },
+    }
+    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    cluster.ask("POST", crds, definition)
+    cluster.pass_time(5)
+    thing = {"apiVersion": "example.com/v1", "kind": "Pod", "metadata": {"name": "t"}, "spec": 5}
+    cluster.ask("POST", "/apis/example.com/v1/namespaces/default/things", thing)
+    cluster.ask("POST", PODS, POD)
+    assert cluster.find("pod", "a")["spec"]["nodeName"].startswith("node-")
+
+
+def test_nodes_are_in_their_zones_in_turn(make_cluster):
+    cluster = make_cluster(nodes=4, zones=3)
+    zones = [
+        node["metadata"]["labels"]["topology.kubernetes.io/zone"]
+        for node in cluster.local.store.list(NODE)
+    ]
+    assert zones == ["zone-a", "zone-b", "zone-c", "zone-a"]
