@@ -8,6 +8,8 @@ node controllers alone, against scripts that do more to them than kubelets can.)
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +22,8 @@ from fairlead.core.tie_break import TieBreak
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.nodelifecycle.beat import Beat
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.nodelifecycle.flag import config_of_flags
+from fairlead.nodelifecycle.profile import V1_16, V1_36
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_900_000_000)
@@ -63,12 +66,12 @@ class Chance(TieBreak):
 class Outage:
     """A cluster and its failures, drawn from `seed`; what was written and reported, with times."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, flags=(), profile=V1_36):
         chance = Chance(seed)
         self.now = START
         self.records = []
         self.versions = {}
-        lifecycle = NodeLifecycleConfig(is_taking_over=True)
+        lifecycle = replace(config_of_flags(dict(flags), profile), is_taking_over=True)
         self.passes = Beat(
             START + lifecycle.pass_cost, lifecycle.node_monitor_period + lifecycle.pass_cost
         )
@@ -170,6 +173,15 @@ def status_of(obj, kind="Ready"):
     return found[0] if found else ""
 
 
+MODES = (
+    ((), V1_16),
+    ((("feature-gates", "TaintBasedEvictions=false"),), V1_16),
+    ((("enable-taint-manager", "false"),), V1_16),
+    ((("node-eviction-rate", "1"), ("large-cluster-size-threshold", "2")), V1_36),
+    ((("node-eviction-rate", "0"),), V1_36),
+)
+
+
 def outages():
     return st.integers(0, 2**63).map(Outage)
 
@@ -177,14 +189,18 @@ def outages():
 law = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-@law
-@given(outages())
-def test_every_pod_comes_back_when_there_is_room(outage):
-    """Whoever was evicted has a successor, and all that run are ready."""
+def everybody_runs(outage):
     pods = outage.world.store.list(POD)
     found = [pod["metadata"]["labels"]["app"] for pod in pods]
     assert {name: found.count(name) for name in outage.sets} == outage.sets
     assert {(pod["status"]["phase"], status_of(pod)) for pod in pods} == {("Running", "True")}
+
+
+@law
+@given(outages())
+def test_every_pod_comes_back_when_there_is_room(outage):
+    """Whoever was evicted has a successor, and all that run are ready."""
+    everybody_runs(outage)
 
 
 @law
@@ -230,10 +246,7 @@ def test_taints_follow_conditions(outage):
             assert until <= outage.passes.at_or_after(at)
 
 
-@law
-@given(outages())
-def test_in_the_end_nothing_is_left_of_it(outage):
-    """Every node is ready, has no taint, and its lease promises to be renewed."""
+def nothing_is_left(outage):
     for node in outage.world.store.list(NODE):
         assert status_of(node) == "True"
         assert not node.get("spec", {}).get("taints")
@@ -247,3 +260,19 @@ def test_in_the_end_nothing_is_left_of_it(outage):
     assert {one["metadata"]["annotations"]["fairlead.dev/renewed-every"] for one in leases} == {
         "10s"
     }
+
+
+@law
+@given(outages())
+def test_in_the_end_nothing_is_left_of_it(outage):
+    """Every node is ready, has no taint, and its lease promises to be renewed."""
+    nothing_is_left(outage)
+
+
+@law
+@given(st.integers(0, 2**63), st.sampled_from(MODES))
+def test_other_modes_leave_nothing_behind_either(seed, mode):
+    """Older versions, no taint manager, other rates: all pods run again, and no taint is left."""
+    outage = Outage(seed, *mode)
+    everybody_runs(outage)
+    nothing_is_left(outage)
