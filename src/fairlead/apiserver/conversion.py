@@ -2,7 +2,7 @@
 
 Events of both groups are the same objects, and so are HorizontalPodAutoscalers of both versions.
 What is stored is the form of `Kind.stored_as`; a kind that is stored as it is shown passes
-unchanged, and so does a custom resource, whose versions differ in their name alone.
+unchanged. Versions of a custom resource differ in their name alone.
 
 upstream: pkg/apis/events/v1/conversion.go, pkg/apis/autoscaling/v1/conversion.go
 """
@@ -38,19 +38,23 @@ _CONDITIONS: Final = "autoscaling.alpha.kubernetes.io/conditions"
 
 def is_converted(kind: Kind) -> bool:
     """Whether objects of `kind` are stored in another form than they are shown in."""
-    return (kind.api_version, kind.kind) in _CONVERSIONS
+    return kind.stored_as != kind.api_version
 
 
 def shown(kind: Kind, obj: Json) -> Json:
     """A stored object as `kind` shows it."""
-    conversion = _CONVERSIONS.get((kind.api_version, kind.kind))
-    return obj if conversion is None else _named(conversion[0](obj), kind.api_version)
+    if not is_converted(kind):
+        return obj
+    show, _ = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
+    return _named(show(obj), kind.api_version)
 
 
 def stored(kind: Kind, obj: Json) -> Json:
     """An object of `kind` as it is stored."""
-    conversion = _CONVERSIONS.get((kind.api_version, kind.kind))
-    return obj if conversion is None else _named(conversion[1](obj), kind.stored_as)
+    if not is_converted(kind):
+        return obj
+    _, store = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
+    return _named(store(obj), kind.stored_as)
 
 
 def _named(obj: Json, api_version: str) -> Json:
@@ -75,7 +79,8 @@ def _core_event(event: Json) -> Json:
 
 def _old_autoscaler(autoscaler: Json) -> Json:
     """v1: the use of CPU has a field of its own, all else is in annotations."""
-    spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
+    spec = dict(autoscaler.get("spec") or {})
+    status = {"currentReplicas": 0, "desiredReplicas": 0, **(autoscaler.get("status") or {})}
     notes: dict[str, Any] = {_BEHAVIOR: spec.pop("behavior", None)}
     metrics = spec.pop("metrics", None) or []
     used = next((metric for metric in metrics if _cpu_target(metric) is not None), None)
@@ -149,3 +154,4 @@ _CONVERSIONS: Final[Mapping[tuple[str, str], tuple[Form, Form]]] = {
     ("events.k8s.io/v1", "Event"): (_new_event, _core_event),
     ("autoscaling/v1", "HorizontalPodAutoscaler"): (_old_autoscaler, _new_autoscaler),
 }
+_AS_IT_IS: Final[tuple[Form, Form]] = (dict, dict)

