@@ -282,6 +282,12 @@ CASES = [
              "s.yaml: events[0].max-unavailable: 0 is not from 1 to"),
     scenario("a manner unheard of", SCENARIO + "events: [{at: 1, fail-node: node-0, how: badly}]",
              "s.yaml: events[0].how: 'badly' is no behaviour"),
+    scenario("a kubelet steered nowhere", SCENARIO + "events: [{at: 1, patch: {target: node/node-0"
+             ", merge: {metadata: {annotations: {fairlead.dev/kubelet: asleep}}}}}]",
+             "s.yaml: events[0].patch.merge.metadata.annotations[fairlead.dev/kubelet]: 'asleep' "),
+    snapshot("a kubelet of no behaviour",
+             NODE.replace("labels:", "annotations: {fairlead.dev/kubelet: asleep}, labels:"),
+             "Node n1: metadata.annotations[fairlead.dev/kubelet]: 'asleep' is no behaviour of a"),
     scenario("unknown flag", SCENARIO + "settings: {controller-manager: {flags: {qps: 1}}}",
              "s.yaml: settings.controller-manager.flags.qps: is none of node-monitor-period, "),
     scenario("unknown version", SCENARIO + "settings: {controller-manager: {version: 1.2}}",

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.codec import VIEWS, display_name
-from fairlead.apiserver.kind import Kind, kind_of
+from fairlead.apiserver.kind import NODE, Kind, kind_of
 from fairlead.core.command import Json, ObjectRef
 from fairlead.whatif.documents import Document
 from fairlead.whatif.input_error import InputError, one_line
+from fairlead.whatif.steering import FIELD, steering_problem
 
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -69,6 +70,9 @@ def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE)
         for source, value in _opened(document.source, document.value)
     ]
     refuse_duplicates(found)
+    for manifest in found:
+        if manifest.kind is NODE and (problem := steering_problem(manifest.value)):
+            raise manifest.refuse(problem, field=FIELD)
     return found
 
 

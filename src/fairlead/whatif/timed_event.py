@@ -35,6 +35,8 @@ from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import Manifest, manifests
 from fairlead.whatif.priority_classes import refuse_absent_classes
 from fairlead.whatif.scaling import parse_scale
+from fairlead.whatif.steering import FIELD as STEERING
+from fairlead.whatif.steering import steering_problem
 from fairlead.whatif.strict import StrictForm, field_duration
 from fairlead.whatif.timed_outage import FAILING, Chosen, Where, outage_of
 from fairlead.whatif.turns import turns_of
@@ -206,6 +208,11 @@ class _NumberedEvent:
     def _lasts(self) -> DurationNs | None:
         return field_duration(self._source, f"{self._field}.for", self._event.for_)
 
+    def _patch(self, target: Manifest, merge: Json) -> list[Command]:
+        if target.kind is NODE and (problem := steering_problem(merge)):
+            self._refuse(problem, f"patch.merge.{STEERING}")
+        return command_making.patch(target.ref, merge)
+
     def _drain_in_turn(self, text: str, at_once: int, inventory: Inventory) -> Iterator[Command]:
         field = f"{self._field}.max-unavailable"
         turns = turns_of(self._source, at_once, self._lasts() or 0, text, field=field)
@@ -219,7 +226,7 @@ class _NumberedEvent:
                 for target in [targets] if isinstance(targets, str) else targets:
                     yield command_making.delete(inventory.find_deletable(where, target).ref)
             case TimedEvent(patch=PatchForm() as form):
-                yield from command_making.patch(inventory.find(where, form.target).ref, form.merge)
+                yield from self._patch(inventory.find(where, form.target), form.merge)
             case TimedEvent(scale=str(text)):
                 yield parse_scale(where, text, inventory)
             case TimedEvent(uncordon=str(text)):

@@ -8,14 +8,14 @@ import { themeToggle } from "./theme.js";
 import { summarySection, titleBlock } from "./summary.js";
 import { timelineSection } from "./timeline.js";
 import { nodesSection } from "./nodes.js";
-import { outageSection } from "./outage.js";
+import { outageSection, outageTitle } from "./outage.js";
 import { changesSection, displacedPods } from "./changes.js";
 import { pendingSection } from "./pending.js";
 
 function navigation(report) {
   const links = [
     ["summary", "Outcome", null],
-    ...(report.outage || report.drains.length ? [["outage", "Outage", null]] : []),
+    ...(report.outage || report.drains.length ? [["outage", outageTitle(report), null]] : []),
     ["timeline", "Time line", null],
     ["nodes", "Nodes", report.nodes.length],
     ["changes", "Displaced", displacedPods(report)],

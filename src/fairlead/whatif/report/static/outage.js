@@ -66,6 +66,10 @@ const DRAINS = {
   ],
 };
 
+export function outageTitle({ outage }) {
+  return outage ? "Outage" : "Drains in turn";
+}
+
 /** The section in a list, or an empty list where there is nothing to say. */
 export function outageSection(report, priorities) {
   const { outage, drains } = report;
@@ -73,7 +77,7 @@ export function outageSection(report, priorities) {
   const specs = [...(outage ? [LOST, QUIET, ZONES] : []), ...(drains.length ? [DRAINS] : [])];
   const known = new Set(report.nodes.name);
   const tables = tabbedTables(specs, { ...outage, drains }, "Quiet nodes", priorities, known);
-  const title = outage ? "Outage" : "Drained in turn";
+  const title = outageTitle(report);
   const parts = outage
     ? [
         h("div", { class: "tiles" }, outageTiles(outage.figures)),
