@@ -7,11 +7,14 @@ and what the recording itself left out (`$omitted`).
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
+from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.placeholder import Bindings, has_placeholder, same_form
 from fairlead.conformance.comparison import ABSENT, Difference
 
@@ -28,6 +31,8 @@ _BUILD: Final = (
     "compiler",
     "platform",
 )
+# A version in a message was recorded as it was.
+_VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")
 _COLUMNS: Final = "columnDefinitions["
 
 
@@ -68,6 +73,8 @@ class Agreement:
         if names is not None:
             items = found.get("items") or ()
             shown = [item["metadata"]["name"] for item in items]
+            names = [_as_generated(a, b) for a, b in zip_longest(names, shown, fillvalue="")]
+            names = [name for name in names if name]
             return self.difference(names, shown, f"{path}.items[].metadata.name".lstrip("."))
         return self._of_members(recorded, found, path)
 
@@ -130,6 +137,7 @@ class Agreement:
     # --- refusals --------------------------------------------------------------------------
 
     def _of_refusals(self, recorded: Json, found: Json, path: str) -> Difference | None:
+        recorded = _with_chance_of(recorded, found)
         message, causes = recorded.get("message", ""), _causes(recorded)
         is_go = any(words in message for words in _GO_DECODER)
         if is_go or _same_words(message, found.get("message")):
@@ -160,6 +168,28 @@ def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
 
 def _without(obj: Json, *names: str) -> Json:
     return {key: value for key, value in obj.items() if key not in names}
+
+
+def _with_chance_of(recorded: Json, found: Json) -> Json:
+    """`recorded` with the generated name and the versions that `found` has."""
+    before = (recorded.get("details") or {}).get("name", "")
+    after = (found.get("details") or {}).get("name", "")
+    text = json.dumps(recorded)
+    if before and _as_generated(before, after) != before:
+        text = text.replace(before, after)
+    version = _VERSION.search(str(found.get("message")))
+    if version is not None:
+        text = _VERSION.sub(version[0], text)
+    changed: Json = json.loads(text)
+    return changed
+
+
+def _as_generated(recorded: str, found: str) -> str:
+    """`found` where both may be the same but for a generated suffix, else `recorded`."""
+    prefix = recorded[:-SUFFIX_LENGTH]
+    suffixes = recorded[len(prefix) :] + found[len(prefix) :]
+    alike = len(recorded) == len(found) and found.startswith(prefix) and bool(prefix)
+    return found if alike and set(suffixes) <= set(SUFFIX_ALPHABET) else recorded
 
 
 def _manager(entry: Json) -> tuple[str, ...]:
