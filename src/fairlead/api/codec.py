@@ -19,6 +19,8 @@ VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
     ("coordination.k8s.io/v1", "Lease"): objects.Lease,
     ("v1", "Namespace"): objects.Namespace,
     ("v1", "Service"): objects.Service,
+    ("v1", "Endpoints"): objects.Endpoints,
+    ("discovery.k8s.io/v1", "EndpointSlice"): objects.EndpointSlice,
     ("v1", "ReplicationController"): objects.ReplicationController,
     ("scheduling.k8s.io/v1", "PriorityClass"): objects.PriorityClass,
     ("policy/v1", "PodDisruptionBudget"): objects.PodDisruptionBudget,

@@ -180,8 +180,9 @@ class ResourceRequirements(_View, frozen=True):
 
 
 class ContainerPort(_View, frozen=True):
-    """ports[] of a container; only host ports matter to scheduling."""
+    """ports[] of a container; only host ports matter to scheduling, names to Services."""
 
+    name: str = ""
     container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(name="hostIP", default="")
@@ -323,6 +324,8 @@ class PodSpec(_View, frozen=True):
     scheduling_group: SchedulingGroup | None = None
     volumes: tuple[Volume, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
+    hostname: str = ""
+    subdomain: str = ""
     host_network: bool = False
     termination_grace_period_seconds: int | None = None
     active_deadline_seconds: int | None = None
@@ -523,6 +526,20 @@ class Service(_Object, frozen=True):
     """v1 Service."""
 
     spec: ServiceSpec = ServiceSpec()
+
+
+class EndpointSlice(_Object, frozen=True):
+    """discovery.k8s.io/v1 EndpointSlice; endpoints and ports stay JSON."""
+
+    address_type: str = "IPv4"
+    endpoints: tuple[Json, ...] = ()
+    ports: tuple[Json, ...] = ()
+
+
+class Endpoints(_Object, frozen=True):
+    """v1 Endpoints; the older form of EndpointSlices, one object for each Service."""
+
+    subsets: tuple[Json, ...] = ()
 
 
 class ReplicationControllerSpec(_View, frozen=True):
@@ -1208,6 +1225,8 @@ ApiObject = (
     | PriorityClass
     | PodDisruptionBudget
     | Service
+    | EndpointSlice
+    | Endpoints
     | ReplicationController
     | ReplicaSet
     | Deployment

@@ -107,7 +107,8 @@ def _resize_key(pod: Pod) -> object:
     if all(s.resources is None and not s.allocated_resources for s in statuses):
         return None
     resizing = [c for c in status.conditions if c.type == "PodResizePending"]
-    return [status.container_statuses, status.init_container_statuses, resizing]
+    sizes = [(s.name, s.resources, s.allocated_resources) for s in statuses]
+    return [len(status.container_statuses), sizes, resizing]
 
 
 class ShapeTable:

@@ -6,6 +6,7 @@ from fairlead.core.controller import Controller
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.cron_jobs import CronJobs
+from fairlead.workloads.endpoints import ServiceEndpoints
 from fairlead.workloads.garbage import Garbage
 from fairlead.workloads.ttl_after_finished import TtlAfterFinished
 
@@ -16,5 +17,5 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     if config.is_observed or config.runs_cron_jobs:
         controllers += (CronJobs(),)
     if config.is_observed:
-        controllers += (TtlAfterFinished(),)
+        controllers += (TtlAfterFinished(), ServiceEndpoints())
     return controllers
