@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fairlead.core.controller import Controller
+from fairlead.workloads.adoption import Adoption
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.cron_jobs import CronJobs
@@ -13,7 +14,9 @@ from fairlead.workloads.ttl_after_finished import TtlAfterFinished
 
 def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     """What `config` asks for, in the order in which they are told."""
-    controllers: tuple[Controller, ...] = (Workloads(config), Garbage())
+    # Adoption comes first, so that nobody makes anew what is there already.
+    controllers: tuple[Controller, ...] = (Adoption(),) if config.is_observed else ()
+    controllers += (Workloads(config), Garbage())
     if config.is_observed or config.runs_cron_jobs:
         controllers += (CronJobs(),)
     if config.is_observed:

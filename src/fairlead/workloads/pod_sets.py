@@ -204,7 +204,7 @@ class PodSets:
             name=name,
             namespace=pods.namespace,
             owner=pods.owner,
-            replaces=loss.original if loss is not None else "",
+            replaces=loss.original if loss is not None and not self.config.is_observed else "",
         )
         return CreateObject(manifest)
 

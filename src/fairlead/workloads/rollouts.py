@@ -262,8 +262,10 @@ class Rollouts:
             return []
         rollout.birth = ""
         if reason is FailureReason.ALREADY_EXISTS:
-            # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet counts collisions
-            rollout.collisions += 1
+            # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet counts collisions, but
+            # takes one that has become its own meanwhile
+            rollout.find_current()
+            rollout.collisions += not rollout.current
             return self.settle(rollout, now)
         self._wait(rollout, now)
         rollout.refusal = message
