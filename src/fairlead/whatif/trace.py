@@ -10,6 +10,9 @@ Pods arrive evenly spread over `arrivals`, listed ones in the order of the table
 by the seed. They never leave unless `durations: recorded` is asked for. BE pods get the lower of
 two PriorityClasses. Each pod has an owner that is not in the cluster, so that one which is
 preempted or evicted comes back, as the jobs and services of the trace would see to.
+
+Two columns beyond the trace's own, `memory_used_mib` and `disk_used_mib`, say what pods use of
+their nodes; empty means unknown.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import Any, Final, Literal
 from fairlead.api.run_duration import RUN_DURATION
 from fairlead.core.command import Json
 from fairlead.core.instant import DurationNs, Instant
+from fairlead.kubelet.usage import USAGE
 from fairlead.whatif.chance import shuffled
 from fairlead.whatif.documents import decode_text, read_bytes
 from fairlead.whatif.duration import read_duration
@@ -46,6 +50,8 @@ _LISTED_PODS: Final = (
     "creation_time", "deletion_time", "scheduled_time",
 )  # fmt: skip
 _COUNTED_PODS: Final = ("pods", "qos", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+
+_USED: Final = {"memory_used_mib": "memory", "disk_used_mib": "ephemeral-storage"}
 
 BEST_EFFORT: Final = "best-effort"
 LATENCY_SENSITIVE: Final = "latency-sensitive"
@@ -222,8 +228,8 @@ def _pod(table: _Table, line: int, row: Mapping[str, str], trace: Trace, name: s
         "labels": {QOS_LABEL: qos},
         "ownerReferences": [_owner(name)],
     }
-    if trace.durations == "recorded" and (seconds := _run_seconds(table, line, row)) is not None:
-        metadata["annotations"] = {RUN_DURATION: f"{seconds}s"}
+    if annotations := _annotations(table, line, row, trace):
+        metadata["annotations"] = annotations
     spec: Json = {
         "priorityClassName": _CLASS_OF_QOS[qos],
         "containers": [_container(_requests(table, line, row))],
@@ -231,6 +237,19 @@ def _pod(table: _Table, line: int, row: Mapping[str, str], trace: Trace, name: s
     if models := list(dict.fromkeys(filter(None, row.get("gpu_spec", "").split("|")))):
         spec["affinity"] = _gpu_model_affinity(models)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _annotations(table: _Table, line: int, row: Mapping[str, str], trace: Trace) -> dict[str, str]:
+    """How long the pod runs and what it uses, as far as that is asked for and known."""
+    annotations = {}
+    if trace.durations == "recorded" and (seconds := _run_seconds(table, line, row)) is not None:
+        annotations[RUN_DURATION] = f"{seconds}s"
+    used = [
+        f"{resource}={_amount(table, line, row, column)}Mi"
+        for column, resource in _USED.items()
+        if row.get(column)
+    ]
+    return annotations | ({USAGE: ",".join(used)} if used else {})
 
 
 def _owner(pod_name: str) -> Json:

@@ -124,6 +124,22 @@ def test_pods_leave_only_when_recorded_durations_are_asked_for(read):
     assert recorded[1] is None  # it never ran
 
 
+def test_a_table_may_say_what_pods_use(read):
+    """In columns of its own; an empty one is unknown."""
+    columns = ",memory_used_mib,disk_used_mib"
+    rows = zip(PODS.splitlines(), (columns, ",900,", ",,2048", ",1,2", ",,"), strict=True)
+    pods = "".join(f"{line}{extra}\n" for line, extra in rows)
+    arrivals = read(pods=pods, durations="recorded").arrivals
+    found = [arrival.pod["metadata"].get("annotations", {}) for arrival in arrivals]
+    assert [one.get("fairlead.dev/usage") for one in found] == [
+        "memory=900Mi",
+        "ephemeral-storage=2048Mi",
+        "memory=1Mi,ephemeral-storage=2Mi",
+        None,
+    ]
+    assert found[0]["fairlead.dev/run-duration"] == "400s"
+
+
 def test_every_pod_has_an_owner_that_brings_it_back(read):
     owners = [arrival.pod["metadata"]["ownerReferences"] for arrival in read().arrivals]
     assert all(owner[0]["controller"] for owner in owners)
