@@ -6,7 +6,7 @@ Most of what is told about dead nodes is older than taints, or true of another c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,7 @@ from fairlead.whatif.outage_outcome import Belief, Cause, OutageOutcome, ZoneCha
 from fairlead.whatif.outcome import PdbBreach
 
 UNASKED: Final = ("taint ", NODE_LOST)  # how the reasons begin of what asks no budget
+LASTING: Final = seconds(60)
 FIVE_MINUTES: Final = seconds(300)
 
 
@@ -188,7 +189,19 @@ class Believing:
         )
 
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
-        return [one for one in self.outage.zones if one.state == state]
+        """The changes to `state` that lasted; a zone that goes dark is in part so for a pass."""
+        zones = self.outage.zones
+        return [
+            one
+            for number, one in enumerate(zones)
+            if one.state == state and _until(zones[number + 1 :], one) - one.at >= LASTING
+        ]
+
+
+def _until(later: Sequence[ZoneChange], change: ZoneChange) -> Instant:
+    """When the zone came into another state; long after where it did not."""
+    others = (one.at for one in later if one.zone == change.zone and one.state != change.state)
+    return next(others, change.at + LASTING)
 
 
 def _each(rate: float) -> str:

@@ -1,8 +1,8 @@
 """RateLine: how many nodes a zone's rate would have let taint, beside how many were.
 
 The bucket of a zone holds one token: while nodes wait, the first is tainted at once and each
-further one after 1/rate seconds. The line follows the rate as it changes, from the first taint to
-the last.
+further one after 1/rate seconds. Where nobody waits, tokens are not saved up, so the line stands
+still until the next node comes. It goes from the first taint to the last.
 
 upstream: pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go (burst 1)
 """
@@ -17,6 +17,8 @@ from typing import Final
 from fairlead.core.instant import Instant, to_seconds
 from fairlead.whatif.outage_outcome import OutageOutcome, ZoneChange
 
+IDLE_FROM: Final = 1.5  # tokens; with so many between two nodes, none was waiting
+_MOMENT: Final = 1_000_000  # ns; what readers see as a step
 _SLACK: Final = 1e-6  # a rate such as 0.1 is no binary fraction
 
 
@@ -61,20 +63,31 @@ def rate_lines(outage: OutageOutcome) -> Iterator[RateLine]:
     for zone in sorted({turn.zone for turn in outage.turns}):
         instants = [turn.at for turn in outage.turns if turn.zone == zone]
         changes = [change for change in outage.zones if change.zone == zone]
-        points = _points(changes, instants[0], instants[-1])
-        yield RateLine(zone, len(instants), tuple(points))
+        yield RateLine(zone, len(instants), tuple(_points(changes, instants)))
 
 
-def _points(
-    changes: list[ZoneChange], first: Instant, last: Instant
-) -> Iterator[tuple[Instant, float]]:
-    rate = next((one.rate for one in reversed(changes) if one.at <= first), 0.0)
-    at, allowed = first, 1.0
-    yield at, allowed
+def _points(changes: list[ZoneChange], turns: list[Instant]) -> Iterator[tuple[Instant, float]]:
+    allowed, before = 1.0, turns[0]
+    yield before, allowed
+    for count, turn in enumerate(turns[1:], start=1):
+        tokens = _tokens(changes, before, turn)
+        if tokens < IDLE_FROM:
+            allowed += tokens
+        else:
+            yield max(before, turn - _MOMENT), allowed
+            allowed = count + 1.0
+        yield turn, allowed
+        before = turn
+
+
+def _tokens(changes: list[ZoneChange], start: Instant, end: Instant) -> float:
+    """How many tokens the zone's rate makes from `start` to `end`, were there room for them."""
+    total, rate, since = 0.0, 0.0, start
     for change in changes:
-        if first < change.at < last:
-            allowed += rate * to_seconds(change.at - at)
-            at, rate = change.at, change.rate
-            yield at, allowed
-    if last > first:
-        yield last, allowed + rate * to_seconds(last - at)
+        if change.at >= end:
+            break
+        if change.at > since:
+            total += rate * to_seconds(change.at - since)
+            since = change.at
+        rate = change.rate
+    return total + rate * to_seconds(end - since)

@@ -58,7 +58,7 @@ function outageLegend({ t, rows }) {
     const sample = instant === null ? t.length - 1 : lastUpTo(t, instant);
     when.textContent = instant === null ? "at the end" : `at ${clock(instant)}`;
     rows.forEach((row, number) => {
-      const value = sample < 0 ? 0 : row.values[sample];
+      const value = row.values.slice(0, sample + 1).findLast((one) => one !== null);
       figures[number].textContent = count(Math.floor((value ?? 0) + 1e-6));
     });
   };
