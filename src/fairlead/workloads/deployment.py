@@ -73,6 +73,7 @@ class Rollout:
     current: str = ""
     template: Json = field(default_factory=dict)
     asked: dict[str, Asked] = field(default_factory=dict)
+    kin: dict[str, PodSet] = field(default_factory=dict)
     birth: str = ""
     collisions: int = 0
     failures: int = 0

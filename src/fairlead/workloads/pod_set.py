@@ -89,6 +89,7 @@ class Birth:
 class PodSet:
     """What is known of one owner's pods; all keys are pod names in `namespace`.
 
+    `kin` are the sets of all ReplicaSets of a Deployment, by key, this one included.
     `ends` are those since its rule last looked, None where no rule does.
     `ready` says of active pods that are ready since when. `proven` says that the last creation was
     taken; until one is, only one is tried at a time. `retry_at` is set while the owner waits after
@@ -112,6 +113,7 @@ class PodSet:
     leaving: int = 0
     serial: int = 0
     ends: list[End] | None = None
+    kin: dict[str, PodSet] = field(default_factory=dict, repr=False, compare=False)
     proven: bool = False
     failures: int = 0
     refusal: str = ""

@@ -44,7 +44,8 @@ class Replicas:
         if missing > 0:
             return Plan(create=(Wish(self.template),) * missing)
         if missing < 0 and not pods.births:
-            going = pods_to_delete(pods.active.values(), -missing, now)
+            kin = (pod for one in pods.kin.values() for pod in one.active.values())
+            going = pods_to_delete(pods.active.values(), -missing, now, kin)
             return Plan(delete=tuple(going), why=WHY_TOO_MANY)
         return NOTHING
 

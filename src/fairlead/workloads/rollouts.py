@@ -78,6 +78,7 @@ class Rollouts:
         if rollout is not None:
             rollout.see(key, replica_set)
             self._homes[key] = rollout.key
+            self._unite(rollout, key)
         return rollout
 
     def load(self, now: Instant) -> list[Command]:
@@ -123,6 +124,7 @@ class Rollouts:
         if rollout is None or rollout.replica_sets.pop(key, None) is None:
             return []
         rollout.asked.pop(key, None)
+        rollout.kin.pop(key, None)
         return self.settle(rollout, now)
 
     # --- deciding ------------------------------------------------------------------------------
@@ -308,6 +310,14 @@ class Rollouts:
     def _imply(self, rollout: Rollout, key: str) -> None:
         rollout.imply(key, self.pod_sets.sets[key])
         self._homes[key] = rollout.key
+        self._unite(rollout, key)
+
+    def _unite(self, rollout: Rollout, key: str) -> None:
+        """Let the pods of `key` know those of the Deployment's other ReplicaSets."""
+        pods = self.pod_sets.sets.get(key)
+        if pods is not None:
+            rollout.kin[key] = pods
+            pods.kin = rollout.kin
 
     # --- what is only written to be read ---------------------------------------------------------
 

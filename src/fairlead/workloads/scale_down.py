@@ -1,21 +1,20 @@
 """Which pods to delete first when there are too many.
 
-upstream: pkg/controller/controller_utils.go:ActivePodsWithRanks, ActivePods. Container restarts
-are not simulated, so that rule never decides; pods of a Deployment's other ReplicaSets do not
-count as neighbours, which can only differ in the middle of a rollout.
+upstream: pkg/controller/controller_utils.go:ActivePodsWithRanks, ActivePods,
+pkg/controller/replicaset/replica_set.go:getPodsToDelete
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import condition
+from fairlead.api.pod import condition, is_sidecar
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.instant import Instant
 
@@ -32,14 +31,20 @@ class _Candidate:
     pod: Pod
     standing: tuple[bool, int, bool, int, int]  # smaller goes first
     ready_at: Instant | None
+    restarts: tuple[int, int]
     created_at: Instant | None
 
 
-def pods_to_delete(pods: Collection[Pod], count: int, now: Instant) -> list[Pod]:
-    """The `count` pods that a ReplicaSet gives up first, in that order."""
+def pods_to_delete(
+    pods: Collection[Pod], count: int, now: Instant, kin: Iterable[Pod] = ()
+) -> list[Pod]:
+    """The `count` pods that a ReplicaSet gives up first, in that order.
+
+    `kin` are all pods of its Deployment's ReplicaSets, its own included; none for just its own.
+    """
     if count >= len(pods):
         return list(pods)  # upstream does not sort either when all of them go
-    neighbours = Counter(pod.spec.node_name for pod in pods)
+    neighbours = Counter(pod.spec.node_name for pod in (tuple(kin) or pods))
     candidates = [_candidate(pod, neighbours[pod.spec.node_name]) for pod in pods]
     return _first(candidates, count, now)
 
@@ -84,7 +89,23 @@ def _candidate(pod: Pod, neighbours: int, *, ignore_cost: bool = False) -> _Cand
         -neighbours,
     )
     ready_at = _instant(ready.last_transition_time) if ready is not None and is_up else None
-    return _Candidate(pod, standing, ready_at, _instant(pod.metadata.creation_timestamp))
+    return _Candidate(
+        pod, standing, ready_at, _restarts(pod), _instant(pod.metadata.creation_timestamp)
+    )
+
+
+def _restarts(pod: Pod) -> tuple[int, int]:
+    """How often the container restarted that did so most often, and likewise of the sidecars."""
+    # upstream: pkg/controller/controller_utils.go:maxContainerRestarts
+    sidecars = {one.name for one in pod.spec.init_containers if is_sidecar(one)}
+    status = pod.status
+    return (
+        max((one.restart_count for one in status.container_statuses), default=0),
+        max(
+            (one.restart_count for one in status.init_container_statuses if one.name in sidecars),
+            default=0,
+        ),
+    )
 
 
 def _compare(one: _Candidate, other: _Candidate, now: Instant | None) -> int:
@@ -92,6 +113,8 @@ def _compare(one: _Candidate, other: _Candidate, now: Instant | None) -> int:
         return -1 if one.standing < other.standing else 1
     if one.standing[2] and one.ready_at != other.ready_at:
         return _by_time(one, other, (one.ready_at, other.ready_at), now)
+    if one.restarts != other.restarts:
+        return -1 if one.restarts > other.restarts else 1
     if one.created_at != other.created_at:
         return _by_time(one, other, (one.created_at, other.created_at), now)
     # Upstream leaves the rest to its sort; the name makes it the same everywhere.

@@ -204,3 +204,16 @@ def test_nothing_is_written_that_was_written_already(world, build):
     world.patch("Deployment", "web", {"metadata": {"labels": {"a": "b"}}})
     world.run(seconds(3600))
     assert len(world.sent(PatchStatus)) == before
+
+
+def test_old_pods_go_first_where_new_ones_are(new_world, build):
+    """The node with two pods of the Deployment loses one of them."""
+    nodes = iter(["n1", "n2", "n1", "n1", "n1"])
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    world = new_world(controller, place=lambda pod: next(nodes), runs=True).load()
+    bounds = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    world.create(deployment(build, 2, strategy=bounds))
+    before = {pod["spec"]["nodeName"]: name for name, pod in world.pods().items()}
+    set_image(world, build, "web:2")
+    deleted = [event.note for event in world.events if event.reason == "SuccessfulDelete"]
+    assert deleted == [f"Deleted pod: {before[node]}" for node in ("n1", "n2")]

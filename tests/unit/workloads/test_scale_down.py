@@ -13,9 +13,21 @@ from fairlead.core.instant import seconds
 from fairlead.workloads.scale_down import deletion_cost, job_pods_to_delete, pods_to_delete
 
 NOW = seconds(10_000)
+SIDECAR = [{"name": "s", "restartPolicy": "Always"}]
 
 
-def pod(name, *, node="n", phase="Running", ready=True, ready_at=0, created=0, cost=None, uid=""):
+def pod(
+    name,
+    *,
+    node="n",
+    phase="Running",
+    ready=True,
+    ready_at=0,
+    created=0,
+    cost=None,
+    uid="",
+    restarts=(),
+):
     metadata = {"name": name, "uid": uid or name}
     if cost is not None:
         metadata["annotations"] = {"controller.kubernetes.io/pod-deletion-cost": cost}
@@ -28,8 +40,17 @@ def pod(name, *, node="n", phase="Running", ready=True, ready_at=0, created=0, c
         Pod,
         {
             "metadata": metadata,
-            "spec": {"nodeName": node} if node else {},
-            "status": {"phase": phase, "conditions": [condition]},
+            "spec": {"initContainers": SIDECAR, **({"nodeName": node} if node else {})},
+            "status": {
+                "phase": phase,
+                "conditions": [condition],
+                "containerStatuses": [
+                    {"name": "c", "restartCount": count} for count in restarts[:1]
+                ],
+                "initContainerStatuses": [
+                    {"name": "s", "restartCount": count} for count in restarts[1:]
+                ],
+            },
         },
     )
 
@@ -42,6 +63,8 @@ RULES = [
     ("lower cost < higher cost", pod("z", cost="-5"), pod("a")),
     ("ready for no known time < ready", pod("z", ready_at=None), pod("a", ready_at=9_000)),
     ("ready later < ready earlier", pod("z", ready_at=9_990), pod("a", ready_at=0)),
+    ("more restarts < fewer", pod("z", restarts=(3,)), pod("a", restarts=(2, 9))),
+    ("sidecars' restarts come second", pod("z", restarts=(2, 5)), pod("a", restarts=(2, 4))),
     ("no creation time < any", pod("z", created=None), pod("a")),
     ("created later < created earlier", pod("z", created=9_990), pod("a", created=10)),
     (
@@ -64,6 +87,11 @@ def test_doubled_up_pods_go_first():
     """More neighbours on the node outweigh being ready for longer."""
     pods = [pod("a", node="n1", ready_at=9_000), pod("b", node="n2"), pod("c", node="n2")]
     assert [one.metadata.name for one in pods_to_delete(pods, 1, NOW)] == ["b"]
+
+
+def test_neighbours_may_belong_to_another_replica_set_of_the_deployment():
+    pods = [pod("a", node="n1", ready_at=9_000), pod("b", node="n2")]
+    assert pods_to_delete(pods, 1, NOW, [*pods, pod("new", node="n2")]) == [pods[1]]
 
 
 def test_a_job_looks_at_neither_costs_nor_neighbours():
