@@ -157,6 +157,7 @@ class Store:
         obj = write.tracked(None, obj)
         obj = self.admitted(Operation.CREATE, kind, obj, write=write)
         self._validate_new(kind, obj)
+        self._warn(kind, None, obj, write)
         existing = self.storage.find(kind, namespace, name)
         if existing is not None:
             going = bool(existing["metadata"].get("deletionTimestamp"))
@@ -296,6 +297,7 @@ class Store:
         new = write.tracked(old, self._completed(kind, new))
         new = self.admitted(Operation.UPDATE, kind, new, old=old, write=write)
         self._validate_update(kind, old, new)
+        self._warn(kind, old, new, write)
         require_no_new_finalizers(kind, old, new)
         new = prepared_for_update(kind, old, new)
         if self._strategies is not None:
@@ -397,6 +399,11 @@ class Store:
 
     def _validate_new(self, kind: Kind, obj: Json) -> None:
         validate_new(kind, obj, runnable=self._runnable, nullable=self._nullable)
+
+    def _warn(self, kind: Kind, old: Json | None, new: Json, write: Write) -> None:
+        if self._strategies is not None:
+            for text in self._strategies.warnings(kind, old, new):
+                write.warn(text)
 
     def _validate_update(self, kind: Kind, old: Json, new: Json) -> None:
         validate_update(kind, old, new, nullable=self._nullable)

@@ -9,7 +9,7 @@ apiserver/pkg/registry/rest/{create,update}.go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from fairlead.apiserver.condition import with_conditions
@@ -55,6 +55,10 @@ class Strategies(Protocol):
 
         Raises ApiError 400 for a value of a wrong type.
         """
+        ...
+
+    def warnings(self, kind: Kind, old: Json | None, new: Json) -> Iterable[str]:
+        """What a client should know about `new`, which is valid."""
         ...
 
     def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:

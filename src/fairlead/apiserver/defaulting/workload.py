@@ -13,6 +13,7 @@ from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 
 Json = dict[str, Any]
 
+GENERATION: Final = "deprecated.daemonset.template.generation"
 _ROLLING: Final = "RollingUpdate"
 _BACKOFF_MAX: Final = 2**31 - 1
 _PERIOD_S: Final = 15
@@ -55,6 +56,16 @@ def _stateful_set(spec: Json) -> Json:
 def _daemon_set(spec: Json) -> Json:
     spec = filled(spec, {"revisionHistoryLimit": 10})
     return _rolled(spec, "updateStrategy", {"maxUnavailable": 1, "maxSurge": 0})
+
+
+def _daemon_set_object(obj: Json) -> Json:
+    """The template's number is part of every DaemonSet that was ever read."""
+    # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
+    meta = obj["metadata"]
+    annotations = meta.get("annotations", {})
+    if GENERATION in annotations:
+        return obj
+    return {**obj, "metadata": {**meta, "annotations": {**annotations, GENERATION: "0"}}}
 
 
 def _replication_controller(obj: Json) -> Json:
@@ -125,6 +136,7 @@ def _secret(secret: Json) -> Json:
 WORKLOAD_RULES: Final[Mapping[str, Rule]] = {
     "v1.DeploymentSpec": _deployment,
     "v1.StatefulSetSpec": _stateful_set,
+    "v1.DaemonSet": _daemon_set_object,
     "v1.DaemonSetSpec": _daemon_set,
     "v1.ReplicationController": _replication_controller,
     "v1.Job": _job,

@@ -24,7 +24,8 @@ from fairlead.apiserver.patch.field_set import (
     value_step,
 )
 from fairlead.apiserver.patch.interleaving import interleaved
-from fairlead.apiserver.schema.model import Schema, Topology, Type
+from fairlead.apiserver.schema.decoding import zero_value
+from fairlead.apiserver.schema.model import Schema, Topology, Type, Zero
 
 Json = dict[str, Any]
 
@@ -230,11 +231,17 @@ def item_step(schema: Schema, item: Any) -> str:
     if schema.topology is Topology.SET or not isinstance(item, dict):
         return value_step(item)
     defaults = schema.items.key_defaults if schema.items else {}
-    keys = {}
+    keys: dict[str, Any] = {}
     for key in schema.keys:
-        if item.get(key, defaults.get(key)) is not None:
-            keys[key] = item.get(key, defaults.get(key))
-    return key_step(keys)
+        value = item.get(key)
+        keys[key] = defaults.get(key, _zero_key(schema, key)) if value is None else value
+    return key_step({key: value for key, value in keys.items() if value is not None})
+
+
+def _zero_key(schema: Schema, key: str) -> Any:
+    """What a key that is required, but not there, counts as."""
+    known = schema.items.fields.get(key) if schema.items else None
+    return zero_value(known.schema) if known and known.zero is Zero.EMIT else None
 
 
 def problems(schema: Schema, value: Any, path: str = "") -> Iterator[str]:

@@ -119,7 +119,7 @@ class _Walk:
     def _set(self, made: Json, key: str, field: Field, value: Any) -> None:
         if field.zero is Zero.DROP and not value:
             made.pop(key, None)
-        elif field.zero is Zero.EMIT and value in ([], {}) and field.schema.type is not Type.OBJECT:
+        elif field.zero is Zero.EMIT and value == {} and field.schema.type is not Type.OBJECT:
             made[key] = None
         else:
             made[key] = value

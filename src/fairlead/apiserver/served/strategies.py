@@ -5,7 +5,7 @@ upstream: PrepareForCreate and PrepareForUpdate of pkg/registry/*/strategy.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from fairlead.apiserver.served.daemon_set import counted_template, first_templat
 from fairlead.apiserver.served.job import with_own_labels
 from fairlead.apiserver.served.pod_quality import quality_of
 from fairlead.apiserver.served.service_address import with_addresses, with_kept_addresses
+from fairlead.apiserver.served.warning import warnings_of
 from fairlead.apiserver.storage import Json, Storage
 
 Create = Callable[[Json, Storage], Json]
@@ -44,7 +45,27 @@ def _new_volume(volume: Json, _: Storage) -> Json:
     return {**volume, "status": {"phase": "Pending", "lastPhaseTransitionTime": since}}
 
 
+def _new_lease(lease: Json, _: Storage) -> Json:
+    # PrepareForCreate in pkg/registry/coordination/lease/strategy.go: nobody elects that way here
+    spec = lease.get("spec") or {}
+    unserved = ("strategy", "preferredHolder")
+    return {**lease, "spec": {key: spec[key] for key in spec if key not in unserved}}
+
+
+def _new_claim(claim: Json, _: Storage) -> Json:
+    # DropDisabledFields in pkg/api/persistentvolumeclaim/util.go
+    source = claim["spec"].get("dataSource")
+    if source is None or source.get("kind") in ("PersistentVolumeClaim", "VolumeSnapshot"):
+        return claim
+    return {
+        **claim,
+        "spec": {key: claim["spec"][key] for key in claim["spec"] if key != "dataSource"},
+    }
+
+
 _CREATE: Final[Mapping[str, Create]] = {
+    "leases.coordination.k8s.io": _new_lease,
+    "persistentvolumeclaims": _new_claim,
     "namespaces": _new_namespace,
     "persistentvolumes": _new_volume,
     "pods": _new_pod,
@@ -78,6 +99,10 @@ class ServedStrategies:
             ) from None
         return _with_all_addresses(made) if kind is POD else made
 
+    def warnings(self, kind: Kind, old: Json | None, new: Json) -> Iterable[str]:
+        """What a client should know about `new`, which is valid."""
+        return warnings_of(kind, old, new)
+
     def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:
         """`obj`, which is about to be stored for the first time. Raises ApiError 422."""
         if kind.has_status and kind.resource not in _STATUS_IS_SENT:
@@ -87,12 +112,12 @@ class ServedStrategies:
         if kind is POD and obj["status"].get("conditions"):
             obj = self.shaped(kind, obj)
         rule = _CREATE.get(kind.resource)
-        return rule(obj, storage) if rule else obj
+        return _without_empty_lists(kind, rule(obj, storage) if rule else obj)
 
     def updated(self, kind: Kind, old: Json, new: Json, storage: Storage) -> Json:
         """`new`, which is about to replace `old`. Raises ApiError 422."""
         rule = _UPDATE.get(kind.resource)
-        return rule(old, new, storage) if rule else new
+        return _without_empty_lists(kind, rule(old, new, storage) if rule else new)
 
     def shaped(self, kind: Kind, obj: Json) -> Json:
         """`obj` with the empty fields that upstream's types write. It must be of its type."""
@@ -113,6 +138,28 @@ def _with_all_addresses(pod: Json) -> Json:
     if not status.get("podIP") or status.get("podIPs"):
         return pod
     return {**pod, "status": {**status, "podIPs": [{"ip": status["podIP"]}]}}
+
+
+# Lists that upstream's storage gives back as null when they are empty.
+_NULL_WHEN_EMPTY: Final[Mapping[str, tuple[str, ...]]] = {
+    "clusterroles.rbac.authorization.k8s.io": ("rules",),
+    "roles.rbac.authorization.k8s.io": ("rules",),
+    "endpointslices.discovery.k8s.io": ("endpoints", "ports"),
+    "csinodes.storage.k8s.io": ("drivers",),
+}
+
+
+def _without_empty_lists(kind: Kind, obj: Json) -> Json:
+    names = _NULL_WHEN_EMPTY.get(kind.resource)
+    if names is None:
+        return obj
+    made = {key: None if key in names and value == [] else value for key, value in obj.items()}
+    spec = made.get("spec")
+    if spec:
+        made["spec"] = {
+            key: None if key in names and value == [] else value for key, value in spec.items()
+        }
+    return made
 
 
 @lru_cache(maxsize=256)

@@ -111,6 +111,8 @@ class Patch:
 
     def _by_operations(self, old: Json) -> Json:
         operations = self._parsed("error decoding patch: ")
+        if operations is None:
+            operations = []
         if not isinstance(operations, list):
             raise _undecodable("error decoding patch: ", operations, "[]handlers.jsonPatchOp")
         notes = [f"json patch {note}" for note in repeated(operations)]

@@ -45,7 +45,8 @@ def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) 
     """Notes on an object what `manager` writes of it."""
     tracking = tracking_of(kind, subresource)
     writer = Writer(manager, operation, kind.api_version, subresource)
-    timestamp = format_timestamp(now)
+    # Who writes through a scale is noted without a time.
+    timestamp = "" if subresource == "scale" else format_timestamp(now)
 
     def noted(old: Json | None, new: Json) -> Json:
         if tracking is None or operation == APPLY:  # an apply has noted it itself

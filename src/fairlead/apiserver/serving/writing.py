@@ -183,7 +183,8 @@ def require_same(kind: Kind, old: Json, new: Json) -> None:
     if uid not in ("", old["metadata"]["uid"]):
         text = f'Invalid value: "{uid}": field is immutable'
         cause = Cause("FieldValueInvalid", text, "metadata.uid")
-        raise invalid(kind, old["metadata"].get("namespace", ""), old["metadata"]["name"], (cause,))
+        causes = (cause, cause)  # upstream looks twice
+        raise invalid(kind, old["metadata"].get("namespace", ""), old["metadata"]["name"], causes)
 
 
 def require_number(obj: Json) -> None:
