@@ -13,6 +13,10 @@ WITHOUT_HELP = (
     "Leave a part out, so that something else can take its place: kubelet, workloads, volumes, "
     "disruption, node-lifecycle or scheduler; several with commas."
 )
+USER_HELP = (
+    "Let somebody else in as well, who may do what roles are bound to them: a user of the "
+    "kubeconfig, with a context of that name; several times."
+)
 
 
 def up(
@@ -24,6 +28,11 @@ def up(
     port: Annotated[
         int, Parameter(help="Where to listen; 0 is any free port.", converter=whole_number)
     ] = 0,
+    data_dir: Annotated[
+        Path | None,
+        named("DIR", "Keep everything there, whatever happens to the process (default: nothing)."),
+    ] = None,
+    user: Annotated[Names, repeatable("NAME[:GROUP,…]", USER_HELP)] = (),
     kubeconfig: Annotated[
         Path | None, named("FILE", "Where to write the kubeconfig (default: a temporary file).")
     ] = None,
@@ -52,6 +61,8 @@ def up(
         nodes=nodes,
         zones=zones,
         port=port,
+        data_dir=data_dir,
+        users=user,
         kubeconfig=kubeconfig,
         speed=speed,
         paused=paused,

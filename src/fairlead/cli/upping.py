@@ -11,9 +11,11 @@ from pathlib import Path
 from socket import SO_REUSEADDR, SOL_SOCKET, socket
 from typing import Final
 
-from fairlead.apiserver.auth.certificate import Pair, new_authority, new_server
+from fairlead.apiserver.auth.certificate import Pair, new_server
+from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.http.listener import Certificate
-from fairlead.apiserver.request import ADMIN
+from fairlead.apiserver.journal import Journal, JournalError
+from fairlead.apiserver.request import ADMIN, User
 from fairlead.cli import exit_code
 from fairlead.cli.options import Names
 from fairlead.engine.compose import PARTS
@@ -21,7 +23,7 @@ from fairlead.whatif.input_error import InputError
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.clock_control import SPEED_MAX
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
-from fairlead.worlds.local.identity import new_token
+from fairlead.worlds.local.home import Home, kept_home, new_home, objects_file
 from fairlead.worlds.local.kubeconfig import kubeconfig, write_secret
 from fairlead.worlds.local.serve import Door, serve_cluster
 
@@ -37,6 +39,8 @@ class Wanted:
     nodes: int
     zones: int
     port: int
+    data_dir: Path | None
+    users: Names
     kubeconfig: Path | None
     speed: float
     paused: bool
@@ -48,28 +52,61 @@ def serve(wanted: Wanted) -> int:
     without = _checked(wanted)
     with _open(wanted.port) as listening, _place(wanted.kubeconfig) as place:
         address = f"{HOST}:{listening.getsockname()[1]}"
-        token = new_token()
         # Whether a certificate is good is judged by the clocks of clients, not by the cluster's.
         real_now = datetime.now(UTC)  # noqa: TID251
-        authority = new_authority(real_now)
+        home = _home(wanted, real_now)
         options = LocalOptions(
             nodes=wanted.nodes,
             zones=wanted.zones,
             address=address,
-            authority=authority.certificate,
+            authority=home.authority.certificate,
             without=without,
         )
         clock = SteeredClock(speed=wanted.speed, paused=wanted.paused)
-        cluster = LocalCluster(options, clock, {token: ADMIN}, new_authority(real_now).key)
-        write_secret(place, kubeconfig(f"https://{address}", token, authority.certificate))
+        cluster = LocalCluster(options, clock, home.users, home.account_key, _journal(wanted))
+        write_secret(place, _kubeconfig(f"https://{address}", home))
 
         def say_ready() -> None:
             print(f"export KUBECONFIG={place}  # {_about(wanted)}; Ctrl-C ends it", flush=True)
 
-        with _certificate(new_server(authority, (HOST,), real_now)) as certificate:
+        with _certificate(new_server(home.authority, (HOST,), real_now)) as certificate:
             door = Door(listening=listening, authenticate=cluster.tokens, certificate=certificate)
             serve_cluster(cluster, door, say_ready)
     return exit_code.SUCCESS
+
+
+def _home(wanted: Wanted, now: datetime) -> Home:
+    """Who is known, and by what. Raises InputError."""
+    users = [_user(text) for text in wanted.users]
+    if wanted.data_dir is None:
+        return new_home(users, now)
+    try:
+        return kept_home(wanted.data_dir, users, now)
+    except (OSError, ValueError) as cause:
+        raise InputError("--data-dir", str(cause)) from None
+
+
+def _journal(wanted: Wanted) -> Journal | None:
+    """Where objects are kept, None where they are not. Raises InputError."""
+    if wanted.data_dir is None:
+        return None
+    try:
+        return Journal(objects_file(wanted.data_dir))
+    except (JournalError, OSError) as cause:
+        raise InputError("--data-dir", str(cause)) from None
+
+
+def _user(text: str) -> User:
+    """`NAME`, or `NAME:GROUP,GROUP`. Raises InputError."""
+    name, _, groups = text.partition(":")
+    if not name or name == ADMIN.name or "," in name:
+        raise InputError("--user", "must be NAME or NAME:GROUP,…", object_name=text)
+    return authenticated(name, tuple(filter(None, groups.split(","))))
+
+
+def _kubeconfig(url: str, home: Home) -> str:
+    others = {user.name: token for token, user in home.users.items() if user.name != ADMIN.name}
+    return kubeconfig(url, home.token_of(ADMIN.name), home.authority.certificate, others)
 
 
 def _checked(wanted: Wanted) -> Names:

@@ -12,6 +12,7 @@ from fairlead.apiserver.auth.node import NodeAuthorizer
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.request import User
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.serving.complete import complete_server
@@ -51,8 +52,9 @@ class LocalCluster:
         clock: SteeredClock,
         users: Mapping[str, User],
         account_key: str,
+        journal: Journal | None = None,
     ) -> None:
-        """Start with the nodes asked for.
+        """Start with what is in `journal`, or the nodes asked for where that is nothing.
 
         `users` are known by their tokens; `account_key` is the PEM text of the P-256 key that
         signs the tokens of service accounts.
@@ -62,6 +64,9 @@ class LocalCluster:
         self.store = Store(
             ids, admission=served_admission(ids.new_suffix), strategies=ServedStrategies()
         )
+        is_new = journal is None or journal.is_empty
+        if journal is not None and not is_new:
+            journal.restore(self.store.storage)
         rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
         accounts = ServiceAccountTokens(account_key, self.store.storage, clock.now)
         self.tokens = Tokens(users, accounts.recognize)
@@ -74,7 +79,11 @@ class LocalCluster:
             identity=Identity(rights=rights, recognize=self.tokens.user_of, issue=accounts.issue),
         )
         now = clock.now()
-        self._load(options, now)
+        if is_new:
+            self._load(options, now)
+        if journal is not None:
+            journal.begin(self.store.storage)
+        self.journal = journal
         self.life = Life(
             self.store,
             now,

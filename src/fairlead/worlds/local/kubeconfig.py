@@ -7,25 +7,34 @@ from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 NAME: Final = "fairlead"
+NO_OTHERS: Final[Mapping[str, str]] = {}
 
 
-def kubeconfig(server: str, token: str, authority: str = "", user: str = NAME) -> str:
-    """The text for `server` (a URL); `authority` is the PEM text of its CA, "" without TLS."""
+def kubeconfig(
+    server: str, token: str, authority: str = "", others: Mapping[str, str] = NO_OTHERS
+) -> str:
+    """The text for `server` (a URL); `authority` is the PEM text of its CA, "" without TLS.
+
+    The administrator has `token`; `others` are further users' tokens by name, each with a context
+    of that name.
+    """
     cluster: dict[str, Any] = {"server": server}
     if authority:
         cluster["certificate-authority-data"] = base64.b64encode(authority.encode()).decode()
+    tokens = {NAME: token, **others}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": NAME, "cluster": cluster}],
-        "users": [{"name": user, "user": {"token": token}}],
-        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": user}}],
+        "users": [{"name": name, "user": {"token": text}} for name, text in tokens.items()],
+        "contexts": [{"name": name, "context": {"cluster": NAME, "user": name}} for name in tokens],
         "current-context": NAME,
     }
     return yaml.safe_dump(config, sort_keys=False)

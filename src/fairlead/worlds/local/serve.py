@@ -52,6 +52,7 @@ async def served(cluster: LocalCluster, door: Door) -> AsyncIterator[Runner]:
         cluster.server,
         door.authenticate,
         cluster.clock.now,
+        None if cluster.journal is None else cluster.journal.settle,
         acts={PATH: ClockControl(runner)},
     )
     listener = Listener(app, door.listening, door.certificate)
@@ -62,3 +63,5 @@ async def served(cluster: LocalCluster, door: Door) -> AsyncIterator[Runner]:
     finally:
         runner.stop()
         await listener.stop()
+        if cluster.journal is not None:
+            cluster.journal.close()

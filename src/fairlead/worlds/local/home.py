@@ -1,0 +1,112 @@
+"""Home: where a local cluster lives on when its process ends, and what it is known by.
+
+    DIR/objects.db     what is stored          DIR/ca.crt, ca.key    the authority
+    DIR/accounts.key   signs accounts' tokens  DIR/tokens            token,user,uid,"group,..."
+
+Only the user may read any of it.
+
+upstream: kube-apiserver's --token-auth-file has the form of `tokens`
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from io import StringIO
+from pathlib import Path
+from typing import Final
+
+from fairlead.apiserver.auth.certificate import Pair, new_authority
+from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.request import ADMIN, User
+from fairlead.worlds.local.identity import new_token
+from fairlead.worlds.local.kubeconfig import write_secret
+
+OBJECTS: Final = "objects.db"
+_AUTHORITY: Final = ("ca.crt", "ca.key")
+_ACCOUNTS: Final = "accounts.key"
+_TOKENS: Final = "tokens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """`users` by token; `token_of` finds one's token by name."""
+
+    authority: Pair
+    account_key: str
+    users: Mapping[str, User]
+
+    def token_of(self, name: str) -> str:
+        """The token of a user that is known here."""
+        return next(token for token, user in self.users.items() if user.name == name)
+
+
+def new_home(users: Iterable[User], now: datetime) -> Home:
+    """A home that is not kept, for the administrator and `users`."""
+    return Home(
+        authority=new_authority(now),
+        account_key=new_authority(now).key,
+        users={new_token(): user for user in (ADMIN, *users)},
+    )
+
+
+def kept_home(directory: Path, users: Iterable[User], now: datetime) -> Home:
+    """The home in `directory`, made if there is none; `users` it does not know are added.
+
+    Raises OSError when the directory cannot be written, ValueError for a file that is not ours.
+    """
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    wanted = tuple(users)
+    found = _read(directory)
+    fresh = new_home(wanted, now)
+    home = Home(
+        authority=found.authority if found else fresh.authority,
+        account_key=found.account_key if found else fresh.account_key,
+        users={**found.users, **_unknown(found, fresh)} if found else fresh.users,
+    )
+    _write(directory, home)
+    return home
+
+
+def objects_file(directory: Path) -> Path:
+    """The file of the journal, which only the user may read."""
+    path = directory / OBJECTS
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    return path
+
+
+def _unknown(found: Home, fresh: Home) -> dict[str, User]:
+    known = {user.name for user in found.users.values()}
+    return {token: user for token, user in fresh.users.items() if user.name not in known}
+
+
+def _read(directory: Path) -> Home | None:
+    if not (directory / _TOKENS).exists():
+        return None
+    certificate, key = ((directory / name).read_text() for name in _AUTHORITY)
+    rows = csv.reader(StringIO((directory / _TOKENS).read_text()))
+    try:
+        users = {row[0]: _user(*row[1:]) for row in rows}
+    except (IndexError, TypeError) as cause:
+        raise ValueError(f"{directory / _TOKENS}: not a file of tokens") from cause
+    account_key = (directory / _ACCOUNTS).read_text()
+    return Home(authority=Pair(certificate, key), account_key=account_key, users=users)
+
+
+def _user(name: str, uid: str, groups: str) -> User:
+    named = tuple(filter(None, groups.split(",")))
+    return ADMIN if name == ADMIN.name else authenticated(name, named, uid)
+
+
+def _write(directory: Path, home: Home) -> None:
+    text = StringIO()
+    csv.writer(text).writerows(
+        (token, user.name, user.uid, ",".join(user.groups[:-1]))
+        for token, user in home.users.items()
+    )
+    texts = dict(zip(_AUTHORITY, (home.authority.certificate, home.authority.key), strict=True))
+    for name, content in {**texts, _ACCOUNTS: home.account_key, _TOKENS: text.getvalue()}.items():
+        write_secret(directory / name, content)
