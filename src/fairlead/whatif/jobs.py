@@ -13,8 +13,9 @@ from typing import Final
 from fairlead.batch.controller import Batch
 from fairlead.batch.explanation import GroupExplanation, survey
 from fairlead.core.instant import Instant
-from fairlead.core.reporter import QueueStood, Record, Reporter
+from fairlead.core.reporter import PodPreempting, QueueStood, Record, Reporter
 from fairlead.state.cluster import Cluster
+from fairlead.whatif.gang_ledger import GangLedger, GangTally
 
 EXPLAINED_MAX: Final = 100
 """Groups that are explained; others wait as these do, and each costs."""
@@ -27,6 +28,7 @@ class JobsOutcome:
     queues: tuple[QueueStood, ...] = ()
     waiting: tuple[GroupExplanation, ...] = ()
     samples: tuple[QueueStood, ...] = ()
+    gangs: GangTally = field(default_factory=GangTally)
 
     def queue(self, name: str) -> QueueStood | None:
         """The queue called `name` at the end; None if no job was ever in it."""
@@ -42,19 +44,24 @@ class JobRecorder:
 
     reporter: Reporter
     samples: list[QueueStood] = field(default_factory=list)
+    ledger: GangLedger = field(default_factory=GangLedger)
 
     def report(self, record: Record) -> None:
         """Take note of `record`."""
-        if isinstance(record, QueueStood):
-            self.samples.append(record)
+        match record:
+            case QueueStood():
+                self.samples.append(record)
+            case PodPreempting(victims=victims, at=at):
+                self.ledger.preempted(victims, at)
         self.reporter.report(record)
 
     def outcome(self, batch: Batch | None, cluster: Cluster, now: Instant) -> JobsOutcome:
         """What came of it by `now`; the sessions were held by `batch` on `cluster`."""
+        gangs = self.ledger.tally(now)
         if batch is None:
-            return NO_JOBS
+            return JobsOutcome(gangs=gangs)
         found = survey(batch.composition, cluster, now, EXPLAINED_MAX)
-        return JobsOutcome(_newest(self.samples), found.waiting, tuple(self.samples))
+        return JobsOutcome(_newest(self.samples), found.waiting, tuple(self.samples), gangs)
 
 
 def _newest(samples: Iterable[QueueStood]) -> tuple[QueueStood, ...]:

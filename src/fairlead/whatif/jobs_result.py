@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from fairlead.batch.explanation import GroupExplanation
 from fairlead.core.command import Json
-from fairlead.core.instant import Instant, to_seconds
+from fairlead.core.instant import Instant, seconds, to_seconds
 from fairlead.core.reporter import QueueStood
 from fairlead.whatif.jobs import JobsOutcome
+
+_HOUR: Final = seconds(3600)
 
 
 def queues(jobs: JobsOutcome) -> list[Json]:
@@ -57,3 +60,21 @@ def _group(group: GroupExplanation, start: Instant) -> Json:
         "starts_at_s": None if begins is None else round(to_seconds(begins - start), 3),
         "remedies": list(group.remedies),
     }
+
+
+def gangs(jobs: JobsOutcome) -> Json | None:
+    """What became of gangs; null where there were none."""
+    found = jobs.gangs
+    if not found.gangs:
+        return None
+    return {
+        "gangs": found.gangs,
+        "finished": found.finished,
+        "broken": found.broken,
+        "lost_hours": _hours(found.lost),
+        "incomplete_hours": _hours(found.incomplete),
+    }
+
+
+def _hours(amounts: Mapping[str, int]) -> dict[str, float]:
+    return {name: round(amount / _HOUR, 3) for name, amount in amounts.items()}

@@ -17,7 +17,7 @@ from fairlead.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.difference import Move, moved_on_the_way
 from fairlead.whatif.experiment import Experiment
-from fairlead.whatif.jobs_result import queues, queues_of_both, waiting_groups
+from fairlead.whatif.jobs_result import gangs, queues, queues_of_both, waiting_groups
 from fairlead.whatif.outage_result import drains_json, outage_json, outage_of_answer
 from fairlead.whatif.outcome import Evicted, Outcome, PdbBreach, PodEnd, Preempted
 
@@ -50,6 +50,7 @@ def whatif_result(answer: Answer) -> Json:
         "recurrences": _recurrences(changed),
         "queues": queues_of_both(without.jobs, changed.jobs),
         "waiting_groups": waiting_groups(changed.jobs, start),
+        "gangs": gangs(changed.jobs),
         "outage": outage_json(outage_of_answer(answer), start),
         "drains": drains_json(changed),
         "allocation": _allocation_of_both(without, changed),
@@ -76,6 +77,7 @@ def simulation_result(experiment: Experiment, outcome: Outcome) -> Json:
         "recurrences": _recurrences(outcome),
         "queues": queues(outcome.jobs),
         "waiting_groups": waiting_groups(outcome.jobs, start),
+        "gangs": gangs(outcome.jobs),
         "outage": outage_json(outcome.outage, start),
         "drains": drains_json(outcome),
         "allocation": [

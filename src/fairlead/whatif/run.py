@@ -32,6 +32,7 @@ from fairlead.engine.engine import Engine
 from fairlead.framework.meter import Meter
 from fairlead.scheduling.controller import Scheduler
 from fairlead.whatif.experiment import Experiment, Step
+from fairlead.whatif.gang_ledger import GangLedger
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.jobs import JobRecorder
 from fairlead.whatif.outage_ending import outage_outcome
@@ -73,9 +74,11 @@ class _Listening:
 
     engine: Engine
     recorder: Recorder
+    ledger: GangLedger
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         self.recorder.hear(stimulus, now)
+        self.ledger.hear(stimulus, now)
         return self._told(self.engine.handle(stimulus, now))
 
     def next_deadline(self) -> Instant | None:
@@ -139,7 +142,7 @@ class _Run:
         if self._metrics is not None:
             self._metrics.waiting = self._scheduler.queue
         self._world = SimulatedWorld(
-            _Listening(engine, self._recorder),
+            _Listening(engine, self._recorder, self._jobs.ledger),
             start=self._start,
             seed=experiment.seed,
             events_max=0,

@@ -8,8 +8,10 @@ How a row becomes an object: cpu and memory as they stand; GPUs as one extended 
 told apart); `gpu_spec` as required node affinity on the label `gpu-model`; zones by row number.
 Pods arrive evenly spread over `arrivals`, listed ones in the order of the table, shapes shuffled
 by the seed. They never leave unless `durations: recorded` is asked for. BE pods get the lower of
-two PriorityClasses. Each pod has an owner that is not in the cluster, so that one which is
-preempted or evicted comes back, as the jobs and services of the trace would see to.
+two PriorityClasses. With `gpus-at-least` rows with fewer are left out; with `jobs` gangs arrive
+instead of single pods (`fairlead.whatif.trace_jobs`). Each pod has an owner that is not in the
+cluster, so that one which is preempted or evicted comes back, as the jobs and services of the trace
+would see to.
 
 Two columns beyond the trace's own, `memory_used_mib` and `disk_used_mib`, say what pods use of
 their nodes; empty means unknown.
@@ -35,6 +37,7 @@ from fairlead.whatif.generated import PODS_PER_NODE, ZONE_LABEL, node_object
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.manifest import DEFAULT_NAMESPACE
 from fairlead.whatif.strict import StrictForm
+from fairlead.whatif.trace_jobs import Material, TraceJobs, coming_jobs, queue_objects
 
 GPU_RESOURCE: Final = "openb/gpu-milli"
 GPU_MODEL_LABEL: Final = "gpu-model"
@@ -81,11 +84,13 @@ class Trace(StrictForm, frozen=True, kw_only=True):
     namespace: str = DEFAULT_NAMESPACE
     pods_per_node: int = PODS_PER_NODE
     priorities: TracePriorities = TracePriorities()
+    gpus_at_least: int = 0
+    jobs: TraceJobs | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A pod of the trace and when it comes, counted from the start."""
+    """A pod of the trace (or the group of some) and when it comes, counted from the start."""
 
     after: DurationNs
     pod: Json
@@ -123,6 +128,17 @@ def read_trace(
     objects = [*_priority_classes(trace.priorities), *_nodes(nodes, trace, start)]
     if trace.pods is None:
         return TraceCluster(objects, [])
+    if trace.jobs is not None:
+        table = _read_table(folder / trace.pods, _LISTED_PODS, _COUNTED_PODS)
+        material = Material(
+            rows=_pod_rows(table, trace),
+            make_pod=lambda row, name: _pod(table, row[0], row[1], trace, name),
+            arrivals=arrivals_ns,
+            namespace=trace.namespace,
+        )
+        comings = coming_jobs(trace.jobs, material, seed, scenario)
+        arriving = [Arrival(after, one) for after, one in comings]
+        return TraceCluster([*objects, *queue_objects(trace.jobs, start)], arriving)
     pods = _pods(_read_table(folder / trace.pods, _LISTED_PODS, _COUNTED_PODS), trace, seed)
     arrivals = [Arrival(n * arrivals_ns // len(pods), pod) for n, pod in enumerate(pods)]
     return TraceCluster(objects, arrivals)
@@ -189,6 +205,8 @@ def _priority_classes(priorities: TracePriorities) -> list[Json]:
 
 def _nodes(table: _Table, trace: Trace, start: Instant) -> Iterator[Json]:
     for line, number, row in _repeated(table, "nodes"):
+        if _amount(table, line, row, "gpu") < trace.gpus_at_least:
+            continue
         allocatable: dict[str, Any] = {
             "cpu": f"{_amount(table, line, row, 'cpu_milli')}m",
             "memory": f"{_amount(table, line, row, 'memory_mib')}Mi",
@@ -204,12 +222,21 @@ def _nodes(table: _Table, trace: Trace, start: Instant) -> Iterator[Json]:
 
 
 def _pods(table: _Table, trace: Trace, seed: int) -> list[Json]:
-    rows = list(_repeated(table, "pods"))
+    rows = _pod_rows(table, trace)
     if "pods" in table.header:
         rows = shuffled(rows, seed)
     return [
         _pod(table, line, row, trace, row.get("name") or f"openb-pod-{order:04}")
-        for order, (line, _, row) in enumerate(rows)
+        for order, (line, row) in enumerate(rows)
+    ]
+
+
+def _pod_rows(table: _Table, trace: Trace) -> list[tuple[int, Mapping[str, str]]]:
+    """The rows that pods are made of, each as often as it counts, with its line."""
+    return [
+        (line, row)
+        for line, _, row in _repeated(table, "pods")
+        if _amount(table, line, row, "num_gpu") >= trace.gpus_at_least
     ]
 
 

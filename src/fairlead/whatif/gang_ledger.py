@@ -1,0 +1,176 @@
+"""GangLedger: what gangs got out of a run, and what preemption cost them.
+
+A gang only works while as many of its members run at once as it needs. So, whoever schedules:
+
+    finished      every member succeeded, and all of them ran at the same time
+    broken        members were preempted and others, too few, ran on
+    lost          what victims had used by then: it has to be done again
+    incomplete    what members occupied while they were too few
+
+Lost and incomplete are by resource, in amounts (cpu in milli, memory in bytes) times nanoseconds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fairlead.api.objects import ApiObject, Pod, PodGroup
+from fairlead.api.pod import is_terminating
+from fairlead.api.pod_requests import pod_requests
+from fairlead.batch.group import group_info, group_name
+from fairlead.core.command import ObjectRef
+from fairlead.core.instant import Instant
+from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.workloads.annotation import original_name
+
+
+@dataclass(frozen=True, slots=True)
+class GangTally:
+    """What became of `gangs`; see the module's docstring."""
+
+    gangs: int = 0
+    finished: int = 0
+    broken: int = 0
+    lost: dict[str, int] = field(default_factory=dict)
+    incomplete: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One member while it runs; `until` is when it succeeded."""
+
+    began: Instant
+    requests: dict[str, int]
+    until: Instant | None = None
+
+
+@dataclass(slots=True)
+class _Gang:
+    """`running` by uid, `done` by the name of the first incarnation."""
+
+    minimum: int = 0
+    members: dict[str, None] = field(default_factory=dict)
+    running: dict[str, _Run] = field(default_factory=dict)
+    done: dict[str, _Run] = field(default_factory=dict)
+    since: Instant = 0
+
+    @property
+    def is_incomplete(self) -> bool:
+        return 0 < len(self.running) < self.minimum - len(self.done)
+
+    @property
+    def is_finished(self) -> bool:
+        if not self.minimum or len(self.done) < max(self.minimum, len(self.members)):
+            return False
+        ends = [run.until for run in self.done.values() if run.until is not None]
+        return max(run.began for run in self.done.values()) <= min(ends)
+
+
+class GangLedger:
+    """Hears what happens to pods and groups, and who is preempted."""
+
+    def __init__(self) -> None:
+        """No gang is known."""
+        self._gangs: dict[str, _Gang] = {}
+        self._gang_of: dict[str, _Gang] = {}  # by uid of a pod
+        self._touched: dict[str, _Gang] = {}
+        self._touched_at: Instant = 0
+        self._broken = 0
+        self._lost: Counter[str] = Counter()
+        self._incomplete: Counter[str] = Counter()
+
+    # --- what happens ----------------------------------------------------------------------
+
+    def hear(self, stimulus: Stimulus, now: Instant) -> None:
+        """Take note of pods and groups."""
+        match stimulus:
+            case ObjectsLoaded(objects):
+                for one in objects:
+                    self._see(one, now)
+            case ObjectChanged(changed):
+                self._see(changed, now)
+            case ObjectDeleted(Pod() as gone):
+                self._leave(gone.metadata.uid, now)
+
+    def _see(self, found: ApiObject, now: Instant) -> None:
+        match found:
+            case PodGroup():
+                self._gang(found.key).minimum = group_info(found).min_member
+            case Pod():
+                name = group_name(found)
+                if name:
+                    self._see_pod(found, self._gang(f"{found.metadata.namespace}/{name}"), now)
+
+    def _gang(self, key: str) -> _Gang:
+        return self._gangs.setdefault(key, _Gang())
+
+    def _see_pod(self, pod: Pod, gang: _Gang, now: Instant) -> None:
+        uid = pod.metadata.uid
+        self._gang_of[uid] = gang
+        gang.members[original_name(pod)] = None
+        if pod.status.phase == "Succeeded":
+            self._count(gang, now)
+            run = gang.running.pop(uid, None)
+            if run is not None:
+                run.until = now
+                gang.done[original_name(pod)] = run
+        elif pod.status.phase == "Running" and not is_terminating(pod):
+            if uid not in gang.running:
+                self._count(gang, now)
+                gang.running[uid] = _Run(now, dict(pod_requests(pod, existing=True)))
+        else:
+            self._leave(uid, now)
+
+    def _leave(self, uid: str, now: Instant) -> None:
+        gang = self._gang_of.get(uid)
+        if gang is not None and uid in gang.running:
+            self._count(gang, now)
+            del gang.running[uid]
+
+    def preempted(self, victims: Iterable[ObjectRef], now: Instant) -> None:
+        """`victims` are told to go; whether that breaks gangs shows when all have been."""
+        self._settle(now)
+        for ref in victims:
+            gang = self._gang_of.get(ref.uid)
+            run = None if gang is None else gang.running.get(ref.uid)
+            if gang is None or run is None:
+                continue
+            self._count(gang, now)
+            del gang.running[ref.uid]
+            for resource, amount in run.requests.items():
+                self._lost[resource] += amount * (now - run.began)
+            self._touched[ref.uid] = gang
+
+    def _settle(self, now: Instant) -> None:
+        """Once time has passed, see which gangs the victims of one instant have broken."""
+        if now > self._touched_at:
+            broken = {id(g): g for g in self._touched.values() if g.is_incomplete}
+            self._broken += len(broken)
+            self._touched.clear()
+            self._touched_at = now
+
+    def _count(self, gang: _Gang, now: Instant) -> None:
+        """Add up what was occupied in vain since the gang last changed."""
+        if gang.is_incomplete:
+            for run in gang.running.values():
+                for resource, amount in run.requests.items():
+                    self._incomplete[resource] += amount * (now - gang.since)
+        gang.since = now
+
+    # --- the end ---------------------------------------------------------------------------
+
+    def tally(self, now: Instant) -> GangTally:
+        """What became of the gangs of more than one member."""
+        self._settle(now + 1)
+        gangs = [gang for gang in self._gangs.values() if gang.minimum > 1]
+        for gang in gangs:
+            self._count(gang, now)
+        return GangTally(
+            gangs=len(gangs),
+            finished=sum(gang.is_finished for gang in gangs),
+            broken=self._broken,
+            lost=dict(sorted(self._lost.items())),
+            incomplete=dict(sorted(self._incomplete.items())),
+        )
