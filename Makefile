@@ -10,7 +10,7 @@ LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strat
 	--generate-hashes --no-header --no-annotate pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-outage test test-long check format bench golden lock clean
+.PHONY: help demo demo-batch demo-outage test test-long check format bench golden lock clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -30,6 +30,9 @@ demo: $(RUN_STAMP) ## ask "what if?" of a production cluster's trace (examples/o
 
 demo-outage: $(RUN_STAMP) ## the same cluster with a zone dark for twenty minutes
 	@examples/openb/demo-outage $(BIN)/fairlead
+
+demo-batch: $(RUN_STAMP) ## share openb's GPUs between three queues of whole jobs, under three policies
+	@examples/openb-batch/demo $(BIN)/fairlead $(BIN)/python
 
 test: $(DEV_STAMP) ## run the test suite
 	@.ci/programs
@@ -53,8 +56,8 @@ format: $(DEV_STAMP) ## rewrite the source as `make check` wants it
 bench: $(RUN_STAMP) ## run upstream's scheduler benchmarks, with upstream's thresholds beside
 	@$(BIN)/fairlead bench
 
-golden: $(RUN_STAMP) ## replay decisions recorded from kube-scheduler and kube-controller-manager
-	@for kind in scheduling timelines volumes nodelifecycle; do \
+golden: $(RUN_STAMP) ## replay decisions recorded from kube-scheduler, kube-controller-manager and kube-batch
+	@for kind in scheduling timelines volumes nodelifecycle kubebatch; do \
 		$(BIN)/fairlead conformance $$kind tests/golden/data/$$kind/*.jsonl.gz || exit 1; done
 
 lock: ## compile the hash-locked requirements anew (needs uv on the path)

@@ -150,10 +150,8 @@ def closing_commands(session: Session, report: JobReport) -> list[Command]:
 
 def _group_commands(session: Session, report: JobReport, ref: ObjectRef) -> Iterator[Command]:
     assert report.job.group is not None
-    if report.job.group.api_group == UPSTREAM_API:
-        fields, conditions = {}, _as_upstream(report)
-    else:
-        fields, conditions = _changes(session, report)
+    of_upstream = report.job.group.api_group == UPSTREAM_API
+    fields, conditions = ({}, _as_upstream(report)) if of_upstream else _changes(session, report)
     if fields or conditions:
         yield PatchStatus(ref, fields=fields, conditions=conditions)
     quiet = not session.defects.has(Defect.MUTE_FIT_ERROR) and not conditions

@@ -10,9 +10,9 @@ BatchConfig = Annotated[
     str | None,
     named(
         "FILE",
-        "How whole jobs are scheduled: a file as kube-batch and Volcano read it, or one of fairlead, "
-        "kube-batch, kube-batch-upstream, volcano (default: fairlead, if pods name a scheduler of "
-        "jobs).",
+        "How whole jobs are scheduled: a file as kube-batch and Volcano read it, or one of "
+        "fairlead, kube-batch, kube-batch-upstream, volcano; single-pods for pod by pod (default: "
+        "fairlead, if pods name a scheduler of jobs).",
     ),
 ]
 NewBatchConfig = Annotated[

@@ -64,7 +64,8 @@ def what_if(
         steps=tuple(steps_of_change(change, snapshot, conditions.seed)),
         scheduler=read_scheduler_config(change.config, UserPlugins(change.plugin)),
     )
-    without, changed = with_jobs(without, changed, conditions.batch, change.new_batch_config)
+    without = with_jobs(without, conditions.batch, changed.steps)
+    changed = with_jobs(changed, change.new_batch_config or conditions.batch, changed.steps)
     after = run(changed, "with the change", progress, command_log).outcome
     before = run(without, "without the change", progress).outcome
     return Answer(

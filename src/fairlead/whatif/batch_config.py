@@ -2,7 +2,8 @@
 
 Where nothing is said, pods that chose a scheduler of whole jobs (`kube-batch`, `volcano`,
 `fairlead`) are scheduled by the recommended configuration; without any such pod there are no
-sessions at all.
+sessions at all. `single-pods` is for comparison: the scheduler takes those pods one by one, as if
+nobody knew of groups.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from fairlead.whatif.input_error import InputError
 from fairlead.whatif.manifest import Manifest
 
 RECOMMENDED: Final = "fairlead"
+SINGLE_PODS: Final = "single-pods"
 
 
 def read_batch_config(source: str) -> BatchConfig:
@@ -38,7 +40,7 @@ def read_batch_config(source: str) -> BatchConfig:
         return shipped_configuration(source)
     path = Path(source)
     if not path.exists():
-        known = ", ".join(sorted(SHIPPED))
+        known = ", ".join(sorted([*SHIPPED, SINGLE_PODS]))
         raise InputError(source, f"is no file, and none of the configurations {known}")
     try:
         config = read_configuration(decode_text(source, read_bytes(path)))
@@ -71,17 +73,23 @@ def batch_config(
     return replace(shipped_configuration(RECOMMENDED), ownership=Ownership(ours))
 
 
-def with_jobs(
-    without: Experiment, changed: Experiment, source: str | None, new_source: str | None
-) -> tuple[Experiment, Experiment]:
-    """Both runs of a what-if with what schedules whole jobs in them: `source`, then `new_source`.
+def with_jobs(experiment: Experiment, source: str | None, steps: Iterable[Step]) -> Experiment:
+    """`experiment` with what schedules whole jobs in it; `steps` may bring some.
 
     Raises InputError.
     """
-    initial, steps = without.initial, changed.steps
-    before = batch_config(source, without.scheduler, initial, steps)
-    after = batch_config(new_source or source, changed.scheduler, initial, steps)
-    return replace(without, batch=before), replace(changed, batch=after)
+    if source == SINGLE_PODS:
+        return replace(experiment, batch=None, scheduler=_for_all(experiment.scheduler))
+    config = batch_config(source, experiment.scheduler, experiment.initial, steps)
+    return replace(experiment, batch=config)
+
+
+def _for_all(scheduler: SchedulerConfig) -> SchedulerConfig:
+    """`scheduler`, with its first profile for pods that chose a scheduler of jobs."""
+    known = {profile.scheduler_name for profile in scheduler.profiles}
+    first = scheduler.profiles[0]
+    more = [replace(first, scheduler_name=name) for name in SCHEDULER_NAMES if name not in known]
+    return replace(scheduler, profiles=(*scheduler.profiles, *more))
 
 
 def _refuse_two_schedulers(source: str, config: BatchConfig, profiles: Iterable[str]) -> None:

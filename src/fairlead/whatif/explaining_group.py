@@ -22,7 +22,7 @@ from fairlead.core.instant import Instant, to_seconds
 from fairlead.core.stimulus import ObjectsLoaded
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.state.cluster import Cluster
-from fairlead.whatif.batch_config import batch_config, read_batch_config
+from fairlead.whatif.batch_config import SINGLE_PODS, batch_config, read_batch_config
 from fairlead.whatif.explaining import SOURCE, loaded
 from fairlead.whatif.input_error import InputError, known_names
 from fairlead.whatif.inventory import Inventory
@@ -47,7 +47,7 @@ def is_about_group(
     """Whether `target` names a group, or a pod that is scheduled as part of one."""
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return True
-    config = batch_config(source, scheduler, snapshot.manifests)
+    config = None if source == SINGLE_PODS else batch_config(source, scheduler, snapshot.manifests)
     if config is None:
         return False
     manifest = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))

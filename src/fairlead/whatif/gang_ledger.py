@@ -171,6 +171,10 @@ class GangLedger:
             gangs=len(gangs),
             finished=sum(gang.is_finished for gang in gangs),
             broken=self._broken,
-            lost=dict(sorted(self._lost.items())),
-            incomplete=dict(sorted(self._incomplete.items())),
+            lost=_sorted(self._lost),
+            incomplete=_sorted(self._incomplete),
         )
+
+
+def _sorted(amounts: Counter[str]) -> dict[str, int]:
+    return {resource: amount for resource, amount in sorted(amounts.items()) if amount}

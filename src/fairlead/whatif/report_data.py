@@ -10,6 +10,7 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.difference import Difference, Move, moved_on_the_way
+from fairlead.whatif.jobs_report import queue_data, waiting_group_rows
 from fairlead.whatif.outage_report import drains_report, outage_report
 from fairlead.whatif.outage_result import outage_of_answer
 from fairlead.whatif.outcome import Outcome, Sample
@@ -78,6 +79,8 @@ def _common(heading: Heading, outcome: Outcome) -> ReportData:
         "timeline": _timeline(outcome),
         "drains": drains_report(outcome),
         "nodes": [_node(outcome, number) for number in range(len(outcome.nodes))],
+        "queues": queue_data(outcome),
+        "waiting_groups": waiting_group_rows(outcome.jobs, outcome.started_at),
         "preemptions": [
             {
                 "t_s": _t_s(outcome, one.at),

@@ -28,7 +28,7 @@ from typing import Any
 from fairlead.apiserver.kind import NODE
 from fairlead.batch.configuration import SHIPPED
 from fairlead.core.instant import Instant
-from fairlead.whatif.batch_config import batch_config
+from fairlead.whatif.batch_config import SINGLE_PODS, with_jobs
 from fairlead.whatif.documents import Document, read, read_one
 from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.generated import GeneratedNodes, generated_nodes
@@ -108,8 +108,7 @@ def experiment_of(
     duration = field_duration(path, "duration", scenario.duration)
     _refuse_empty(path, inventory)
     steps = tuple(sorted([*arriving, *events], key=lambda step: step.after))
-    scheduler = read_scheduler_config(_config_path(folder, scenario), plugins)
-    return Experiment(
+    experiment = Experiment(
         title=scenario.title or Path(path).stem,
         source=path,
         initial=tuple(initial),
@@ -118,10 +117,10 @@ def experiment_of(
         duration=duration,
         seed=seed,
         kubelet=kubelet_config(path, scenario.settings.kubelet),
-        scheduler=scheduler,
-        batch=batch_config(batch or _batch_source(folder, scenario), scheduler, initial, steps),
+        scheduler=read_scheduler_config(_config_path(folder, scenario), plugins),
         node_lifecycle=node_lifecycle_config(path, scenario.settings.controller_manager),
     )
+    return with_jobs(experiment, batch or _batch_source(folder, scenario), steps)
 
 
 def _refuse_empty(path: str, inventory: Inventory) -> None:
@@ -136,7 +135,7 @@ def _config_path(folder: Path, scenario: Scenario) -> str | None:
 
 def _batch_source(folder: Path, scenario: Scenario) -> str | None:
     name = scenario.settings.batch
-    return name if name is None or name in SHIPPED else str(folder / name)
+    return name if name is None or name in (*SHIPPED, SINGLE_PODS) else str(folder / name)
 
 
 def _made(

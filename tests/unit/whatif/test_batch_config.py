@@ -8,11 +8,12 @@ import pytest
 
 from fairlead.batch.configuration import KUBE_BATCH_DEFAULT
 from fairlead.batch.job_table import SCHEDULER_NAMES
-from fairlead.framework.profile import Profile
+from fairlead.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.whatif.asking import AS_USUAL, what_if
-from fairlead.whatif.batch_config import batch_config, read_batch_config
+from fairlead.whatif.batch_config import batch_config, read_batch_config, with_jobs
 from fairlead.whatif.change import Change
+from fairlead.whatif.experiment import Experiment
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.progress import NoProgress
 from fairlead.whatif.run import run
@@ -202,3 +203,18 @@ def write_scenario(tmp_path, make, gang):
         return str(path)
 
     return written
+
+
+def test_for_comparison_groups_are_not_known(ask, make, gang):
+    answer = ask([make.node("n"), *gang("a", 5)], batch="single-pods")
+    assert len(placed(answer.changed)) == 4
+    assert answer.difference.is_empty
+
+
+def test_a_profile_is_not_overridden_by_it(found):
+    scheduler = SchedulerConfig((Profile(), Profile("volcano", plugins=DEFAULT_PLUGINS[:-1])))
+    experiment = Experiment(title="", source="", initial=tuple(found()), start=0)
+    both = with_jobs(replace(experiment, scheduler=scheduler), "single-pods", ())
+    plugins = {one.scheduler_name: len(one.plugins) for one in both.scheduler.profiles}
+    assert plugins["volcano"] == plugins["kube-batch"] - 1
+    assert both.batch is None

@@ -123,6 +123,37 @@ class PdbBreach(TypedDict, total=False):
     by: str
 
 
+class QueueLine(TypedDict):
+    """One queue's part of the cluster at `QueueData.t_s`, and what it deserves, in percent."""
+
+    queue: str
+    weight: int
+    held: Sequence[float]
+    deserved: Sequence[float]
+
+
+class QueueData(TypedDict, total=False):
+    """The queues of whole jobs over virtual time; a value holds until the next.
+
+    `resource` is the one of which there is least for all. `gangs` are figures of whole jobs.
+    """
+
+    resource: Required[str]
+    t_s: Required[Sequence[float]]
+    lines: Required[Sequence[QueueLine]]
+    gangs: Mapping[str, float]
+
+
+class WaitingGroup(TypedDict, total=False):
+    """A group that waits at the end; `starts_s` is when it may start, None if nobody knows."""
+
+    group: Required[str]
+    queue: str
+    ready: str
+    why: str
+    starts_s: float | None
+
+
 class ReportData(TypedDict, total=False):
     """Everything the page shows.
 
@@ -151,5 +182,7 @@ class ReportData(TypedDict, total=False):
     pending: Sequence[PendingPod]
     moved: Sequence[Moved]
     pdb_breaches: Sequence[PdbBreach]
+    queues: QueueData | None
+    waiting_groups: Sequence[WaitingGroup]
     outage: Outage | None
     drains: Sequence[TurnTaken]

@@ -31,6 +31,7 @@ MODULES = (
     "outage_chart.js",
     "outage_charts.js",
     "outage.js",
+    "queues.js",
     "changes.js",
     "pending.js",
     "main.js",

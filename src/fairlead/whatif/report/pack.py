@@ -7,6 +7,7 @@ from typing import Any
 
 from fairlead.whatif.report.data import Node, ReportData
 from fairlead.whatif.report.outage_pack import packed_outage
+from fairlead.whatif.report.queue_pack import packed_queues
 from fairlead.whatif.report.sampling import sampled
 from fairlead.whatif.report.table_pack import Json, column, figures, finite, table
 
@@ -23,6 +24,7 @@ TABLES = {
     "pending": ("pod", "priority", "since_s", "reason"),
     "moved": ("pod", "from", "to"),
     "pdb_breaches": ("t_s", "pdb", "pod", "by"),
+    "waiting_groups": ("group", "queue", "ready", "why", "starts_s"),
     "drains": ("node", "begun_s", "empty_s", "back_s", "held_up_by"),
 }  # fmt: skip
 
@@ -42,6 +44,7 @@ def packed(data: ReportData) -> Json:
     for name, fields in TABLES.items():
         page[name] = table(source.get(name, ()), fields)
     page["outage"] = packed_outage(source.get("outage"))
+    page["queues"] = packed_queues(source.get("queues"))
     return page
 
 

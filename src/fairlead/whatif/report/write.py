@@ -22,7 +22,7 @@ from fairlead.whatif.report.pack import packed
 from fairlead.whatif.report.table_pack import Json
 
 STYLES = ("vendor/uPlot.min.css", "base.css", "summary.css", "timeline.css", "nodes.css",
-          "tables.css", "outage.css")  # fmt: skip
+          "tables.css", "outage.css", "queues.css")  # fmt: skip
 
 
 def write_report(path: Path, data: ReportData) -> None:

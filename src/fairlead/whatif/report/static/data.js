@@ -14,6 +14,7 @@ export function loadReport(text) {
     pdb_breaches: unpackTable(page.pdb_breaches),
     drains: unpackTable(page.drains),
     outage: page.outage && unpackOutage(page.outage),
+    waiting_groups: unpackTable(page.waiting_groups),
   };
 }
 

@@ -9,6 +9,7 @@ import { summarySection, titleBlock } from "./summary.js";
 import { timelineSection } from "./timeline.js";
 import { nodesSection } from "./nodes.js";
 import { outageSection, outageTitle } from "./outage.js";
+import { queuesSection } from "./queues.js";
 import { changesSection, displacedPods } from "./changes.js";
 import { pendingSection } from "./pending.js";
 
@@ -16,6 +17,7 @@ function navigation(report) {
   const links = [
     ["summary", "Outcome", null],
     ...(report.outage || report.drains.length ? [["outage", outageTitle(report), null]] : []),
+    ...(report.queues || report.waiting_groups.length ? [["queues", "Queues", null]] : []),
     ["timeline", "Time line", null],
     ["nodes", "Nodes", report.nodes.length],
     ["changes", "Displaced", displacedPods(report)],
@@ -55,6 +57,7 @@ document
     titleBlock(report),
     summarySection(report),
     ...outageSection(report, priorities),
+    ...queuesSection(report, priorities),
     timelineSection(report, priorities),
     nodesSection(report, priorities),
     changesSection(report, priorities),

@@ -1,0 +1,81 @@
+"""What the HTML report shows of whole jobs: queues over time, and the groups that wait."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.core.instant import Instant, seconds, to_seconds
+from fairlead.core.reporter import QueueStood
+from fairlead.whatif.jobs import JobsOutcome, contended_resource
+from fairlead.whatif.outcome import Outcome
+from fairlead.whatif.report.data import QueueData, QueueLine, WaitingGroup
+
+_HOUR: Final = seconds(3600)
+
+
+def queue_data(outcome: Outcome) -> QueueData | None:
+    """The queues of `outcome`; None where jobs asked for nothing."""
+    offered = {one.resource: one.allocatable for one in outcome.allocations}
+    resource = contended_resource(outcome.jobs, offered)
+    if not resource:
+        return None
+    by_instant: dict[Instant, dict[str, QueueStood]] = defaultdict(dict)
+    for sample in outcome.jobs.samples:
+        by_instant[sample.at][sample.queue] = sample
+    instants = sorted(by_instant)
+    start = outcome.started_at
+    return {
+        "resource": resource,
+        "t_s": [round(to_seconds(instant - start), 3) for instant in instants],
+        "lines": [
+            _line(queue, resource, offered[resource], [by_instant[i] for i in instants])
+            for queue in outcome.jobs.queues
+        ],
+        "gangs": _gangs(outcome.jobs, resource),
+    }
+
+
+def _line(
+    queue: QueueStood, resource: str, whole: int, samples: list[dict[str, QueueStood]]
+) -> QueueLine:
+    held, deserved, found = list[float](), list[float](), None
+    for at in samples:
+        found = at.get(queue.queue, found)
+        held.append(_percent(found.allocated if found else {}, resource, whole))
+        deserved.append(_percent(found.deserved if found else {}, resource, whole))
+    return {"queue": queue.queue, "weight": queue.weight, "held": held, "deserved": deserved}
+
+
+def _percent(amounts: Mapping[str, float], resource: str, whole: int) -> float:
+    return round(100 * amounts.get(resource, 0) / whole, 2)
+
+
+def _gangs(jobs: JobsOutcome, resource: str) -> dict[str, float]:
+    """Figures of gangs; what was used in vain in units of the resource times hours."""
+    found = jobs.gangs
+    scale = 1000 if resource == "cpu" or resource.endswith("-milli") else 1
+    return {
+        "gangs": found.gangs,
+        "finished": found.finished,
+        "broken": found.broken,
+        "lost_hours": round(found.lost.get(resource, 0) / scale / _HOUR, 1),
+        "incomplete_hours": round(found.incomplete.get(resource, 0) / scale / _HOUR, 1),
+    }
+
+
+def waiting_group_rows(jobs: JobsOutcome, start: Instant) -> list[WaitingGroup]:
+    """The groups that wait, first those that are expected to start first."""
+    return [
+        {
+            "group": group.title,
+            "queue": group.queue_name,
+            "ready": f"{group.ready} of {group.min_member}",
+            "why": group.summary or str(group.obstacle),
+            "starts_s": None
+            if group.starts_at is None
+            else round(to_seconds(group.starts_at - start), 3),
+        }
+        for group in jobs.waiting
+    ]

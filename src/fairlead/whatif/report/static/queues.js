@@ -1,0 +1,85 @@
+// Queues of whole jobs: each one's part of the cluster over time beside what it deserves, what gangs
+// got out of the run, and the groups that wait.
+
+import { count, isNumber, plural } from "./format.js";
+import { h, section } from "./dom.js";
+import { outageChart } from "./outage_chart.js";
+import { dataTable } from "./table.js";
+
+const WAITING = {
+  key: "waiting_groups",
+  empty: "No group waits.",
+  facet: "queue",
+  fields: [
+    { key: "group", label: "Group", kind: "pod" },
+    { key: "queue", label: "Queue", kind: "text" },
+    { key: "ready", label: "On nodes", kind: "text" },
+    { key: "starts_s", label: "May start at", kind: "time" },
+    { key: "why", label: "Because", kind: "why" },
+  ],
+};
+
+/** The section in a list, or an empty list where there are no whole jobs. */
+export function queuesSection(report, priorities) {
+  const { queues, waiting_groups: waiting } = report;
+  if (!queues && !waiting.length) return [];
+  const known = new Set(report.nodes.name);
+  const groups = waiting.length
+    ? h(
+        "div",
+        { class: "card" },
+        h("h3", {}, `Groups that wait at the end`),
+        dataTable({ ...WAITING, table: waiting, priorities, known }),
+      )
+    : null;
+  const parts = queues ? [gangTiles(queues), shares(queues, report)] : [];
+  return [section("queues", "Queues", queues ? lead(queues) : null, ...parts, groups)];
+}
+
+function lead({ lines, left_out: leftOut, resource }) {
+  const more = leftOut ? ` ${plural(leftOut, "further queue")} not shown.` : "";
+  const weights = lines.map(({ queue, weight }) => `${queue} ${count(weight)}`).join(", ");
+  return `Weights: ${weights}. Of ${resource} there is least for all.${more}`;
+}
+
+function gangTiles({ gangs, resource }) {
+  if (!gangs.gangs) return null;
+  const unit = resource.slice(resource.lastIndexOf("/") + 1).replace(/-milli$/, "");
+  const tiles = [
+    ["Gangs", gangs.gangs, "of more than one member"],
+    ["Finished", gangs.finished, "all members side by side"],
+    ["Broken", gangs.broken, "some members preempted, too few ran on", "warn"],
+    [`Lost ${unit} hours`, gangs.lost_hours, "used by members that were preempted", "warn"],
+    [`Idle ${unit} hours`, gangs.incomplete_hours, "held by too few members of a gang", "warn"],
+  ].filter(([, value]) => isNumber(value));
+  return h(
+    "div",
+    { class: "tiles" },
+    tiles.map(([name, value, note, kind]) =>
+      h(
+        "div",
+        { class: "tile", "data-some": kind === "warn" && value > 0 && "outage" },
+        h("span", { class: "tile-name" }, name),
+        h("span", { class: "tile-value" }, count(Math.round(value))),
+        h("span", { class: "tile-note" }, note),
+      ),
+    ),
+  );
+}
+
+function shares({ lines, t_s: instants, resource }, { virtual_seconds: end }) {
+  const last = instants[instants.length - 1];
+  const t = end > last ? [...instants, end] : [...instants];
+  const until = (values) => (end > last ? [...values, values[values.length - 1]] : values);
+  const rows = lines.flatMap(({ queue, held, deserved }, at) => {
+    const variable = `--priority-${at}`;
+    return [
+      { label: `${queue}: has`, variable, values: until(held), line: true },
+      { label: "deserves", variable, values: until(deserved), line: true, dashed: true },
+    ];
+  });
+  const title = `Each queue's part of the cluster's ${resource}, in percent`;
+  const note = "dashed: what it deserves by weight and by what it asks for";
+  const chart = outageChart({ title, note, t, rows, stacked: false }, 240, null);
+  return h("div", { class: "card outage-charts" }, chart);
+}
