@@ -14,6 +14,7 @@ from fairlead.core.tie_break import TieBreak
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.engine import Engine
 from fairlead.engine.loop_watch import LoopWatch
+from fairlead.kubelet.config import KubeletConfig
 from fairlead.kubelet.controller import Kubelets
 from fairlead.nodelifecycle.compose import node_controllers
 from fairlead.scheduling.config import SchedulerConfig
@@ -40,7 +41,7 @@ def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[s
     """
     cluster, watch = Cluster(), LoopWatch(reporter)
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
-        ("kubelet", (Kubelets(config.kubelet, watch),)),
+        ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
         ("workloads", workload_controllers(config.workloads)),
         ("volumes", (Claims(), Volumes(config.volumes))),
         ("disruption", (Disruption(),)),
@@ -51,6 +52,13 @@ def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[s
     )
     kept = (controllers for name, controllers in parts if name not in without)
     return Engine(cluster, tuple(chain.from_iterable(kept)))
+
+
+def _kubelet_config(config: EngineConfig, without: Collection[str]) -> KubeletConfig:
+    """Whoever takes the place of our node lifecycle can only read renewals that are written."""
+    if "node-lifecycle" in without:
+        return replace(config.kubelet, promises_renewals=False)
+    return config.kubelet
 
 
 def build_scheduler_engine(config: EngineConfig, reporter: Reporter) -> Engine:

@@ -32,8 +32,9 @@ class KubeletConfig:
     """Settings of all simulated kubelets.
 
     `start_delay` passes from the binding until the pod is Running, `ready_delay` from there until
-    it is ready. `lease_period` is how often nodes renew their leases. `stop` says when the
-    containers of a terminating pod have ended, never later than its grace period;
+    it is ready. `lease_period` is how often nodes renew their leases; with `promises_renewals` that
+    is written once, for controllers that can read it (`api/lease.py`), else each time. `stop` says
+    when the containers of a terminating pod have ended, never later than its grace period;
     `removal_delay` passes from there until the object is gone. `eviction` is for nodes that run
     short of something.
     """
@@ -41,6 +42,7 @@ class KubeletConfig:
     start_delay: DurationNs = START_DELAY_DEFAULT
     ready_delay: DurationNs = 0
     lease_period: DurationNs = LEASE_PERIOD_DEFAULT
+    promises_renewals: bool = True
     stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
     removal_delay: DurationNs = 0
     eviction: EvictionConfig = field(default_factory=EvictionConfig)

@@ -41,7 +41,7 @@ class Kubelets:
     ) -> None:
         """Start without nodes; `reporter` hears of evictions."""
         config = config or KubeletConfig()
-        self._voices = voices = NodeVoices(config.lease_period)
+        self._voices = voices = NodeVoices(config.lease_period, config.promises_renewals)
         self._tenants = Tenants(config, voices.is_heard)
         self._mirrors = MirrorPods()
         self._pressure = NodePressure(
@@ -127,7 +127,7 @@ class Kubelets:
                 self._pressure.forget_node(gone.metadata.name)
                 self._mirrors.forget_node(gone.metadata.name)
             case Lease():
-                return self._voices.forget_lease(gone)
+                return self._voices.forget_lease(gone, now)
             case Pod():
                 self._tenants.forget(gone)
                 self._pressure.forget_pod(gone, now)

@@ -52,9 +52,13 @@ class Return:
 
 @dataclass(slots=True)
 class NodeVoices:
-    """All nodes; `returned` collects those that are heard again, for whoever takes them out."""
+    """All nodes, which renew their leases every `period`; `promises` as in KubeletConfig.
+
+    `returned` collects those that are heard again, for whoever takes them out.
+    """
 
     period: DurationNs
+    promises: bool = True
     returned: list[Return] = field(default_factory=list)
     _voices: dict[str, Voice] = field(default_factory=dict)
     _leases: dict[str, Lease] = field(default_factory=dict)
@@ -96,13 +100,13 @@ class NodeVoices:
         """The node is gone."""
         self._voices.pop(name, None)
 
-    def forget_lease(self, lease: Lease) -> list[Command]:
+    def forget_lease(self, lease: Lease, now: Instant) -> list[Command]:
         """The lease is gone; a kubelet that is at work makes a new one."""
         if lease.metadata.namespace != NODE_LEASES:
             return []
         self._leases.pop(lease.metadata.name, None)
         voice = self._voices.get(lease.metadata.name)
-        return [] if voice is None else self._write_lease(voice)
+        return [] if voice is None else self._write_lease(voice, now)
 
     def see_refused(self, command: CreateObject | PatchObject | PatchStatus, now: Instant) -> None:
         """What the world refused for reasons of its own is looked at again a little later."""
@@ -146,9 +150,9 @@ class NodeVoices:
             voice.posts_at = None
             if voice.is_heard and is_news(voice.node, voice.says):
                 commands.append(post(voice.node, voice.says, now))
-        if voice.retries_at is not None and voice.retries_at <= now:
-            voice.retries_at = None
-            commands += self._write_lease(voice)
+        if voice.is_due_to_write(now):
+            voice.retries_at = voice.renews_at = None
+            commands += self._write_lease(voice, now)
         return commands
 
     def _plan_turn(self, voice: Voice, now: Instant) -> None:
@@ -173,7 +177,7 @@ class NodeVoices:
         else:
             voice.is_heard = True
             voice.renewals = self._adopted(voice, now)
-            complaints += self._write_lease(voice)
+            complaints += self._write_lease(voice, now)
             complaints += [post(node, voice.says, now)] if is_news(node, voice.says) else []
         self._plan_turn(voice, now)
         return complaints
@@ -195,7 +199,7 @@ class NodeVoices:
         voice.is_heard = True
         voice.renewals = renewals_from(now, self._every(voice))
         self.returned.append(Return(voice.name, was_dark))
-        return [*self._write_lease(voice), post(voice.node, voice.says, now)]
+        return [*self._write_lease(voice, now), post(voice.node, voice.says, now)]
 
     def _fall(self, voice: Voice, now: Instant) -> list[Command]:
         """Say no more; the lease keeps the last renewal there was."""
@@ -205,7 +209,7 @@ class NodeVoices:
         if known is None:
             return []
         voice.renewals = Renewals(known.last(now))
-        return self._write_lease(voice)
+        return self._write_lease(voice, now)
 
     def _change_pace(self, voice: Voice, now: Instant) -> list[Command]:
         """Renew more or less often from the last renewal on."""
@@ -213,7 +217,7 @@ class NodeVoices:
         if voice.renewals is None or voice.renewals.every == every:
             return []
         voice.renewals = Renewals(voice.renewals.last(now), every)
-        return self._write_lease(voice)
+        return self._write_lease(voice, now)
 
     def _say(self, voice: Voice, now: Instant) -> list[Command]:
         """Post what has changed, at once if the kubelet is not slow."""
@@ -244,10 +248,14 @@ class NodeVoices:
             return first_renewals(voice.name, every, now)
         return known if known.every == every else Renewals(known.last(now), every)
 
-    def _write_lease(self, voice: Voice) -> list[Command]:
-        lease = self._leases.get(voice.name)
-        if voice.renewals is None or (lease is None and not voice.is_heard):
+    def _write_lease(self, voice: Voice, now: Instant) -> list[Command]:
+        lease, renewals = self._leases.get(voice.name), voice.renewals
+        if renewals is None or (lease is None and not voice.is_heard):
             return []
-        if lease is not None and known_renewals(lease) == voice.renewals:
+        if renewals.every and not self.promises:
+            voice.renews_at = renewals.last(now) + renewals.every
+            self._timers.add(voice.renews_at, voice)
+            renewals = Renewals(renewals.last(now))
+        if lease is not None and known_renewals(lease) == renewals:
             return []
-        return [write_lease(voice.node, lease, voice.renewals)]
+        return [write_lease(voice.node, lease, renewals)]

@@ -29,8 +29,9 @@ class Voice:
     """A node there is.
 
     `told` is its annotation as last read, `base` what it says of itself when nobody interferes,
-    `measured` what it found out itself. `turns_at`, `posts_at` and `retries_at` are when it flaps,
-    looks at its conditions, and at its lease (None: not to be expected).
+    `measured` what it found out itself. It flaps at `turns_at`, looks at its conditions at
+    `posts_at`, writes a lease that was refused at `retries_at` and, where each renewal is written,
+    the next one at `renews_at` (None: not to be expected).
     """
 
     node: Node
@@ -44,11 +45,16 @@ class Voice:
     turns_at: Instant | None = None
     posts_at: Instant | None = None
     retries_at: Instant | None = None
+    renews_at: Instant | None = None
 
     @property
     def name(self) -> str:
         """The node's name."""
         return self.node.metadata.name
+
+    def is_due_to_write(self, now: Instant) -> bool:
+        """Whether the time has come to write its lease."""
+        return any(due is not None and due <= now for due in (self.retries_at, self.renews_at))
 
     @property
     def says(self) -> Conditions:

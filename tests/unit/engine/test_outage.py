@@ -6,10 +6,16 @@ from itertools import pairwise
 
 import pytest
 
-from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.kind import NODE, POD
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.apiserver.kind import NODE, POD, find_kind
 from fairlead.core.instant import seconds
-from fairlead.core.reporter import NodeSilenced, NodeTainted, PodEvicted, ZoneAssessed
+from fairlead.core.reporter import (
+    NodeSilenced,
+    NodeTainted,
+    PodEvicted,
+    SilentReporter,
+    ZoneAssessed,
+)
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.nodelifecycle.config import NodeLifecycleConfig
@@ -18,6 +24,7 @@ from fairlead.nodelifecycle.profile import V1_16
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_900_000_000)
+LEASE = find_kind("lease")
 TAKING_OVER = {"is_taking_over": True}
 ZONE = "topology.kubernetes.io/zone"
 
@@ -288,3 +295,15 @@ def test_a_node_whose_object_is_deleted_loses_its_pods_to_garbage_collection():
     cluster.world.at(START + seconds(100), lambda store, now: store.delete(NODE, "", "a1", now))
     cluster.run(161)
     assert list(cluster.pods().values()) == [("b1", True)]
+
+
+def test_without_our_node_lifecycle_every_renewal_is_written():
+    """Somebody else's would take a promise for a lease that is renewed no longer."""
+    config = EngineConfig(start=START)
+    engine = build_engine(config, SilentReporter(), without=["node-lifecycle"])
+    world = SimulatedWorld(engine, start=START)
+    world.load([node_json("a1")])
+    world.run(START + seconds(95))
+    (lease,) = world.store.list(LEASE)
+    assert "annotations" not in lease["metadata"]
+    assert START + seconds(85) < parse_timestamp(lease["spec"]["renewTime"]) <= world.now

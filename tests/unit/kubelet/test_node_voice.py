@@ -17,6 +17,7 @@ from fairlead.core.stimulus import (
     ObjectDeleted,
     ObjectsLoaded,
 )
+from fairlead.kubelet.config import KubeletConfig
 from fairlead.kubelet.controller import Kubelets
 
 T0 = seconds(1_000_000)
@@ -60,8 +61,8 @@ def lease(renewed_s, every="10s"):
 class Cluster:
     """A node whose commands take effect, so far as its lease goes."""
 
-    def __init__(self, *objects):
-        self.machine = Kubelets()
+    def __init__(self, *objects, **options):
+        self.machine = Kubelets(KubeletConfig(**options))
         self.lease = None
         self.said = self._follow(self.machine.handle(ObjectsLoaded(objects), T0), T0)
 
@@ -295,3 +296,25 @@ def test_a_node_that_is_deleted_is_forgotten():
     (patch,) = cluster.tell(node(uid="u2"), 600)
     assert cluster.renewals == (-4, 10)
     assert isinstance(patch, PatchObject)
+
+
+def test_renewals_may_be_written_one_by_one():
+    """For controllers that know nothing of promises: a lease then is what it is everywhere."""
+    cluster = Cluster(lease(-4, every=""), node(), promises_renewals=False)
+    assert cluster.said == []
+    assert [after for after, _ in cluster.wait(40)] == [6, 16, 26, 36]
+    assert cluster.renewals == (36, 0)
+    cluster.tell(node("slow 30s"), 47)
+    assert [after for after, _ in cluster.wait(120)] == [76, 106]
+    cluster.tell(node("stopped"), 121)
+    assert cluster.wait(1_000) == []
+    assert cluster.renewals == (106, 0)
+    cluster.tell(node(), 1_003)
+    assert [after for after, _ in cluster.wait(1_025)] == [1_013, 1_023]
+
+
+def test_a_new_lease_that_is_written_renewal_by_renewal_promises_nothing():
+    cluster = Cluster(node(), promises_renewals=False)
+    (created,) = cluster.said
+    assert "annotations" not in created.manifest["metadata"]
+    assert len(cluster.wait(100)) == 10
