@@ -128,6 +128,7 @@ ClusterTrustBundleProjection name signerName
 DeviceClassSpec extendedResourceName
 JSONSchemaProps $ref x-kubernetes-list-type x-kubernetes-map-type
 ConfigMapNodeConfigSource kubeletConfigKey
+ObjectMeta managedFields
 """)
 
 # Structs that are written even when they are empty (those that schemas require are, too).

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from fairlead.api.quantity import UPSTREAM_FORM, QuantityError, canonical, parse_quantity
 from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
-from fairlead.apiserver.schema.go_name import go_type
+from fairlead.apiserver.schema.go_name import go_kind, go_type
 from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
 from fairlead.apiserver.schema.json_text import Repeating
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
@@ -34,7 +34,14 @@ _NUMBERS: Final = (Type.INT32, Type.INT64, Type.NUMBER)
 
 
 class TypeMismatchError(ValueError):
-    """A value that its field cannot hold; the text is upstream's."""
+    """A value that its field cannot hold; the text is upstream's.
+
+    `restoring` is what upstream says instead where the value comes from a patch.
+    """
+
+    def __init__(self, text: str, restoring: str = "") -> None:
+        super().__init__(text)
+        self.restoring = restoring or text
 
 
 def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
@@ -267,14 +274,24 @@ _SCALARS: Final[dict[Type, Callable[[Schema, Any, _Place], Any]]] = {
 def _mismatch(schema: Schema, value: Any, place: _Place, *, shown: str = "") -> TypeMismatchError:
     # upstream: encoding/json UnmarshalTypeError
     what = shown or _json_kind(value)
-    if not place.names:
-        return TypeMismatchError(
-            f"json: cannot unmarshal {what} into Go value of type {go_type(schema)}"
-        )
-    where = f"{place.owner}.{place.names}"
+    where = f"struct field {place.owner}.{place.names}" if place.names else "value"
     return TypeMismatchError(
-        f"json: cannot unmarshal {what} into Go struct field {where} of type {go_type(schema)}"
+        f"json: cannot unmarshal {what} into Go {where} of type {go_type(schema)}",
+        _restoring(schema, value),
     )
+
+
+def _restoring(schema: Schema, value: Any) -> str:
+    # upstream: apimachinery/pkg/runtime/converter.go:fromUnstructured
+    match schema.type:
+        case Type.OBJECT:
+            return f"cannot restore struct from: {go_kind(value)}"
+        case Type.LIST:
+            return f"cannot restore slice from {go_kind(value)}"
+        case Type.MAP:
+            return f"cannot restore map from {go_kind(value)}"
+        case _:
+            return f"unrecognized type: {go_type(schema)}"
 
 
 def _json_kind(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from fairlead.apiserver.schema.model import Schema, Type
 
@@ -29,3 +29,20 @@ def go_type(schema: Schema) -> str:
         return _NAMES[schema.type]
     inner = go_type(schema.items)
     return f"[]{inner}" if schema.type is Type.LIST else f"map[string]{inner}"
+
+
+def go_kind(value: Any) -> str:
+    """What kind of value a decoded JSON value is: `map`, `slice`, `string`, `int64`."""
+    match value:
+        case dict():
+            return "map"
+        case list():
+            return "slice"
+        case str():
+            return "string"
+        case bool():
+            return "bool"
+        case float():
+            return "float64"
+        case _:
+            return "int64"

@@ -7,16 +7,30 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.apiserver.error import invalid as refused
+from fairlead.apiserver.kind import JOB
 from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.validation.field import Causes, invalid, required
+from fairlead.apiserver.validation.metadata import check_labels
+from fairlead.apiserver.validation.workload import MISMATCH
 
 CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 JOB_NAME: Final = "batch.kubernetes.io/job-name"
+
+
+def _manual_causes(spec: Json) -> Causes:
+    selector = spec.get("selector")
+    if selector is None:
+        yield required("spec.selector")
+        labels = spec["template"]["metadata"].get("labels")
+        yield invalid("spec.template.metadata.labels", labels, MISMATCH)
 
 
 def with_own_labels(job: Json, _: Storage) -> Json:
     """A new Job; one with `manualSelector` sees to its selector itself."""
     meta, spec = job["metadata"], job["spec"]
     if spec.get("manualSelector"):
+        _refuse(job, _manual_causes(spec))
         return job
     own = {
         CONTROLLER_UID: meta["uid"],
@@ -35,4 +49,26 @@ def with_own_labels(job: Json, _: Storage) -> Json:
     spec = {**spec, "selector": {**selector, "matchLabels": labels}, "template": template}
     if not meta.get("labels"):  # a job that has labels has only those
         meta = {**meta, "labels": own}
-    return {**job, "metadata": meta, "spec": spec}
+    made = {**job, "metadata": meta, "spec": spec}
+    _refuse(made, _own_causes(made))
+    return made
+
+
+def _own_causes(job: Json) -> Causes:
+    """What is wrong with labels and selector once the server's own are among them."""
+    # upstream: pkg/apis/batch/validation/validation.go:validateGeneratedSelector
+    spec = job["spec"]
+    labels = spec["template"]["metadata"]["labels"]
+    if set(spec["selector"]["matchLabels"]) != {CONTROLLER_UID}:
+        yield invalid("spec.selector", spec["selector"], "`selector` not auto-generated")
+    if not spec["selector"]["matchLabels"].items() <= labels.items():
+        yield invalid("spec.template.metadata.labels", labels, MISMATCH)
+    for _ in range(2):  # upstream looks twice
+        yield from check_labels("spec.template.labels", labels)
+
+
+def _refuse(job: Json, causes: Causes) -> None:
+    found = tuple(causes)
+    if found:
+        meta = job["metadata"]
+        raise refused(JOB, meta.get("namespace", ""), meta["name"], found)

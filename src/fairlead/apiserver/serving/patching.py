@@ -193,7 +193,8 @@ class Patch:
         try:
             shaped, notes = read_by_type(self.kind, made)
         except TypeMismatchError as cause:
-            raise self._invalid(made, sent, str(cause)) from None
+            why = str(cause) if sent is None else cause.restoring
+            raise self._invalid(made, sent, why) from None
         if len(notes) > 1:  # upstream reads the result with its members in order
             _, notes = read_by_type(self.kind, _in_order(made))
         return shaped, notes

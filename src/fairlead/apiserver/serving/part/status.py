@@ -6,6 +6,7 @@ from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.view import written
 from fairlead.apiserver.serving.reading import found
+from fairlead.apiserver.serving.writing import require_same
 
 
 def status(call: Call) -> Response:
@@ -14,5 +15,7 @@ def status(call: Call) -> Response:
     if call.verb == "get":
         return call.shown(old)
     change = written(call, call.kind, old)
+    if call.verb == "patch":
+        require_same(call.kind, old, change.view)
     store = call.parts.store
     return call.shown(store.replace_status(call.kind, old, change.view, write=change.write))

@@ -15,6 +15,7 @@ from fairlead.apiserver.validation.served.form import check_unchanged, too_long
 
 Json = dict[str, Any]
 
+STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
 _FIXED: Final = ("name", "namespace", "uid")  # the server sets the others itself
 
@@ -32,6 +33,18 @@ def check_details(meta: Json) -> Causes:
     """Annotations and owners."""
     yield from _check_annotations(meta.get("annotations") or {})
     yield from _check_owners(meta.get("ownerReferences") or [])
+
+
+def check_finalizers(meta: Json) -> Causes:
+    """Finalizers of built-in kinds: a few well-known ones, all others with a prefix."""
+    # upstream: pkg/apis/core/validation/validation.go:validateKubeFinalizerName
+    for place, name in enumerate(meta.get("finalizers") or ()):
+        field = f"metadata.finalizers[{place}]"
+        for problem in label_key_problems(name):
+            yield invalid(field, name, problem)
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid(field, name, why)
 
 
 def _check_annotations(annotations: Json) -> Causes:

@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.validation.field import Causes, invalid
+from fairlead.apiserver.validation.field import Causes, forbidden, invalid
+from fairlead.apiserver.validation.metadata import check_labels
 from fairlead.apiserver.validation.served import (
     autoscaling,
     configuration,
     device,
+    event,
     limit_range,
     pod,
     quota,
@@ -25,6 +27,7 @@ from fairlead.apiserver.validation.served import (
 from fairlead.apiserver.validation.served.form import check_cidr, check_unchanged
 from fairlead.apiserver.validation.served.metadata import (
     check_details,
+    check_finalizers,
     check_generate_name,
     check_metadata_update,
 )
@@ -37,7 +40,11 @@ CheckUpdate = Callable[[Json, Json], Causes]
 def check_new(kind: Kind, obj: Json) -> Causes:
     """What is wrong with a new object besides."""
     yield from check_details(obj["metadata"])
+    if not kind.is_custom:
+        yield from check_finalizers(obj["metadata"])
     rule = _NEW.get(kind.resource) or _ANY.get(kind.resource)
+    if kind.group == "events.k8s.io":
+        rule = event.check_new_event
     if rule is not None:
         yield from rule(obj)
 
@@ -75,15 +82,32 @@ def _lease(obj: Json) -> Causes:
 
 
 def _node(obj: Json) -> Causes:
-    for place, text in enumerate(obj["spec"].get("podCIDRs") or ()):
+    ranges = obj["spec"].get("podCIDRs") or []
+    for place, text in enumerate(ranges):
         yield from check_cidr(f"spec.podCIDRs[{place}]", text)
+    families = [":" in text for text in ranges]
+    if len(set(families)) < len(families):
+        why = "may specify no more than one CIDR for each IP family"
+        yield invalid("spec.podCIDRs", ranges, why)
+
+
+def _node_update(old: Json, new: Json) -> Causes:
+    yield from check_labels("metadata.labels", new["metadata"].get("labels") or {})
+    had, wants = old["spec"].get("podCIDRs"), new["spec"].get("podCIDRs")
+    if had and had != wants:
+        why = 'node updates may not change podCIDR except from "" to valid'
+        yield forbidden("spec.podCIDRs", why)
+    had, wants = old["spec"].get("providerID"), new["spec"].get("providerID")
+    if had and had != wants:
+        why = 'node updates may not change providerID except from "" to valid'
+        yield forbidden("spec.providerID", why)
 
 
 def _revision_update(old: Json, new: Json) -> Causes:
     yield from check_unchanged("data", old.get("data"), new.get("data"))
 
 
-_NEW: Final[Mapping[str, Check]] = {"pods": pod.check_new_pod}
+_NEW: Final[Mapping[str, Check]] = {"pods": pod.check_new_pod, "events": event.check_event}
 _ANY: Final[Mapping[str, Check]] = {
     "configmaps": configuration.check_config_map,
     "secrets": configuration.check_secret,
@@ -115,6 +139,7 @@ _ANY: Final[Mapping[str, Check]] = {
 }
 _CHANGED: Final[Mapping[str, CheckUpdate]] = {
     "configmaps": configuration.check_config_map_update,
+    "nodes": _node_update,
     "secrets": configuration.check_secret_update,
     "resourcequotas": quota.check_quota_update,
     "persistentvolumeclaims": storage.check_claim_update,

@@ -15,6 +15,7 @@ from fairlead.apiserver.validation.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.metadata import check_labels
 from fairlead.apiserver.validation.served.form import (
     check_at_least,
     check_not_beyond_all,
@@ -130,6 +131,9 @@ def check_stateful_set(obj: Json) -> Causes:
             shown = {"Type": other or "", "RollingUpdate": rolling}
             yield invalid("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'")
     yield from check_at_least("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
+    # upstream looks at these twice
+    labels = spec["template"]["metadata"].get("labels") or {}
+    yield from check_labels("spec.template.labels", labels)
     yield from _check_claimed_template(spec)
 
 
