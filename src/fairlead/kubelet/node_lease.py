@@ -48,9 +48,10 @@ def write_lease(node: Node, lease: Lease | None, renewals: Renewals) -> CreateOb
     if lease is not None:
         meta = lease.metadata
         target = ObjectRef("Lease", meta.namespace, meta.name, meta.uid)
-        annotations = {RENEWED_EVERY: every}
-        spec = {"renewTime": renew_time}
-        return PatchObject(target, {"metadata": {"annotations": annotations}, "spec": spec})
+        patch: dict[str, Any] = {"spec": {"renewTime": renew_time}}
+        if every or RENEWED_EVERY in meta.annotations:
+            patch["metadata"] = {"annotations": {RENEWED_EVERY: every}}
+        return PatchObject(target, patch)
     return CreateObject(_manifest(node, every, renew_time))
 
 

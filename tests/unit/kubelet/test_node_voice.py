@@ -86,7 +86,7 @@ class Cluster:
                 assert command.target == LEASE
                 written = command.patch
             if written:
-                annotations = written["metadata"].get("annotations", {})
+                annotations = written.get("metadata", {}).get("annotations", {})
                 renewed = written["spec"]["renewTime"]
                 self.lease = decode_as(
                     Lease,
