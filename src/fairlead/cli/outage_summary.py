@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fairlead.cli.gist import gist
-from fairlead.cli.strip import Steps, axis, strip
+from fairlead.cli.strip import WIDTH, Steps, axis, strip
 from fairlead.cli.terminal import print_line, print_table
 from fairlead.core.instant import Instant
 from fairlead.whatif.duration import for_readers
@@ -28,7 +28,9 @@ from fairlead.whatif.rate_line import rate_lines
 
 ROWS_MAX: Final = 6
 NAMES_MAX: Final = 2
+WIDTH_MIN: Final = 20  # narrower than that shows nothing
 _LABEL: Final = 20
+_COUNT: Final = 8
 
 
 def print_outage(console: Console, outcome: Outcome) -> None:
@@ -126,13 +128,14 @@ def _print_strips(console: Console, outcome: Outcome, found: OutageOutcome) -> N
     start, end = outcome.started_at, outcome.ended_at
     if end <= start:
         return
+    width = min(WIDTH, max(console.width - _LABEL - _COUNT, WIDTH_MIN))
     console.print()
     for label, steps in _measures(found):
         highest = max(steps.values, default=0)
         if highest:
-            line = f"{label:<{_LABEL}}{strip(steps, start, end)} {highest:,}"
+            line = f"{label:<{_LABEL}}{strip(steps, start, end, width)} {highest:,}"
             print_line(console, line)
-    console.print(Text(f"{'':<{_LABEL}}{axis(start, end)}", style="dim"))
+    console.print(Text(f"{'':<{_LABEL}}{axis(start, end, width)}", style="dim"))
 
 
 def _measures(found: OutageOutcome) -> list[tuple[str, Steps]]:

@@ -17,7 +17,8 @@ from fairlead.whatif.duration import for_readers
 WIDTH: Final = 72
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _NONE: Final = "·"
-_MARKS: Final = 5  # on the axis; each needs some room
+_MARKS: Final = 5  # on the axis
+_MARK_ROOM: Final = 14  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,10 @@ def strip(steps: Steps, start: Instant, end: Instant, width: int = WIDTH) -> str
 def axis(start: Instant, end: Instant, width: int = WIDTH) -> str:
     """The times under a strip, counted from `start`."""
     line = ""
-    for mark in range(_MARKS):
-        at = width * mark // _MARKS
-        line = f"{line:<{at}}{for_readers((end - start) * mark // _MARKS)}"
+    marks = min(_MARKS, max(width // _MARK_ROOM, 1))
+    for mark in range(marks):
+        at = width * mark // marks
+        line = f"{line:<{at}}{for_readers((end - start) * mark // marks)}"
     last = for_readers(end - start)
     return f"{line:<{max(width - len(last), len(line) + 1)}}{last}"
 
