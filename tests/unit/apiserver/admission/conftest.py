@@ -1,0 +1,72 @@
+"""A storage to admit objects into, and the objects."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.admission.plugin import Circumstances, Operation
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.write import Write
+
+
+class Gate:
+    """Asks a plugin, and remembers what it warned of."""
+
+    def __init__(self, plugin):
+        self.plugin = plugin
+        self.storage = Storage()
+        self.warnings = []
+
+    def has(self, *objects):
+        """Objects that are there."""
+        for obj in objects:
+            self.storage.put(kind_of(obj), obj)
+        return self
+
+    def admits(self, obj, operation=Operation.CREATE, **about):
+        """`obj` as it may pass."""
+        settings = {key: about.pop(key) for key in ("user", "dry_run") if key in about}
+        write = Write(warn=self.warnings.append, **settings)
+        circumstances = Circumstances(write=write, **about)
+        return self.plugin.admit(operation, kind_of(obj), obj, self.storage, circumstances)
+
+    def refusal(self, obj, *arguments, **about):
+        """Why `obj` may not pass: the whole message."""
+        with pytest.raises(ApiError) as refused:
+            self.admits(obj, *arguments, **about)
+        return refused.value.message
+
+
+@pytest.fixture
+def gate():
+    """Makes gates of plugins."""
+    return Gate
+
+
+def make(kind, name="x", namespace="n", version="v1", **fields):
+    """An object of a kind; "" for the namespace puts it into none."""
+    meta = {"name": name, **fields.pop("metadata", {})}
+    if namespace:
+        meta["namespace"] = namespace
+    return {"apiVersion": version, "kind": kind, "metadata": meta, **fields}
+
+
+@pytest.fixture
+def obj():
+    """Makes objects."""
+    return make
+
+
+@pytest.fixture
+def pod():
+    """Makes pods of one container with these resources."""
+
+    def made(requests=None, limits=None, **spec):
+        named = (("requests", requests), ("limits", limits))
+        resources = {key: value for key, value in named if value}
+        container = {"name": "c", "image": "i", "resources": resources}
+        return make("Pod", spec={"containers": [container], **spec})
+
+    return made

@@ -1,0 +1,278 @@
+"""The plugins of a server that others write to, one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from fairlead.apiserver.admission.node_restriction import NodeRestriction
+from fairlead.apiserver.admission.plugin import Operation
+from fairlead.apiserver.admission.pod_security import PodSecurity
+from fairlead.apiserver.admission.pod_topology_labels import PodTopologyLabels
+from fairlead.apiserver.admission.role_escalation import RoleEscalation
+from fairlead.apiserver.admission.service_account import MOUNT_PATH, ServiceAccount
+from fairlead.apiserver.admission.storage_defaults import (
+    DefaultStorageClass,
+    StorageObjectInUseProtection,
+)
+from fairlead.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from fairlead.apiserver.auth.token import authenticated
+
+NODE_1 = authenticated("system:node:node-1", ("system:nodes",))
+ALICE = authenticated("alice", ("dev",))
+
+
+@pytest.fixture
+def namespace(obj):
+    """Makes namespaces called n."""
+    return lambda **more: obj("Namespace", "n", "", **more)
+
+
+# --- namespaces ----------------------------------------------------------------------------
+
+
+def test_nothing_is_created_where_there_is_no_namespace(gate, obj):
+    assert gate(NamespaceLifecycle()).refusal(obj("ConfigMap")) == 'namespaces "n" not found'
+
+
+def test_nothing_is_created_in_a_namespace_that_goes(gate, obj, namespace):
+    found = gate(NamespaceLifecycle()).has(namespace(status={"phase": "Terminating"}))
+    assert found.refusal(obj("ConfigMap")) == (
+        'configmaps "x" is forbidden: unable to create new content in namespace n because it is '
+        "being terminated"
+    )
+    found.admits(obj("ConfigMap"), Operation.UPDATE)
+    found.admits(obj("ConfigMap"), Operation.DELETE)
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system", "kube-public"])
+def test_what_a_cluster_needs_stays(gate, obj, name):
+    refusal = gate(NamespaceLifecycle()).refusal(obj("Namespace", name, ""), Operation.DELETE)
+    assert refusal == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+
+
+# --- accounts ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def accounts(gate, obj):
+    """A gate where the account `default` is."""
+    plugin = ServiceAccount(lambda: "abcde")
+    return lambda **fields: gate(plugin).has(obj("ServiceAccount", "default", **fields))
+
+
+def test_a_pod_gets_its_account_and_that_accounts_token(accounts, pod):
+    spec = accounts().admits(pod())["spec"]
+    assert (spec["serviceAccountName"], spec["serviceAccount"]) == ("default", "default")
+    assert [volume["name"] for volume in spec["volumes"]] == ["kube-api-access-abcde"]
+    (mount,) = spec["containers"][0]["volumeMounts"]
+    assert mount == {"name": "kube-api-access-abcde", "readOnly": True, "mountPath": MOUNT_PATH}
+
+
+def test_an_account_must_be_there(accounts, pod):
+    assert accounts().refusal(pod(serviceAccountName="nope")) == (
+        'pods "x" is forbidden: error looking up service account n/nope: serviceaccount "nope" '
+        "not found"
+    )
+
+
+@pytest.mark.parametrize(
+    ("account", "spec", "mounted"),
+    [
+        ({"automountServiceAccountToken": False}, {}, False),
+        ({"automountServiceAccountToken": False}, {"automountServiceAccountToken": True}, True),
+        ({}, {"automountServiceAccountToken": False}, False),
+    ],
+)
+def test_who_does_not_want_a_token_gets_none(accounts, pod, account, spec, mounted):
+    assert ("volumes" in accounts(**account).admits(pod(**spec))["spec"]) is mounted
+
+
+def test_a_container_that_mounts_something_there_keeps_it(accounts, pod):
+    asked = pod()
+    mount = {"name": "mine", "mountPath": MOUNT_PATH}
+    asked["spec"]["containers"][0]["volumeMounts"] = [mount]
+    assert "volumes" not in accounts().admits(asked)["spec"]
+
+
+def test_pull_secrets_come_with_the_account(accounts, pod):
+    found = accounts(imagePullSecrets=[{"name": "s"}])
+    assert found.admits(pod())["spec"]["imagePullSecrets"] == [{"name": "s"}]
+
+
+# --- nodes ---------------------------------------------------------------------------------
+
+
+def test_a_new_node_is_not_ready(gate, obj):
+    found = gate(TaintNodesByCondition())
+    tainted = found.admits(obj("Node", namespace=""))
+    assert tainted["spec"]["taints"] == [
+        {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+    ]
+    assert found.admits(tainted) == tainted
+
+
+def test_a_binding_bears_where_the_node_is(gate, obj, pod):
+    labels = {"topology.kubernetes.io/zone": "z", "other": "x"}
+    node = obj("Node", "node-1", "", metadata={"labels": labels})
+    found = gate(PodTopologyLabels()).has(node)
+    binding = {**obj("Pod"), "target": {"kind": "Node", "name": "node-1"}}
+    zone = {"topology.kubernetes.io/zone": "z"}
+    assert found.admits(binding, subresource="binding")["metadata"]["labels"] == zone
+    assert found.admits(pod(nodeName="node-1"))["metadata"]["labels"] == zone
+    assert "labels" not in found.admits(pod())["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "name", "namespace", "why"),
+    [
+        ("Node", "v1", "node-2", "", 'node "node-1" is not allowed to modify node "node-2"'),
+        (
+            "Lease",
+            "coordination.k8s.io/v1",
+            "node-2",
+            "kube-node-lease",
+            "can only access node lease with the same name as the requesting node",
+        ),
+        (
+            "Pod",
+            "v1",
+            "p",
+            "n",
+            (
+                'pod does not have "kubernetes.io/config.mirror" annotation, node "node-1" can only '  # noqa: E501
+                "create mirror pods"
+            ),
+        ),
+    ],
+)
+def test_a_kubelet_writes_about_itself_only(gate, obj, kind, version, name, namespace, why):  # noqa: PLR0917
+    asked = obj(kind, name, namespace, version)
+    found = gate(NodeRestriction())
+    assert found.refusal(asked, user=NODE_1).endswith(f"is forbidden: {why}")
+    assert found.admits(asked, user=ALICE) == asked
+
+
+def test_a_kubelet_may_not_label_its_node_as_it_likes(gate, obj):
+    old = obj("Node", "node-1", "")
+    new = obj("Node", "node-1", "", metadata={"labels": {"node-restriction.kubernetes.io/x": "y"}})
+    refusal = gate(NodeRestriction()).refusal(new, Operation.UPDATE, user=NODE_1, old=old)
+    assert refusal.endswith("is not allowed to modify labels: node-restriction.kubernetes.io/x")
+
+
+# --- rights --------------------------------------------------------------------------------
+
+
+def test_nobody_gives_what_they_do_not_have(gate, obj):
+    group = "rbac.authorization.k8s.io/v1"
+    wanted = {"verbs": ["*"], "apiGroups": ["x.io"], "resources": ["*"]}
+    role = obj("Role", version=group, rules=[wanted])
+    found = gate(RoleEscalation())
+    assert found.refusal(role, user=ALICE) == (
+        'roles.rbac.authorization.k8s.io "x" is forbidden: user "alice" '
+        '(groups=["dev" "system:authenticated"]) is attempting to grant RBAC permissions not '
+        'currently held:\n{APIGroups:["x.io"], Resources:["*"], Verbs:["*"]}'
+    )
+    subject = {"kind": "User", "name": "alice"}
+    reference = {"kind": "ClusterRole", "name": "all"}
+    bound = obj("ClusterRoleBinding", "b", "", group, roleRef=reference, subjects=[subject])
+    found.has(obj("ClusterRole", "all", "", group, rules=[wanted]), bound)
+    assert found.admits(role, user=ALICE) == role
+
+
+# --- volumes -------------------------------------------------------------------------------
+
+
+def test_a_claim_gets_the_newest_default_class(gate, obj):
+    def storage_class(name, created):
+        default = {"storageclass.kubernetes.io/is-default-class": "true"}
+        meta = {"annotations": default, "creationTimestamp": created}
+        return obj("StorageClass", name, "", "storage.k8s.io/v1", metadata=meta)
+
+    classes = [storage_class("a", "2026-01-01"), storage_class("b", "2026-01-02")]
+    found = gate(DefaultStorageClass()).has(*classes)
+    assert found.admits(obj("PersistentVolumeClaim", spec={}))["spec"]["storageClassName"] == "b"
+    named = obj("PersistentVolumeClaim", spec={"storageClassName": ""})
+    assert found.admits(named) == named
+
+
+def test_claims_and_volumes_are_protected(gate, obj):
+    found = gate(StorageObjectInUseProtection())
+    for kind, namespace, finalizer in (
+        ("PersistentVolumeClaim", "n", "kubernetes.io/pvc-protection"),
+        ("PersistentVolume", "", "kubernetes.io/pv-protection"),
+    ):
+        assert found.admits(obj(kind, "x", namespace))["metadata"]["finalizers"] == [finalizer]
+
+
+# --- security ------------------------------------------------------------------------------
+
+SAFE = {
+    "allowPrivilegeEscalation": False,
+    "runAsNonRoot": True,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def secured(namespace, **modes):
+    labels = {f"pod-security.kubernetes.io/{mode}": level for mode, level in modes.items()}
+    return namespace(metadata={"labels": labels})
+
+
+@pytest.mark.parametrize(
+    ("spec", "context", "details"),
+    [
+        ({"hostNetwork": True, "hostPID": True}, {}, "host namespaces (hostNetwork=true, hostPID=true)"),  # noqa: E501
+        ({}, {"privileged": True}, 'privileged (container "c" must not set securityContext.privileged=true)'),  # noqa: E501
+        (
+            {"volumes": [{"name": "v", "hostPath": {"path": "/"}}]},
+            {},
+            'hostPath volumes (volume "v")',
+        ),
+        (
+            {},
+            {"capabilities": {"add": ["NET_ADMIN"]}},
+            ('non-default capabilities (container "c" must not include "NET_ADMIN" in '
+            "securityContext.capabilities.add)"),
+        ),
+    ],
+)  # fmt: skip
+def test_baseline_keeps_pods_in(gate, namespace, pod, spec, context, details):
+    found = gate(PodSecurity()).has(secured(namespace, enforce="baseline"))
+    asked = pod(**spec)
+    asked["spec"]["containers"][0]["securityContext"] = context
+    prefix = 'pods "x" is forbidden: violates PodSecurity "baseline:latest": '
+    assert found.refusal(asked) == prefix + details
+
+
+def test_restricted_asks_for_more(gate, namespace, pod):
+    found = gate(PodSecurity()).has(secured(namespace, enforce="restricted"))
+    assert "runAsNonRoot != true" in found.refusal(pod())
+    safe = pod()
+    safe["spec"]["containers"][0]["securityContext"] = SAFE
+    assert found.admits(safe) == safe
+
+
+def test_workloads_are_warned_of(gate, namespace, obj):
+    found = gate(PodSecurity()).has(secured(namespace, warn="baseline"))
+    template = {"spec": {"containers": [], "hostNetwork": True}}
+    found.admits(obj("Deployment", version="apps/v1", spec={"template": template}))
+    assert found.warnings == [
+        'would violate PodSecurity "baseline:latest": host namespaces (hostNetwork=true)'
+    ]
+
+
+def test_a_new_level_tells_which_pods_it_would_not_let_in(gate, namespace, pod):
+    found = gate(PodSecurity()).has(pod(hostNetwork=True))
+    found.admits(secured(namespace, enforce="baseline"), Operation.UPDATE, old=namespace())
+    assert found.warnings == [
+        'existing pods in namespace "n" violate the new PodSecurity enforce level "baseline:latest"',  # noqa: E501
+        "x: host namespaces",
+    ]
+
+
+def test_quotas_are_asked_last(gate):
+    names = [type(plugin).__name__ for plugin in served_admission(lambda: "abcde")]
+    assert (names[0], names[-1]) == ("NamespaceLifecycle", "ResourceQuota")
