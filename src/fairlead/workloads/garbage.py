@@ -38,18 +38,16 @@ Owners = tuple[OwnerReference, ...]
 
 @dataclass(slots=True)
 class _Dependent:
-    """An object that names owners; `is_going` when its deletion was asked for or has begun."""
+    """An object that names owners; `is_going` when its deletion was asked for or has begun.
+
+    `keys` identify the owners: their uids, or where they are where those are not known.
+    """
 
     ref: ObjectRef
-    owners: Owners
+    owners: Owners = ()
+    keys: tuple[str, ...] = ()
     finalizers: tuple[str, ...] = ()
     is_going: bool = False
-
-    @property
-    def keys(self) -> list[str]:
-        """What identifies its owners: their uids, or where they are where those are not known."""
-        namespace = self.ref.namespace
-        return [owner_key(one.kind, namespace, one.name, one.uid) for one in self.owners]
 
 
 @dataclass(slots=True)
@@ -106,14 +104,18 @@ class Garbage:
         if known is None:
             if not meta.owner_references:
                 return []
-            known = self._by_uid[meta.uid] = _Dependent(_ref(one), ())
+            known = self._by_uid[meta.uid] = _Dependent(_ref(one))
         known.finalizers = meta.finalizers
-        known.is_going = known.is_going or meta.deletion_timestamp != ""
+        if meta.deletion_timestamp:
+            known.is_going = True
         if known.owners == meta.owner_references:
             return []
         for owner in known.keys:
             self._unfile(owner, meta.uid)
         known.owners = meta.owner_references
+        known.keys = tuple(
+            one.uid or owner_key(one.kind, meta.namespace, one.name, "") for one in known.owners
+        )
         for owner in known.keys:
             self._dependents.setdefault(owner, {})[meta.uid] = known
         gone = [owner for owner in known.keys if owner in self._gone]
