@@ -1,0 +1,32 @@
+"""`make demo-outage`: a production cluster with a third of it dark, in about a minute."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+OPENB = Path(__file__).parents[2] / "examples" / "openb"
+
+
+@pytest.mark.long
+def test_the_demo_shows_who_is_evicted_and_writes_its_report(tmp_path: Path) -> None:
+    """It fills the cluster first, as there is no snapshot yet."""
+    fairlead = tmp_path / "fairlead"
+    fairlead.write_text(f'#!/bin/sh\nexec {sys.executable} -m fairlead.cli "$@"\n')
+    fairlead.chmod(0o755)
+    done = subprocess.run(
+        [OPENB / "demo-outage", fairlead],
+        env={**os.environ, "OUT": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "508 nodes went quiet" in done.stdout
+    assert "In zone a, 115 nodes tainted from 50.05s to 19m50s; the rate allows 115" in done.stdout
+    assert "others preempted for them" in done.stdout
+    assert '"outage":{' in (tmp_path / "openb-outage.html").read_text()
