@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.discovery.legacy import api_resource_list
 from fairlead.apiserver.openapi.v2 import swagger
+from fairlead.apiserver.openapi.v2_protobuf import swagger_message
 from fairlead.apiserver.openapi.v3 import document, group_document, plain_document
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Headers, Request, Response
@@ -31,6 +32,17 @@ _VARY: Final = ("Vary", "Accept")
 _FOREVER: Final = ("Cache-Control", "public, immutable")
 _NOTHING: Final = Response(404, (), "")
 _INDEX: Final = ("openapi", "v3")
+_V2: Final = "v2"
+_V2_PROTOBUF: Final = "v2 in protobuf"
+_PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+_V2_FORMS: Final = {_V2: JSON, _V2_PROTOBUF: _PROTOBUF}
+_ASKED: Final = {
+    JSON: _V2,
+    "application/*": _V2,
+    "*/*": _V2,
+    _PROTOBUF: _V2_PROTOBUF,
+    _PROTOBUF.replace("v2.v1", "v2@v1"): _V2_PROTOBUF,
+}
 _PLAIN: Final = (".well-known/openid-configuration", "openid/v1/jwks", "version")
 
 
@@ -92,21 +104,26 @@ class OpenApi:
 
     def _everything(self, request: Request) -> Response:
         headers: Headers = (("Vary", "Accept-Encoding"), _VARY)
-        accepted = {clause.media_type for clause in clauses(request.headers.get("accept", ""))}
-        if accepted and not accepted & {JSON, "*/*", "application/*"}:
+        name = _v2_form(request.headers.get("accept", ""))
+        if not name:
             return Response(406, (), "", headers)
-        current = self._hash("v2")
+        current = self._hash(name)
         headers = (*headers, ("ETag", f'"{current}"'))
         if request.headers.get("if-none-match") == f'"{current}"':
             return Response(304, (), "", headers)
-        return Response(200, (self._written("v2", current),), JSON, headers)
+        return Response(200, (self._written(name, current),), _V2_FORMS[name], headers)
 
     def _written(self, name: str, current: str) -> bytes:
         """A document as text; the last one of each name is kept."""
         kept = self._kept.get(name)
         if kept is None or kept[0] != current:
-            kept = self._kept[name] = (current, encode(self._document(name)))
+            kept = self._kept[name] = (current, self._text(name))
         return kept[1]
+
+    def _text(self, name: str) -> bytes:
+        if name == _V2_PROTOBUF:
+            return swagger_message(swagger(self._registry))
+        return encode(self._document(name))
 
     def _document(self, name: str) -> Json:
         match name.split("/"):
@@ -133,7 +150,7 @@ class OpenApi:
                 made_of.append(self._content("", version))
             case ["apis", group, version]:
                 made_of.append(self._content(group, version))
-            case ["v2"]:
+            case [one] if one in _V2_FORMS:
                 made_of += [self._hash(one) for one in self._names()]
             case _:
                 pass
@@ -143,3 +160,9 @@ class OpenApi:
         kinds = self._registry.kinds(group, version)
         types = [kind.custom.schema.raw for kind in kinds if kind.custom is not None]
         return encode([api_resource_list(self._registry, group, version), types]).decode()
+
+
+def _v2_form(accept: str) -> str:
+    """The form of everything that a client wants first, "" where there is none of them."""
+    wanted = [clause.media_type for clause in clauses(accept)] or [JSON]
+    return next((_ASKED[one] for one in wanted if one in _ASKED), "")

@@ -64,3 +64,23 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     if len(message) - at < _VARINT_BYTES_MAX:
         raise WireError("unexpected EOF")
     raise WireError("proto: integer overflow")
+
+
+def varint(value: int) -> bytes:
+    """A number that is not negative in groups of seven bits, the least first."""
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    made.append(value)
+    return bytes(made)
+
+
+def number_field(number: int, value: int) -> bytes:
+    """A field with a number or a truth value."""
+    return varint(number << 3 | VARINT) + varint(int(value))
+
+
+def bytes_field(number: int, value: bytes) -> bytes:
+    """A field with a text in UTF-8, or with a message."""
+    return varint(number << 3 | BYTES) + varint(len(value)) + value
