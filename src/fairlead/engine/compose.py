@@ -44,7 +44,7 @@ def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[s
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
         ("workloads", workload_controllers(config.workloads)),
         ("volumes", (Claims(), Volumes(config.volumes))),
-        ("disruption", (Disruption(),)),
+        ("disruption", (Disruption(is_observed=config.workloads.is_observed),)),
         ("", (Drain(watch), DrainTurns())),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
         ("", (watch,)),

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.api.codec import as_json
 from fairlead.api.objects import PodDisruptionBudget
-from fairlead.core.command import Condition, ObjectRef, PatchStatus
+from fairlead.core.command import Condition, ObjectRef, PatchStatus, RecordEvent
 from fairlead.workloads.budget import Standing
+from fairlead.workloads.identity import happened
 
 KIND: Final = "PodDisruptionBudget"
 ALLOWED: Final = "DisruptionAllowed"
 SUFFICIENT: Final = "SufficientPods"
 INSUFFICIENT: Final = "InsufficientPods"
 SYNC_FAILED: Final = "SyncFailed"
+NO_PODS: Final = "NoPods"
+UNMANAGED: Final = "UnmanagedPods"
 
 
 def standing_patch(view: PodDisruptionBudget, standing: Standing) -> PatchStatus:
@@ -45,6 +49,28 @@ def failure_patch(view: PodDisruptionBudget, message: str) -> PatchStatus:
     """Allow nothing while the budget cannot be worked out, and say why."""
     condition = Condition(ALLOWED, "False", SYNC_FAILED, message)
     return PatchStatus(_ref(view), {"disruptionsAllowed": 0}, (condition,))
+
+
+def doubtful(view: PodDisruptionBudget, reason: str) -> RecordEvent:
+    """The event that tells what is the matter with the pods of a budget: NO_PODS or UNMANAGED."""
+    # upstream: pkg/controller/disruption/disruption.go:trySync
+    if reason == NO_PODS:
+        return happened(_ref(view), NO_PODS, "No matching pods found")
+    selector = view.spec.selector
+    told = {} if selector is None else as_json(selector)
+    note = (
+        f"Pods selected by this PodDisruptionBudget (selector: {told}) were "
+        "found to be unmanaged. As a result, the status of the PodDisruptionBudget cannot be "
+        "calculated correctly, which may result in undefined behavior. To account for these pods "
+        'please set ".spec.minAvailable" field of the PodDisruptionBudget to an integer value.'
+    )
+    return happened(_ref(view), UNMANAGED, note, is_warning=True)
+
+
+def not_counted(view: PodDisruptionBudget, message: str) -> RecordEvent:
+    """The event that tells why it is not known how many pods a budget should have."""
+    note = f"Failed to calculate the number of expected pods: {message}"
+    return happened(_ref(view), "CalculateExpectedPodCountFailed", note, is_warning=True)
 
 
 def _ref(view: PodDisruptionBudget) -> ObjectRef:

@@ -6,8 +6,8 @@ status.disruptedPods; until that pod terminates it counts as not healthy, so an 
 way is never given back.
 
 Differs from upstream: where none of the controllers behind a budget is known, what the loaded
-status expected is kept (see also `scale`), and events about pods without controllers are not
-written. A DisruptionTarget condition that came to nothing is taken back as upstream does.
+status expected is kept (see also `scale`). A DisruptionTarget condition that came to nothing is
+taken back as upstream does.
 
 upstream: pkg/controller/disruption/disruption.go
 """
@@ -31,7 +31,15 @@ from fairlead.core.stimulus import (
 )
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.workloads.budget import BudgetError
-from fairlead.workloads.budget_status import KIND, failure_patch, standing_patch
+from fairlead.workloads.budget_status import (
+    KIND,
+    NO_PODS,
+    UNMANAGED,
+    doubtful,
+    failure_patch,
+    not_counted,
+    standing_patch,
+)
 from fairlead.workloads.guard import Ledger, NamespaceGuard
 from fairlead.workloads.scale import Scales, is_scalable
 from fairlead.workloads.stale_disruption import StaleDisruptions
@@ -44,8 +52,9 @@ RETRY_AFTER: Final = seconds(1)
 class Disruption:
     """The controller of PodDisruptionBudgets."""
 
-    def __init__(self) -> None:
-        """Start knowing nothing."""
+    def __init__(self, *, is_observed: bool = False) -> None:
+        """Start knowing nothing; where it `is_observed`, events tell what seems to be wrong."""
+        self._is_observed = is_observed
         self._guards: dict[str, NamespaceGuard] = {}
         self._scales = Scales()
         self._stale = StaleDisruptions()
@@ -153,14 +162,31 @@ class Disruption:
         ledger.is_dirty = ledger.is_writing
         if ledger.is_writing:
             return []
+        told: list[Command] = self._doubts(ledger)
         try:
             standing = ledger.budget.standing(self._scale(ledger), now)
         except BudgetError as cause:
-            return _fail(ledger, str(cause))
+            failed = _fail(ledger, str(cause))
+            if failed and self._is_observed:
+                told.append(not_counted(view, str(cause)))
+            return [*told, *failed]
         if ledger.is_observed and not ledger.failure and standing.is_written_in(view):
-            return []
+            return told
         ledger.is_writing, ledger.is_observed, ledger.failure = True, True, ""
-        return [standing_patch(view, standing)]
+        return [*told, standing_patch(view, standing)]
+
+    def _doubts(self, ledger: Ledger) -> list[Command]:
+        """What a user should know of the pods of a budget, once each time it comes about."""
+        if not self._is_observed:
+            return []
+        budget = ledger.budget
+        doubt = ""
+        if not budget.members:
+            doubt = NO_PODS
+        elif budget.needs_scale and sum(budget.owners.values()) < len(budget.members):
+            doubt = UNMANAGED
+        before, ledger.doubt = ledger.doubt, doubt
+        return [doubtful(budget.view, doubt)] if doubt and doubt != before else []
 
     def _scale(self, ledger: Ledger) -> int:
         budget = ledger.budget

@@ -23,7 +23,8 @@ class Ledger:
     While a write is under way the view is behind it, so what happens meanwhile only makes the
     budget `is_dirty`, and it is worked out again when the write is answered. (Upstream's work
     queue gives the same: one worker per budget, and another turn for what came in between.)
-    `failure` is why it could not be worked out, as far as that is written.
+    `failure` is why it could not be worked out, as far as that is written, `doubt` the reason of
+    what was told last of its pods.
     """
 
     budget: Budget
@@ -32,6 +33,7 @@ class Ledger:
     is_observed: bool = False
     expected: int = 0
     failure: str = ""
+    doubt: str = ""
     recheck_at: Instant | None = None
 
     def guards(self, labels: Labels) -> bool:

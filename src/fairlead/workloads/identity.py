@@ -13,6 +13,7 @@ CONTROLLER_NAMES: Final = {
     "DaemonSet": "daemonset-controller",
     "Deployment": "deployment-controller",
     "Job": "job-controller",
+    "PodDisruptionBudget": "controllermanager",
     "ReplicaSet": "replicaset-controller",
     "ReplicationController": "replicationcontroller-controller",
     "StatefulSet": "statefulset-controller",

@@ -196,7 +196,8 @@ class PodSets:
 
     def _create(self, pods: PodSet, wish: Wish) -> Command:
         loss = pods.next_loss(wish.slot)
-        name = wish.name or _free_name(pods, wish.prefix or pods.owner.name)
+        base = wish.prefix or pods.owner.name
+        name = wish.name or _free_name(pods, base)
         pods.begin_birth(name, Birth(wish.slot, loss))
         self._births[pods.namespace, name] = pods.key
         manifest = pod_manifest(
@@ -205,6 +206,7 @@ class PodSets:
             namespace=pods.namespace,
             owner=pods.owner,
             replaces=loss.original if loss is not None and not self.config.is_observed else "",
+            prefix=f"{base}-" if self.config.is_observed and not wish.name else "",
         )
         return CreateObject(manifest)
 

@@ -50,15 +50,24 @@ IGNORED: Final = (
 
 
 def pod_manifest(
-    template: Json, *, name: str, namespace: str, owner: OwnerReference, replaces: str = ""
+    template: Json,
+    *,
+    name: str,
+    namespace: str,
+    owner: OwnerReference,
+    replaces: str = "",
+    prefix: str = "",
 ) -> Json:
     """A pod called `name` as `template` describes it, managed by `owner`.
 
-    `replaces` is the original name of the pod it stands in for, if there is one.
+    `replaces` is the original name of the pod it stands in for, if there is one; `prefix` is what
+    the name was generated from, if that is to be told.
     """
     # upstream: pkg/controller/controller_utils.go:GetPodFromTemplate
     described = template.get("metadata", {})
     metadata: Json = {"name": name, "namespace": namespace}
+    if prefix:
+        metadata["generateName"] = prefix
     if described.get("labels"):
         metadata["labels"] = described["labels"]
     annotations = described.get("annotations", {}) | ({REPLACES: replaces} if replaces else {})

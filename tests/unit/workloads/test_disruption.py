@@ -380,3 +380,41 @@ def test_no_eviction_goes_below_what_is_desired(
         ]
         assert healthy == len(ready)
         assert allowed == (max(0, healthy - desired) if expected else 0)
+
+
+def notes(world):
+    return [(event.type, event.reason, event.note) for event in world.events]
+
+
+def test_a_budget_without_pods_is_told_once(new_world, build):
+    world = new_world(Disruption(is_observed=True)).load()
+    world.create(build.budget(minAvailable=1))
+    world.patch("PodDisruptionBudget", "pdb", {"metadata": {"labels": {"a": "b"}}})
+    assert notes(world) == [("Normal", "NoPods", "No matching pods found")]
+    world.create(build.pod("web-0"))
+    world.delete("Pod", "web-0", grace=0)
+    assert len(world.events) == 2
+
+
+def test_pods_without_a_controller_are_told_where_they_cannot_be_counted(new_world, build):
+    world = new_world(Disruption(is_observed=True)).load(build.pod("web-0"))
+    world.create(build.budget(maxUnavailable=1))
+    ((kind, reason, note),) = notes(world)
+    assert (kind, reason) == ("Warning", "UnmanagedPods")
+    assert "were found to be unmanaged" in note
+
+
+def test_a_failure_to_count_is_told(new_world, build):
+    world = new_world(Disruption(is_observed=True)).load(build.pod("a", ("Job", "sum", "job")))
+    world.create(build.budget(maxUnavailable=1))
+    note = (
+        "Failed to calculate the number of expected pods: "
+        "jobs.batch does not implement the scale subresource"
+    )
+    assert notes(world) == [("Warning", "CalculateExpectedPodCountFailed", note)]
+
+
+def test_a_simulation_tells_nothing(new_world, build):
+    world = new_world(Disruption()).load()
+    world.create(build.budget(minAvailable=1))
+    assert world.events == []
