@@ -147,7 +147,7 @@ class Store:
         obj = dict(manifest) if kind else without_nulls(dict(manifest))
         kind = kind or kind_of(obj)
         obj = self._named(kind, loading.located(kind, obj))
-        obj = self._completed(kind, obj)
+        obj = self.completed(kind, obj)
         if "name" not in obj.get("metadata", {}):
             self._validate_new(kind, obj)
         meta = obj["metadata"]
@@ -294,14 +294,14 @@ class Store:
         require_uid(kind, old, meta.get("uid", ""))
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, namespace, name, STALE)
-        new = write.tracked(old, self._completed(kind, new))
+        new = write.tracked(old, self.completed(kind, new))
         new = self.admitted(Operation.UPDATE, kind, new, old=old, write=write)
-        self._validate_update(kind, old, new)
-        self._warn(kind, old, new, write)
         require_no_new_finalizers(kind, old, new)
         new = prepared_for_update(kind, old, new)
         if self._strategies is not None:
             new = self._strategies.updated(kind, old, new, self.storage)
+        self._validate_update(kind, old, new)
+        self._warn(kind, old, new, write)
         return self.commit(kind, old, new, write=write)
 
     def replace_status(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
@@ -314,7 +314,7 @@ class Store:
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
         new = prepared_for_status(kind, old, write.tracked(old, new))
-        new = self._completed(kind, new)
+        new = self.completed(kind, new)
         validate_status(kind, new, new.get("status", {}), nullable=self._nullable)
         new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource="status", write=write)
         return self.commit(kind, old, new, write=write)
@@ -391,7 +391,7 @@ class Store:
             obj = plugin.admit(operation, kind, obj, self.storage, about)
         return obj
 
-    def _completed(self, kind: Kind, obj: Json) -> Json:
+    def completed(self, kind: Kind, obj: Json) -> Json:
         """`obj` in its kind's form, with its defaults. Raises ApiError 400."""
         if self._strategies is not None:
             obj = self._strategies.completed(kind, obj)

@@ -113,6 +113,9 @@ def prepared_for_status(kind: Kind, old: Json, new: Json) -> Json:
     prepared = {key: value for key, value in old.items() if key != "status"}
     if "status" in new:
         prepared["status"] = new["status"]
+    quality = old.get("status", {}).get("qosClass") if kind is POD else None
+    if quality:  # the server's own
+        prepared["status"] = {**prepared.get("status", {}), "qosClass": quality}
     return {**prepared, "metadata": meta}
 
 
@@ -136,7 +139,7 @@ def _is_respecified(kind: Kind, old: Json, new: Json) -> bool:
 
     A Deployment counts annotations too, an EndpointSlice labels.
     """
-    # upstream: PrepareForUpdate in pkg/registry/{apps/deployment,discovery/endpointslice}
+    # upstream, in pkg/registry: PrepareForUpdate of apps/deployment and discovery/endpointslice
     if kind is DEPLOYMENT and _annotations(old) != _annotations(new):
         return True
     if kind is ENDPOINT_SLICE and old["metadata"].get("labels") != new["metadata"].get("labels"):

@@ -132,12 +132,15 @@ class ServedStrategies:
 
 
 def _with_all_addresses(pod: Json) -> Json:
-    """`pod` with its address in the list of its addresses, too."""
+    """`pod` with its address as the first of its addresses, and the other way round."""
     # upstream: pkg/apis/core/v1/conversion.go:Convert_v1_PodStatus_To_core_PodStatus
     status = pod.get("status", {})
-    if not status.get("podIP") or status.get("podIPs"):
+    listed = status.get("podIPs") or [{}]
+    address = status.get("podIP") or listed[0].get("ip")
+    if not address or (status.get("podIP") == address == listed[0].get("ip")):
         return pod
-    return {**pod, "status": {**status, "podIPs": [{"ip": status["podIP"]}]}}
+    addresses = listed if listed[0].get("ip") == address else [{"ip": address}]
+    return {**pod, "status": {**status, "podIP": address, "podIPs": addresses}}
 
 
 # Lists that upstream's storage gives back as null when they are empty.

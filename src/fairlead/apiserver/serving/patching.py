@@ -156,7 +156,8 @@ class Patch:
         try:
             config = parsed_yaml(self.call.request.body)
         except yaml.YAMLError as cause:
-            raise bad_request(f"error decoding YAML: {' '.join(str(cause).split())}") from None
+            said = "error decoding YAML: error converting YAML to JSON: yaml: "
+            raise bad_request(f"{said}{_yaml_problem(cause)}") from None
         if config is None:
             config = {}
         if not isinstance(config, dict):
@@ -237,6 +238,14 @@ def _causes(patch: Patch) -> list[Cause]:
         text = "Forbidden: may not be specified for non-apply patch"
         return [Cause("FieldValueForbidden", text, "force")]
     return []
+
+
+def _yaml_problem(cause: yaml.YAMLError) -> str:
+    """What is wrong with a YAML text, in the words of upstream's library."""
+    if not isinstance(cause, yaml.MarkedYAMLError) or cause.problem is None:
+        return " ".join(str(cause).split())
+    mark = cause.problem_mark or cause.context_mark
+    return f"line {mark.line}: {cause.problem}" if mark and mark.line else cause.problem
 
 
 def _undecodable(said: str, value: Any, wanted: str) -> ApiError:

@@ -5,7 +5,6 @@ upstream: pkg/registry/core/pod/storage/storage.go:EphemeralContainersREST, Resi
 
 from __future__ import annotations
 
-from fairlead.apiserver.defaults import with_defaults
 from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
@@ -30,8 +29,9 @@ def ephemeral_containers(call: Call) -> Response:
             cause = Cause("FieldValueForbidden", f"Forbidden: {why}", "spec.ephemeralContainers")
             raise invalid(call.kind, call.target.namespace, call.target.name, (cause,))
     spec = {**old["spec"], "ephemeralContainers": after}
-    new = with_defaults(call.kind, respecified(old, spec))
-    return call.shown(call.parts.store.commit(call.kind, old, new, write=change.write))
+    store = call.parts.store
+    new = store.completed(call.kind, respecified(old, spec))
+    return call.shown(store.commit(call.kind, old, new, write=change.write))
 
 
 def resize(call: Call) -> Response:
@@ -49,8 +49,9 @@ def resize(call: Call) -> Response:
             if field in old["spec"]
         },
     }
-    new = with_defaults(call.kind, respecified(old, spec))
-    return call.shown(call.parts.store.commit(call.kind, old, new, write=change.write))
+    store = call.parts.store
+    new = store.completed(call.kind, respecified(old, spec))
+    return call.shown(store.commit(call.kind, old, new, write=change.write))
 
 
 def _resized(before: list[Json], wanted: list[Json]) -> list[Json]:

@@ -6,9 +6,9 @@ upstream: pkg/apis/core/validation/validation.go:Validate{ConfigMap,Secret}{,Upd
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any, Final
 
+from fairlead.apiserver.schema.json_text import JsonError, parse_json
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.served.form import (
     check_unchanged,
@@ -73,19 +73,16 @@ def _check_secret_type(obj: Json, data: Json) -> Causes:
     for key in _NEEDED.get(sort, ()):
         if key not in data:
             yield required(f"data[{key}]")
-        elif key in _JSON_KEYS and not _is_json(base64.b64decode(data[key])):
-            shown = "<secret contents redacted>"
-            yield invalid(
-                f"data[{key}]", shown, "invalid character 'n' in literal true (expecting 'r')"
-            )
+        elif key in _JSON_KEYS:
+            yield from _check_json(f"data[{key}]", base64.b64decode(data[key]))
 
 
-def _is_json(content: bytes) -> bool:
+def _check_json(field: str, content: bytes) -> Causes:
+    """What stands in a secret is not shown."""
     try:
-        json.loads(content)
-    except ValueError:
-        return False
-    return True
+        parse_json(content)
+    except JsonError as cause:
+        yield invalid(field, "<secret contents redacted>", str(cause))
 
 
 def check_secret_update(old: Json, new: Json) -> Causes:

@@ -41,7 +41,7 @@ def check_finalizers(meta: Json) -> Causes:
     for place, name in enumerate(meta.get("finalizers") or ()):
         field = f"metadata.finalizers[{place}]"
         for problem in label_key_problems(name):
-            yield invalid(field, name, problem)
+            yield invalid("metadata.finalizers", name, problem)
         if "/" not in name and name not in STANDARD_FINALIZERS:
             why = "name is neither a standard finalizer name nor is it fully qualified"
             yield invalid(field, name, why)

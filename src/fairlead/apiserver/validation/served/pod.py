@@ -19,7 +19,7 @@ from fairlead.apiserver.validation.field import (
 from fairlead.apiserver.validation.metadata import dns_label_problems, dns_subdomain_problems
 from fairlead.apiserver.validation.served.container import check_container, check_security
 from fairlead.apiserver.validation.served.form import check_at_least, check_ip
-from fairlead.apiserver.validation.served.volume import check_volumes
+from fairlead.apiserver.validation.served.volume import check_sources, check_volumes
 
 Json = dict[str, Any]
 
@@ -42,7 +42,11 @@ def check_new_pod(pod: Json) -> Causes:
 
 def check_spec(field: str, spec: Json) -> Causes:
     """The spec of any pod; `field` is where it stands."""
-    volumes = {volume.get("name", ""): volume for volume in spec.get("volumes") or ()}
+    volumes = {
+        volume.get("name", ""): volume
+        for volume in spec.get("volumes") or ()
+        if not any(True for _ in check_sources("", volume))  # others cannot be mounted
+    }
     yield from check_volumes(f"{field}.volumes", spec.get("volumes") or [])
     for key in _LISTS:
         for place, container in enumerate(spec.get(key) or ()):
