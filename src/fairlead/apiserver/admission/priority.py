@@ -28,7 +28,7 @@ def _system_class(name: str, value: int, description: str) -> Json:
     return {
         "apiVersion": PRIORITY_CLASS.api_version,
         "kind": PRIORITY_CLASS.kind,
-        "metadata": {"name": name},
+        "metadata": {"name": name, "generation": 1},
         "value": value,
         "preemptionPolicy": PREEMPT_LOWER_PRIORITY,
         "description": description,

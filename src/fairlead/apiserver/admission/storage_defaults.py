@@ -13,6 +13,7 @@ from fairlead.apiserver.kind import (
     PERSISTENT_VOLUME,
     PERSISTENT_VOLUME_CLAIM,
     STORAGE_CLASS,
+    VOLUME_ATTRIBUTES_CLASS,
     Kind,
 )
 from fairlead.apiserver.storage import Json, Storage
@@ -23,6 +24,7 @@ CLASS_BETA: Final = "volume.beta.kubernetes.io/storage-class"
 _FINALIZERS: Final = {
     PERSISTENT_VOLUME_CLAIM: "kubernetes.io/pvc-protection",
     PERSISTENT_VOLUME: "kubernetes.io/pv-protection",
+    VOLUME_ATTRIBUTES_CLASS: "kubernetes.io/vac-protection",
 }
 
 

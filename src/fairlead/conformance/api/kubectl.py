@@ -32,7 +32,7 @@ from fairlead.conformance.comparison import Difference
 Json = dict[str, Any]
 
 PROGRAM: Final = "kubectl"
-_TIMEOUT_S: Final = 60
+_TIMEOUT_S: Final = 20
 _BETWEEN_NS: Final = 2_000_000_000
 _OLDEST_MINOR: Final = 32  # recordings of an older one show another program's texts
 _WORK: Final = "<wd>"

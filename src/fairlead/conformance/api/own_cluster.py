@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.api.timestamp import format_micro_time
+from fairlead.apiserver.kind import NAMESPACE, kind_of
+from fairlead.apiserver.storage import Change
+from fairlead.apiserver.store import Store
 from fairlead.conformance.api.own_server import OwnServer
 from fairlead.conformance.api.recorded_nodes import recorded_nodes
 from fairlead.core.instant import seconds
@@ -30,7 +33,9 @@ class OwnCluster(OwnServer):
             self.store.put_as_is(manifest, self.now)
         for name in ("kube-controller-manager", "kube-scheduler"):
             self.store.create(_lease(name, self.now), self.now)
-        self._life = Life(self.store, self.now, config=CONFIG, authority="authority")
+        self._life = Life(
+            self.store, self.now, config=CONFIG, authority="authority", more=(_Distribution(),)
+        )
         self.settle()
 
     def settle(self) -> None:
@@ -50,3 +55,22 @@ def _lease(name: str, now: int) -> dict[str, Any]:
     }
     meta = {"name": name, "namespace": "kube-system"}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": meta, "spec": spec}
+
+
+class _Distribution:
+    """An Attendant: each namespace has a ConfigMap that the recorded build publishes."""
+
+    def attend(self, change: Change, store: Store, now: int) -> None:
+        """See Attendant."""
+        meta = change.object["metadata"]
+        if change.kind is not NAMESPACE or meta.get("deletionTimestamp"):
+            return
+        if store.find(_CONFIG_MAP, meta["name"], _SERVICE_AUTHORITY) is None:
+            place = {"name": _SERVICE_AUTHORITY, "namespace": meta["name"]}
+            manifest = {
+                "apiVersion": "v1",
+                "kind": _CONFIG_MAP.kind,
+                "metadata": {**place, "annotations": {_INJECT: "true"}},
+                "data": {"service-ca.crt": ""},
+            }
+            store.create(manifest, now)

@@ -15,6 +15,7 @@ from fairlead.conformance.api.agreement import Agreement
 from fairlead.conformance.api.exchange import Exchange, NotReplayableError
 from fairlead.conformance.api.placeholder import Bindings
 from fairlead.conformance.api.transport import Transport, Watching
+from fairlead.conformance.api.validators import Validators
 from fairlead.conformance.comparison import Difference
 
 Json = dict[str, Any]
@@ -40,7 +41,7 @@ def differences(case: Json, transport: Transport) -> Iterator[Difference]:
     bindings = Bindings()
     agreement = Agreement(bindings, managed_fields=case.get("theme") == _MANAGED)
     default = case.get("user", _DEFAULT_USER)
-    open_watches = []
+    open_watches, kept = [], Validators()
     for number, step in enumerate(case["steps"]):
         exchange = Exchange(step)
         try:
@@ -48,10 +49,13 @@ def differences(case: Json, transport: Transport) -> Iterator[Difference]:
         except NotReplayableError:
             continue
         transport.reach(exchange.at_ms)
+        asking = kept.translated(asking, exchange, transport)
         if exchange.is_watch:
             open_watches.append(_Open(number, exchange, transport.watch(asking)))
             continue
-        found = answer.difference(exchange, transport.ask(asking), agreement)
+        got = transport.ask(asking)
+        kept.remember(asking, got)
+        found = answer.difference(exchange, got, agreement)
         if found is not None:
             yield _at(number, exchange, found)
     for watch in open_watches:
