@@ -13,27 +13,63 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from fairlead.conformance.api.agreement import Agreement
-from fairlead.conformance.api.placeholder import Bindings, has_placeholder
+from fairlead.conformance.api.placeholder import Bindings, has_placeholder, same_form
 from fairlead.conformance.comparison import ABSENT, Difference
 
 _BLANKS: Final = re.compile(r" {2,}|\t+ *")
+_KLOG: Final = re.compile(r"^[EWI]\d{4} [\d:.]+ +\d+ ", re.MULTILINE)
+_DRAFT: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
+# Among equal nodes upstream's choice is chance.
+_NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
 
 
-def difference(recorded: str, found: str, bindings: Bindings, called: str) -> Difference | None:
+def difference(
+    recorded: str, found: str, bindings: Bindings, called: str, *, in_order: bool = True
+) -> Difference | None:
     """The first line that differs; `called` is which output it is.
 
-    One object as JSON is compared as what it is.
+    One object as JSON is compared as what it is. `in_order` False: lines may come in any.
     """
     objects = _object(recorded), _object(found)
     if objects[0] is not None and objects[1] is not None:
         return Agreement(bindings).difference(*objects, called)
-    if has_placeholder(recorded):
-        recorded, found = _BLANKS.sub(" ", recorded), _BLANKS.sub(" ", found)
-    pairs = zip_longest(recorded.splitlines(), found.splitlines(), fillvalue=ABSENT)
-    for number, (expected, shown) in enumerate(pairs, 1):
-        if not bindings.matches(expected.rstrip(), shown.rstrip()):
+    lines, others = _lines(recorded, recorded), _lines(found, recorded)
+    if not in_order:
+        others = _rearranged(lines, others)
+    for number, (expected, shown) in enumerate(zip_longest(lines, others, fillvalue=ABSENT), 1):
+        if not _is_same(expected, shown, bindings):
             return Difference(f"{called} line {number}", expected, shown)
     return None
+
+
+def _lines(text: str, recorded: str) -> list[str]:
+    """The lines of an output, without what differs from run to run."""
+    text = _DRAFT.sub("<draft>", _KLOG.sub("E<klog> ", text))
+    if has_placeholder(recorded):
+        text = _BLANKS.sub(" ", text)
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def _rearranged(lines: list[str], others: list[str]) -> list[str]:
+    """`others` so that each stands beside a line that it could be, if there is one."""
+    left, found = list(others), []
+    for line in lines:
+        same = next((other for other in left if _is_alike(line, other)), None)
+        if same is None:
+            return others
+        left.remove(same)
+        found.append(same)
+    return [*found, *left]
+
+
+def _is_alike(expected: str, shown: str) -> bool:
+    return same_form(_NODE.sub("", expected), _NODE.sub("", shown))
+
+
+def _is_same(expected: str, shown: str, bindings: Bindings) -> bool:
+    if bindings.matches(expected, shown):
+        return True
+    return bindings.matches(_NODE.sub("", expected), _NODE.sub("", shown))
 
 
 def _object(text: str) -> dict[str, Any] | None:
