@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fairlead.core.command import CreateObject, PatchStatus
 from fairlead.core.instant import seconds
@@ -217,3 +219,63 @@ def test_old_pods_go_first_where_new_ones_are(new_world, build):
     set_image(world, build, "web:2")
     deleted = [event.note for event in world.events if event.reason == "SuccessfulDelete"]
     assert deleted == [f"Deleted pod: {before[node]}" for node in ("n1", "n2")]
+
+
+@given(
+    replicas=st.integers(1, 6),
+    surge=st.integers(0, 3),
+    unavailable=st.integers(0, 3),
+    steps=st.lists(
+        st.one_of(
+            st.tuples(st.just("start"), st.integers(0, 9)),
+            st.tuples(st.just("image"), st.integers(1, 3)),
+            st.tuples(st.just("lose"), st.integers(0, 9)),
+        ),
+        max_size=25,
+    ),
+)
+@settings(deadline=None)
+def test_a_rollout_keeps_its_bounds_whatever_happens(
+    new_world, build, replicas, surge, unavailable, steps
+):
+    """Its own steps never make too many pods, nor take an available one that is needed."""
+    bounds = {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
+    unavailable = unavailable if surge or unavailable else 1
+    world = new_world(Workloads(), place=lambda pod: "n1", runs=True).load()
+    world.create(deployment(build, replicas, strategy=bounds))
+    world.runs = False
+    image = "web:1"
+    for what, number in steps:
+        names = sorted(world.pods())
+        available = _ready(world)
+        if what == "start" and names:
+            world.start(names[number % len(names)])
+            world.settle()
+        elif what == "lose" and names:
+            name = names[number % len(names)]
+            available -= name in _ready_names(world)
+            world.delete("Pod", name, grace=0)
+        elif what == "image":
+            image = f"web:{number}"
+            set_image(world, build, image)
+        assert len(world.pods()) <= replicas + surge
+        assert _ready(world) >= min(available, replicas - min(unavailable, replicas))
+    for _ in range(40):
+        for name in sorted(world.pods()):
+            world.start(name)
+        world.settle()
+    images = [pod["spec"]["containers"][0]["image"] for pod in world.pods().values()]
+    assert images == [image] * replicas
+
+
+def _ready_names(world):
+    return [
+        name
+        for name, pod in world.pods().items()
+        for one in pod.get("status", {}).get("conditions", ())
+        if (one["type"], one["status"]) == ("Ready", "True")
+    ]
+
+
+def _ready(world):
+    return len(_ready_names(world))
