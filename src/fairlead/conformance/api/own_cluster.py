@@ -21,6 +21,9 @@ CONFIG: Final = EngineConfig(
     kubelet=KubeletConfig(start_delay=seconds(0.2), stop=StopAfter(seconds(0.3))),
     workloads=WorkloadsConfig(is_observed=True),
 )
+_CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
+_SERVICE_AUTHORITY: Final = "openshift-service-ca.crt"
+_INJECT: Final = "service.beta.openshift.io/inject-cabundle"
 
 
 class OwnCluster(OwnServer):

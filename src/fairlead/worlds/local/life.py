@@ -8,7 +8,7 @@ and whenever `next_due` has come.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,7 +24,8 @@ from fairlead.engine.config import EngineConfig
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.drive import Driver
 from fairlead.worlds.local.attendant.namespace import Namespaces
-from fairlead.worlds.local.world import LocalWorld
+from fairlead.worlds.local.attendant.quota import Quotas
+from fairlead.worlds.local.world import Attendant, LocalWorld
 
 # People read here what a simulation need not write.
 OBSERVED: Final = EngineConfig(workloads=WorkloadsConfig(is_observed=True))
@@ -41,14 +42,15 @@ class Life:
         config: EngineConfig = OBSERVED,
         authority: str = "",
         without: Collection[str] = (),
+        more: Sequence[Attendant] = (),
     ) -> None:
         """Begin at `now` with what is in `store`.
 
         `authority` is the PEM text of the CA that every namespace shows, "" for none; `without`
-        names parts of the engine to leave out.
+        names parts of the engine to leave out, `more` see to what else a cluster has.
         """
         engine = build_engine(replace(config, start=now), SilentReporter(), without)
-        self._world = LocalWorld(store, (Namespaces(authority),))
+        self._world = LocalWorld(store, (Namespaces(authority), Quotas(), *more))
         self._driver = Driver(engine, self._world, now=now)
         self._world.tell(ObjectsLoaded(_views(store)))
         self._world.look_around(now)

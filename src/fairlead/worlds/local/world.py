@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import DEPLOYMENT, POD
+from fairlead.apiserver.merge_patch import merge_patch
+from fairlead.apiserver.precondition import require_uid
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.command import CallExtender, Command, CreateObject, PatchStatus, RecordEvent
+from fairlead.core.command import (
+    CallExtender,
+    Command,
+    CreateObject,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.core.instant import Instant
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
 from fairlead.worlds.local.event_writer import EventWriter
 from fairlead.worlds.local.pod_detail import PodDetails, with_generate_name
-from fairlead.worlds.simulation.performing import Outcome, perform
+from fairlead.worlds.simulation.performing import Outcome, perform, refused
 from fairlead.worlds.telling import net_changes, told_if_known
 
 
@@ -64,12 +74,32 @@ class LocalWorld:
         asked = command
         if isinstance(command, PatchStatus) and command.target.kind == POD.kind:
             asked = self._details.detailed(command, self.store, now)
+        elif isinstance(command, PatchObject) and _only_annotates(command):
+            self._annotate(command, now)
+            return None
         elif isinstance(command, CreateObject):
             asked = CreateObject(with_generate_name(command.manifest))
         outcome = perform(self.store, asked, now)
         self._tell_changes(now)
         self._untold.append(_about(command, outcome))
         return None
+
+    def _annotate(self, command: PatchObject, now: Instant) -> None:
+        """Write a Deployment's annotations as its controller does: with its status.
+
+        upstream: pkg/controller/deployment/sync.go:getNewReplicaSet, which calls UpdateStatus
+        """
+        target = command.target
+        try:
+            old = self.store.get(DEPLOYMENT, target.namespace, target.name)
+            require_uid(DEPLOYMENT, old, target.uid)
+            self.store.replace_status(DEPLOYMENT, old, merge_patch(old, command.patch))
+        except ApiError as refusal:
+            outcome: Outcome = refused(command, refusal)
+        else:
+            outcome = CommandSucceeded(command)
+        self._tell_changes(now)
+        self._untold.append(outcome)
 
     def poll(self, now: Instant) -> list[Stimulus]:
         """What was not told yet, in order."""
@@ -91,6 +121,13 @@ class LocalWorld:
                 stimulus = told_if_known(change)
                 if stimulus is not None:
                     self._untold.append(stimulus)
+
+
+def _only_annotates(command: PatchObject) -> bool:
+    """Whether a Deployment gets annotations and nothing else."""
+    if command.target.kind != DEPLOYMENT.kind or set(command.patch) != {"metadata"}:
+        return False
+    return set(command.patch["metadata"]) <= {"annotations", "resourceVersion"}
 
 
 def _about(command: Command, outcome: Outcome) -> Outcome:

@@ -37,9 +37,14 @@ def perform(store: Store, command: Command, now: Instant) -> Outcome:
     try:
         _request(store, command, now)
     except ApiError as refusal:
-        reason = _REASONS.get(refusal.reason, FailureReason.INTERNAL_ERROR)
-        return CommandFailed(command, reason, refusal.message)
+        return refused(command, refusal)
     return CommandSucceeded(command)
+
+
+def refused(command: Command, refusal: ApiError) -> CommandFailed:
+    """The outcome of a command that the store refused."""
+    reason = _REASONS.get(refusal.reason, FailureReason.INTERNAL_ERROR)
+    return CommandFailed(command, reason, refusal.message)
 
 
 def _request(store: Store, command: Command, now: Instant) -> None:
