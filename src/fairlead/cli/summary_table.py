@@ -68,7 +68,7 @@ def print_preempted(console: Console, rows: Sequence[Preempted], start: Instant)
 def print_evicted(console: Console, rows: Sequence[Evicted], start: Instant) -> None:
     """Whom a controller evicted."""
     cells = [
-        (_after(start, one.at), f"{one.pod.key} ({one.pod.priority})", one.node, one.why)
+        (_after(start, one.at), f"{one.pod.key} ({one.pod.priority})", one.node, one.reason)
         for one in rows
     ]
     columns = ("after", "pod (priority)", "from node", "why")

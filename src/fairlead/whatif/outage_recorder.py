@@ -87,6 +87,7 @@ class OutageRecorder:
     _zone_of: dict[str, str] = field(default_factory=dict)
     _counts: dict[str, dict[NodeState, int]] = field(default_factory=dict)
     _on_node: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+    _keys: dict[str, str] = field(default_factory=dict)  # original keys by uid; of all there were
     _by_key: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     _tally: dict[PodState, int] = field(default_factory=lambda: dict.fromkeys(PodState, 0))
     _evicted: int = 0
@@ -126,8 +127,7 @@ class OutageRecorder:
         return self.now < latest + self.config.pod_eviction_timeout + seconds(unready / rate)
 
     def _see_eviction(self, record: PodEvicted) -> None:
-        pod = self.pods.get(record.pod.uid)
-        hit = None if pod is None else self.hits.get(_key(pod))
+        hit = self.hits.get(self._keys.get(record.pod.uid, ""))
         if hit is None or record.node not in self.troubles:
             return
         self.troubles[record.node].evictions.append(record.at)
@@ -237,6 +237,7 @@ class OutageRecorder:
         uid, node = pod.metadata.uid, pod.spec.node_name
         before = self.pods.get(uid)
         if before is None or before.spec.node_name != node:
+            self._keys[uid] = _key(pod)
             self._by_key[_key(pod)][uid] = None
             if node:
                 self._on_node[node][uid] = None
@@ -250,7 +251,6 @@ class OutageRecorder:
     def _drop(self, pod: Pod) -> None:
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
-        self.timers.pop(uid, None)
         self._on_node.get(pod.spec.node_name, {}).pop(uid, None)
         mates = self._by_key.get(_key(pod), {})
         mates.pop(uid, None)

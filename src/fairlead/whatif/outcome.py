@@ -75,9 +75,17 @@ class Preempted(Displaced):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evicted(Displaced):
-    """`why` is the controller's reason."""
+    """`why` is the controller's reason; `tolerated_s` for how long the pod tolerated a taint."""
 
     why: str
+    tolerated_s: int | None = None
+
+    @property
+    def reason(self) -> str:
+        """Both in one, for people."""
+        if self.tolerated_s is None:
+            return self.why
+        return f"{self.why}, tolerated for {self.tolerated_s} s"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,6 +106,7 @@ class Recorder:
 
     def report(self, record: Record) -> None:
         """Take note of a decision."""
+        timer = self.outage.timers.get(record.pod.uid) if isinstance(record, PodEvicted) else None
         self.outage.report(record)
         match record:
             case PodPlaced(equals=equals):
@@ -116,7 +117,7 @@ class Recorder:
             case PodPreempting():
                 self._on_preempting(record)
             case PodEvicted():
-                self._on_evicted(record)
+                self._on_evicted(record, None if timer is None else timer.tolerated_s)
             case DisplacementCycle(at=at):
                 self.recurrences.append(Recurrence("cycle", cycle_text(record), at))
             case WorkloadStarving(workload=workload, times=times, at=at):
@@ -174,10 +175,18 @@ class Recorder:
                     pod = self._end(ref).key
                     self.breaches.append(PdbBreach(pdb=key, pod=pod, by=by, at=at))
 
-    def _on_evicted(self, record: PodEvicted) -> None:
+    def _on_evicted(self, record: PodEvicted, tolerated_s: int | None) -> None:
         self._leaving.add(record.pod.uid)
         pod = self._end(record.pod)
-        self.evicted.append(Evicted(pod=pod, node=record.node, at=record.at, why=record.why))
+        self.evicted.append(
+            Evicted(
+                pod=pod,
+                node=record.node,
+                at=record.at,
+                why=record.why,
+                tolerated_s=tolerated_s,
+            )
+        )
         if record.why != DRAINED:
             self._note_ignored_budgets(record)
         self._counts_of(pod.priority).evicted += 1

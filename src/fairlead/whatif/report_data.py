@@ -95,7 +95,7 @@ def _common(heading: Heading, outcome: Outcome) -> ReportData:
             for one in outcome.preempted
         ],
         "evictions": [
-            {"t_s": _t_s(outcome, one.at), "pod": one.pod.key, "node": one.node, "why": one.why}
+            {"t_s": _t_s(outcome, one.at), "pod": one.pod.key, "node": one.node, "why": one.reason}
             for one in outcome.evicted
         ],
         "pending": [

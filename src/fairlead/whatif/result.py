@@ -136,6 +136,7 @@ def _evicted(one: Evicted, start: Instant) -> Json:
         "node": one.node,
         "at_s": _at_s(one.at, start),
         "why": one.why,
+        "tolerated_s": one.tolerated_s,
         "priority": one.pod.priority,
     }
 

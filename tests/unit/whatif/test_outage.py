@@ -79,6 +79,7 @@ def test_pods_of_a_dark_zone_leave_when_their_tolerations_end_and_come_back(ask,
     found = outage(answer)
     assert [after(answer, turn.at) for turn in found.turns] == [50.05, 60.05]
     assert [round(after(answer, one.at)) for one in answer.changed.evicted] == [350, 360]
+    assert {one.tolerated_s for one in answer.changed.evicted} == {300}
     assert (found.concerned, found.evicted, found.replaced, found.lost) == (2, 2, 2, ())
     assert round(after(answer, found.last_back_at)) == 361
     assert answer.difference.recovered_after == found.last_back_at - answer.changed.started_at

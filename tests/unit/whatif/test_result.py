@@ -75,7 +75,14 @@ def test_a_what_ifs_result_is_as_documented(schema, answer):
         {"pod": "default/guarded", "from": "a", "to": "c"},
     ]
     assert result["evicted"] == [
-        {"pod": "default/full", "node": "b", "at_s": 0.0, "why": "drain", "priority": 0}
+        {
+            "pod": "default/full",
+            "node": "b",
+            "at_s": 0.0,
+            "why": "drain",
+            "tolerated_s": None,
+            "priority": 0,
+        }
     ]
 
 
