@@ -85,7 +85,7 @@ class Evicted(Displaced):
         """Both in one, for people."""
         if self.tolerated_s is None:
             return self.why
-        return f"{self.why}, tolerated for {self.tolerated_s} s"
+        return f"{self.why} ({self.tolerated_s} s)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
