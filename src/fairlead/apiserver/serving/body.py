@@ -38,7 +38,7 @@ def decoded(
     """
     media_type = media_type_of(content_type)
     if media_type == PROTOBUF and protobuf is not None:
-        return protobuf(body)
+        return _from_protobuf(body, expected, protobuf)
     if media_type not in ACCEPTED or media_type == PROTOBUF:
         raise unknown_body(ACCEPTED)
     try:
@@ -51,6 +51,17 @@ def decoded(
         why = "json: cannot unmarshal a value that is no object"
         raise _unrecognized(body, expected, why)
     return value
+
+
+def _from_protobuf(body: bytes, expected: str, protobuf: DecodeProtobuf) -> Json:
+    try:
+        return protobuf(body)
+    except ApiError as refusal:
+        said = "the object provided is unrecognized:"
+        typed = f"the object provided is unrecognized (must be of type {expected}):"
+        raise ApiError(
+            refusal.reason, refusal.code, refusal.message.replace(said, typed, 1)
+        ) from None
 
 
 def parsed_yaml(body: bytes) -> Any:
@@ -89,9 +100,12 @@ def _misplaced(api_version: str, name: str, kind: Kind) -> str:
 
 
 def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
-    shown = body[:SHOWN_BYTES_MAX].decode("utf-8", "replace") or "<empty>"
+    # upstream: apimachinery/pkg/runtime/serializer/json/json.go, runtime/error.go:summarizeData
+    start = body[:SHOWN_BYTES_MAX]
+    shown = start.decode("utf-8", "replace") if body.startswith(b"{") else start.hex()
     if len(body) > SHOWN_BYTES_MAX:
         shown += " ..."
+    shown = shown or "<empty>"
     return bad_request(
         f"the object provided is unrecognized (must be of type {expected}): couldn't get "
         f"version/kind; json parse error: {why} ({shown})"

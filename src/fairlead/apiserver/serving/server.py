@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from fairlead.api.timestamp import parse_duration
 from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.custom.definitions import Definitions
-from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Headers, Request, Response
@@ -134,6 +135,7 @@ class ApiServer:
         return request if user is request.user else replace(request, user=user)
 
     def _answer(self, request: Request, now: int) -> Answer:
+        _require_timeout(request)
         target = target_of(request.path)
         if target is None:
             return self._document(request, now)
@@ -186,6 +188,18 @@ def _warn(call: Call) -> None:
     warning = _DEPRECATED.get(call.kind.resource)
     if warning is not None:
         call.warnings.append(warning)
+
+
+def _require_timeout(request: Request) -> None:
+    """Refuse a deadline that is none; requests here are too short to have one. Raises 400."""
+    # upstream: apiserver/pkg/endpoints/filters/request_deadline.go
+    text = request.parameter("timeout") if request.query else ""
+    if text:
+        try:
+            parse_duration(text)
+        except ValueError:
+            why = f'time: invalid duration "{text}"'
+            raise bad_request(f"invalid timeout specified in the request URL - {why}") from None
 
 
 def _act_of(call: Call) -> Callable[[Call], Answer]:
