@@ -55,7 +55,13 @@ def tolerations(limit_s):
     ]
 
 
-TOLERANCES = ([], tolerations(0), tolerations(60), tolerations(60), tolerations(None))
+TOLERANCES: tuple[list[dict[str, object]], ...] = (
+    [],
+    tolerations(0),
+    tolerations(60),
+    tolerations(60),
+    tolerations(None),
+)
 
 
 class Chance(TieBreak):
