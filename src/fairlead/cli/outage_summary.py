@@ -20,6 +20,7 @@ from fairlead.whatif.outage_outcome import (
     NodeState,
     NodeStory,
     OutageOutcome,
+    nodes_by_state,
     zone_phrase,
     zone_title,
 )
@@ -153,12 +154,11 @@ def _measures(found: OutageOutcome) -> list[tuple[str, Steps]]:
 
 def node_steps(found: OutageOutcome, states: Sequence[NodeState]) -> Steps:
     """How many nodes of all zones are in one of `states`, over time."""
-    by_zone: dict[str, int] = {}
-    at_instant: dict[Instant, int] = {}
-    for sample in found.node_samples:
-        by_zone[sample.zone] = sum(sample.counts[state] for state in states)
-        at_instant[sample.at] = sum(by_zone.values())
-    return Steps(list(at_instant), list(at_instant.values()))
+    counts = {
+        at: sum(by_state[state] for state in states)
+        for at, by_state in nodes_by_state(found.node_samples)
+    }
+    return Steps(list(counts), list(counts.values()))
 
 
 # --- tables ------------------------------------------------------------------------------------

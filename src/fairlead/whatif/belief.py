@@ -5,8 +5,8 @@ Most of what is told about dead nodes is older than taints, or true of another c
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -190,18 +190,24 @@ class Believing:
 
     def _changes(self, state: ZoneState) -> list[ZoneChange]:
         """The changes to `state` that lasted; a zone that goes dark is in part so for a pass."""
-        zones = self.outage.zones
-        return [
-            one
-            for number, one in enumerate(zones)
-            if one.state == state and _until(zones[number + 1 :], one) - one.at >= LASTING
-        ]
+        by_zone: dict[str, list[ZoneChange]] = defaultdict(list)
+        for change in self.outage.zones:
+            by_zone[change.zone].append(change)
+        found = [one for changes in by_zone.values() for one in _lasting(changes, state)]
+        return sorted(found, key=lambda one: (one.at, one.zone))
 
 
-def _until(later: Sequence[ZoneChange], change: ZoneChange) -> Instant:
-    """When the zone came into another state; long after where it did not."""
-    others = (one.at for one in later if one.zone == change.zone and one.state != change.state)
-    return next(others, change.at + LASTING)
+def _lasting(changes: Iterable[ZoneChange], state: ZoneState) -> Iterator[ZoneChange]:
+    """Those of one zone's `changes` that are part of a long time in `state`."""
+    run: list[ZoneChange] = []
+    for change in changes:
+        if change.state == state:
+            run.append(change)
+            continue
+        if run and change.at - run[0].at >= LASTING:
+            yield from run
+        run = []
+    yield from run
 
 
 def _each(rate: float) -> str:

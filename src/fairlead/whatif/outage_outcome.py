@@ -9,7 +9,7 @@ out of service in each of its states but the first two; a pod is concerned from 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -206,3 +206,15 @@ def zone_title(zone: str) -> str:
 def zone_phrase(zone: str, word: str = "zone") -> str:
     """The same within a sentence; `word` begins it."""
     return f"{word} {zone_title(zone)}" if zone else "the part without a zone"
+
+
+def nodes_by_state(samples: Iterable[NodeSample]) -> Iterator[tuple[Instant, dict[NodeState, int]]]:
+    """The nodes of all zones, counted by state, after each of `samples`."""
+    totals = dict.fromkeys(NodeState, 0)
+    by_zone: dict[str, Mapping[NodeState, int]] = {}
+    for sample in samples:
+        before = by_zone.get(sample.zone, {})
+        for state, count in sample.counts.items():
+            totals[state] += count - before.get(state, 0)
+        by_zone[sample.zone] = sample.counts
+        yield sample.at, dict(totals)

@@ -11,6 +11,7 @@ from fairlead.whatif.outage_outcome import (
     NodeState,
     OutageOutcome,
     PodSample,
+    nodes_by_state,
     zone_title,
 )
 from fairlead.whatif.outcome import Outcome
@@ -105,13 +106,7 @@ def _figures(found: OutageOutcome, start: Instant) -> OutageFigures:
 
 def _nodes_over_time(samples: Iterable[NodeSample], start: Instant) -> OutageTimeline:
     """All zones added up, at each instant at which something changed."""
-    by_zone: dict[str, NodeSample] = {}
-    totals: dict[float, dict[NodeState, int]] = {}
-    for sample in samples:
-        by_zone[sample.zone] = sample
-        totals[_t_s(sample.at, start)] = {
-            state: sum(one.counts[state] for one in by_zone.values()) for state in NodeState
-        }
+    totals = {_t_s(at, start): counts for at, counts in nodes_by_state(samples)}
     return {
         "t_s": list(totals),
         "counts": {
