@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from fairlead.api.objects import (
     ApiObject,
+    OwnerReference,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
@@ -24,11 +25,15 @@ from fairlead.api.pod import is_terminal
 from fairlead.api.pod_volume import claim_name, named_claims
 from fairlead.core.command import CreateObject, DeleteObject
 from fairlead.plugins.volume_lookup import BIND_COMPLETED
+from fairlead.workloads.pod_template import controller_reference
+from fairlead.workloads.stateful_set import ordinal_of
 from fairlead.workloads.volume_book import VolumeBook
 from fairlead.workloads.volume_writes import claim_ref
 
 Json = dict[str, Any]
 
+DELETE: Final = "Delete"
+WHY_SCALED_DOWN: Final = "its StatefulSet is smaller now"
 STAND_IN_PREFIX: Final = "fairlead-"
 _SIZE: Final = "1Gi"  # of what nobody knows the size of
 
@@ -40,7 +45,6 @@ class ClaimMaker:
         """`book` is told of changes before this is."""
         self._book = book
         self._sets: dict[str, StatefulSet] = {}
-        self._made_for: dict[str, dict[str, None]] = {}  # ephemeral claims by the pod's uid
         self._being_made: dict[str, None] = {}
 
     def see(self, one: ApiObject) -> None:
@@ -49,18 +53,18 @@ class ClaimMaker:
             self._sets[one.metadata.uid] = one
         elif isinstance(one, PersistentVolumeClaim):
             self._being_made.pop(one.key, None)
-            for owner in one.metadata.owner_references:
-                if owner.kind == "Pod":
-                    self._made_for.setdefault(owner.uid, {})[one.key] = None
 
     def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
-        """An object is gone; with a pod go the claims that were made for it."""
+        """An object is gone; with a superfluous pod go the claims that its set does not retain.
+
+        Ephemeral claims have the pod for an owner, and are garbage without it.
+        """
         match gone:
             case Pod():
-                for key in self._made_for.pop(gone.metadata.uid, ()):
+                for key in self._not_retained(gone):
                     claim = self._book.claims.get(key)
                     if claim is not None:
-                        yield DeleteObject(claim_ref(claim), why="made for a pod")
+                        yield DeleteObject(claim_ref(claim), why=WHY_SCALED_DOWN)
             case StatefulSet():
                 self._sets.pop(gone.metadata.uid, None)
             case PersistentVolumeClaim():
@@ -91,6 +95,21 @@ class ClaimMaker:
                 self._being_made[key] = None
                 yield one
 
+    def _not_retained(self, pod: Pod) -> Iterator[str]:
+        """The keys of the claims of a pod that its StatefulSet has given up for good."""
+        for reference in pod.metadata.owner_references:
+            owner = self._sets.get(reference.uid)
+            if owner is None or not is_superfluous(owner, pod):
+                continue
+            if owner.spec.persistent_volume_claim_retention_policy.when_scaled == DELETE:
+                yield from (one.target.key for one in claims_of_set(owner, pod))
+
+
+def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:
+    """Whether `owner` has no use for a pod of that name."""
+    ordinal, start = ordinal_of(owner.metadata.name, pod.metadata.name), owner.spec.ordinals.start
+    return ordinal is not None and not start <= ordinal < start + owner.spec.replicas
+
 
 def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
     """The claims of the pod's ephemeral volumes, which go with it."""
@@ -111,11 +130,25 @@ def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
 
 
 def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
-    """The claims that `owner` has for `pod`; they stay when the pod goes."""
+    """The claims that `owner` has for `pod`; they stay when the pod goes.
+
+    With the set they go if its policy says so, because it owns them then.
+    """
+    # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateClaimOwnerRefForSetAndPod
+    policy = owner.spec.persistent_volume_claim_retention_policy
+    more: Json = {}
+    if policy.when_deleted == DELETE:
+        reference = OwnerReference(
+            api_version="apps/v1",
+            kind="StatefulSet",
+            name=owner.metadata.name,
+            uid=owner.metadata.uid,
+        )
+        more = {"ownerReferences": [controller_reference(reference)]}
     for template in owner.spec.volume_claim_templates:
         described = template.get("metadata", {})
         name = f"{described.get('name', '')}-{pod.metadata.name}"
-        yield _claim(template, name, pod.metadata.namespace, {})
+        yield _claim(template, name, pod.metadata.namespace, more)
 
 
 def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObject:

@@ -16,6 +16,7 @@ from fairlead.core.stimulus import (
 )
 from fairlead.workloads.config import VolumesConfig
 from fairlead.workloads.controller import Workloads
+from fairlead.workloads.garbage import Garbage
 from fairlead.workloads.volumes import Volumes
 
 ZONE = "topology.kubernetes.io/zone"
@@ -28,7 +29,7 @@ NO_PROVISIONER = "kubernetes.io/no-provisioner"
 
 @pytest.fixture
 def world(new_world):
-    return new_world(Volumes())
+    return new_world(Volumes(), Garbage())
 
 
 def claim(name="c", of="fast", size="1Gi", *, meta=None, **spec):
@@ -494,6 +495,40 @@ def test_pods_of_a_stateful_set_have_claims_that_stay(new_world, build):
     world.run(seconds(2))
     assert world.get("Pod", "db-1")["metadata"]["uid"] != pod["metadata"]["uid"]
     assert [volume_of(world, name) for name in claims] == used
+
+
+@pytest.mark.parametrize(
+    ("policy", "after_scaling", "after_deleting"),
+    [
+        ({}, 2, 2),
+        ({"whenScaled": "Delete"}, 1, 1),
+        ({"whenDeleted": "Delete"}, 2, 0),
+        ({"whenDeleted": "Delete", "whenScaled": "Delete"}, 1, 0),
+    ],
+)
+def test_claims_are_retained_as_their_set_says(
+    new_world, build, policy, after_scaling, after_deleting
+):
+    world = new_world(Workloads(), Volumes(), Garbage())
+    template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
+    fields = {
+        "volumeClaimTemplates": [template],
+        "podManagementPolicy": "Parallel",
+        "persistentVolumeClaimRetentionPolicy": policy,
+    }
+    world.load(storage_class(), build.owned("StatefulSet", "db", 2, uid="sts", **fields))
+    world.run(seconds(2))
+    world.delete("Pod", "db-0", grace=0)
+    assert len(claims(world)) == 2
+    world.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
+    assert len(claims(world)) == after_scaling
+    world.delete("StatefulSet", "db")
+    assert world.pods(alive=False) == {}
+    assert len(claims(world)) == after_deleting
+
+
+def claims(world):
+    return [key for key in world.objects if key[0] == "PersistentVolumeClaim"]
 
 
 def test_an_older_pod_of_a_stateful_set_has_no_claim(new_world, build):
