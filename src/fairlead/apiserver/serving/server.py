@@ -192,7 +192,7 @@ def _warn(call: Call) -> None:
 
 def _require_timeout(request: Request) -> None:
     """Refuse a deadline that is none; requests here are too short to have one. Raises 400."""
-    # upstream: apiserver/pkg/endpoints/filters/request_deadline.go
+    # upstream has a filter for it: request_deadline.go
     text = request.parameter("timeout") if request.query else ""
     if text:
         try:
