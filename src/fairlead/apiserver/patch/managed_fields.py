@@ -209,7 +209,7 @@ def _capped(managed: Managed) -> Managed:
         ancient = replace(writer, manager=_ANCIENT, subresource="")
         entry = capped.pop(writer)
         known = capped.get(ancient)
-        surplus -= 1 if known or ancient == writer else 0
+        surplus -= 1 if known else 0
         fields = union(known.fields, entry.fields) if known else entry.fields
         capped[ancient] = Entry(fields, entry.time)
     return capped

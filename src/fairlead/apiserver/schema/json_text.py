@@ -6,12 +6,9 @@ upstream: sigs.k8s.io/json, which keeps to the case of names and reports duplica
 from __future__ import annotations
 
 import json
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 Json = dict[str, Any]
-
-DEPTH_MAX: Final = 10_000
-
 
 class JsonError(ValueError):
     """A text that is no JSON, in the words of the language that upstream is written in."""
@@ -29,6 +26,8 @@ def parse_json(text: bytes | str) -> Any:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_refused)
     except json.JSONDecodeError as cause:
         raise JsonError(_words(cause)) from None
+    except JsonError:
+        raise
     except (UnicodeDecodeError, RecursionError, ValueError):
         raise JsonError("invalid character in string literal") from None
 

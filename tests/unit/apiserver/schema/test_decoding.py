@@ -1,0 +1,170 @@
+"""Objects in the form in which an API server keeps them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
+from fairlead.apiserver.schema.json_text import parse_json
+from fairlead.apiserver.schema.model import schema_of
+
+POD = schema_of("v1", "Pod")
+DEPLOYMENT = schema_of("apps/v1", "Deployment")
+
+
+def pod(**spec):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec}
+
+
+def spec_of(**spec):
+    return decoded(POD, pod(containers=[], **spec))[0]["spec"]
+
+
+def resources_of(**resources):
+    container = {"name": "c", "resources": resources}
+    return decoded(POD, pod(containers=[container]))[0]["spec"]["containers"][0]["resources"]
+
+
+def test_nulls_are_gone():
+    assert "nodeName" not in spec_of(nodeName=None)
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ({"hostNetwork": False}, {}),
+        ({"nodeName": ""}, {}),
+        ({"nodeSelector": {}}, {}),
+        ({"tolerations": []}, {}),
+        ({"terminationGracePeriodSeconds": 0}, {"terminationGracePeriodSeconds": 0}),
+        ({"automountServiceAccountToken": False}, {"automountServiceAccountToken": False}),
+        ({"securityContext": {}}, {"securityContext": {}}),
+    ],
+)
+def test_an_empty_field_is_dropped_unless_it_says_something(written, kept):
+    assert spec_of(**written) == {"containers": [], **kept}
+
+
+def test_what_is_always_written_is_there():
+    made, _ = decoded(POD, pod(containers=[{"image": "i"}]))
+    assert made["spec"]["containers"] == [{"name": "", "image": "i", "resources": {}}]
+    assert made["status"] == {}
+
+
+def test_an_object_of_which_nothing_is_said():
+    assert empty(schema_of("policy/v1", "PodDisruptionBudget")) == {
+        "metadata": {},
+        "spec": {},
+        "status": {
+            "disruptionsAllowed": 0,
+            "currentHealthy": 0,
+            "desiredHealthy": 0,
+            "expectedPods": 0,
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("0.5", "500m"),
+        ("1024Mi", "1Gi"),
+        ("1000000000", "1G"),
+        ("1073741824", "1073741824"),
+        (" 1", "1"),
+        (2, "2"),
+    ],
+)
+def test_quantities_are_canonical(written, kept):
+    assert resources_of(limits={"cpu": written}) == {"limits": {"cpu": kept}}
+
+
+def test_instants_are_in_utc():
+    manifest = {**pod(), "metadata": {"creationTimestamp": "2026-01-01T02:00:00.7+02:00"}}
+    assert decoded(POD, manifest)[0]["metadata"] == {"creationTimestamp": "2026-01-01T00:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "problem"),
+    [
+        (
+            pod(containers=[{"ports": [{"containerPort": "80"}]}]),
+            (
+                "json: cannot unmarshal string into Go struct field "
+                "ContainerPort.spec.containers.ports.containerPort of type int32"
+            ),
+        ),
+        (
+            pod(containers=[{"ports": [{"containerPort": 80.5}]}]),
+            (
+                "json: cannot unmarshal number 80.5 into Go struct field "
+                "ContainerPort.spec.containers.ports.containerPort of type int32"
+            ),
+        ),
+        (
+            {"kind": "Pod", "spec": []},
+            "json: cannot unmarshal array into Go struct field Pod.spec of type v1.PodSpec",
+        ),
+        (
+            {"kind": "Pod", "metadata": {"labels": []}},
+            (
+                "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type "
+                "map[string]string"
+            ),
+        ),
+        (
+            {"kind": "Pod", "metadata": {"creationTimestamp": "yesterday"}},
+            (
+                'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": '
+                'cannot parse "yesterday" as "2006"'
+            ),
+        ),
+        (
+            pod(overhead={"cpu": "1e3m"}),
+            (
+                "quantities must match the regular expression "
+                "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            ),
+        ),
+    ],
+)
+def test_a_wrong_type_is_refused(manifest, problem):
+    """The first value of a wrong type is told in upstream's words."""
+    with pytest.raises(TypeMismatchError) as refused:
+        decoded(POD, manifest)
+    assert str(refused.value) == problem
+
+
+def test_a_lease_is_renewed_to_the_microsecond():
+    lease = schema_of("coordination.k8s.io/v1", "Lease")
+    with pytest.raises(TypeMismatchError, match=r'cannot parse "Z" as "\.000000"'):
+        decoded(lease, {"spec": {"renewTime": "2024-01-01T00:00:02Z"}})
+
+
+@pytest.mark.parametrize(
+    ("patch", "said"),
+    [
+        ({"replicas": "two"}, "unrecognized type: int32"),
+        ({"template": []}, "cannot restore struct from: slice"),
+        ({"template": {"spec": {"containers": {}}}}, "cannot restore slice from map"),
+    ],
+)
+def test_of_a_patch_something_else_is_said(patch, said):
+    with pytest.raises(TypeMismatchError) as refused:
+        decoded(DEPLOYMENT, {"spec": patch})
+    assert refused.value.restoring == said
+
+
+def test_unknown_and_repeated_fields_are_noted_where_they_stand():
+    text = """{"kind": "Deployment", "metadata": {"name": "a", "name": "b", "labls": {}},
+               "spec": {"replicas": 1, "replicas": 2,
+                        "template": {"spec": {"containers": [{"name": "c", "foo": 1}]}}}}"""
+    made, notes = decoded(DEPLOYMENT, parse_json(text))
+    assert notes == [
+        'duplicate field "metadata.name"',
+        'unknown field "metadata.labls"',
+        'duplicate field "spec.replicas"',
+        'unknown field "spec.template.spec.containers[0].foo"',
+    ]
+    assert made["metadata"] == {"name": "b"}
+    assert made["spec"]["replicas"] == 2
