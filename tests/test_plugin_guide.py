@@ -1,4 +1,5 @@
-"""docs/plugins.md does what it says: its blocks are run in order, in one folder and one namespace.
+"""docs/plugins.md and docs/batch.md do what they say: their blocks are run in order, each page's in
+one folder and one namespace.
 
 A block whose first line is `# NAME` is also written to that file, for the commands further down.
 Commands of `sh` blocks are run line by line; they must end with what a run may end with.
@@ -21,15 +22,17 @@ from fairlead.cli import exit_code, main
 from fairlead.whatif.plugin_source import GROUP, find_class
 
 ROOT: Final = Path(__file__).parent.parent
-PAGE: Final = ROOT / "docs" / "plugins.md"
+PAGES: Final = (ROOT / "docs" / "plugins.md", ROOT / "docs" / "batch.md")
+each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 BLOCK: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE: Final = re.compile(r"# ([\w.]+\.(?:py|yaml|toml))\n")
+GUIDE: Final = "guide"
 IS_RUN: Final = {"python", "sh", "yaml", "toml"}
 
 
-def blocks() -> list[tuple[int, str, str]]:
+def blocks(path: Path) -> list[tuple[int, str, str]]:
     """(line in the page, language, text) of every block."""
-    page = PAGE.read_text()
+    page = path.read_text()
     return [
         (page.count("\n", 0, found.start(2)), found[1], found[2]) for found in BLOCK.finditer(page)
     ]
@@ -41,30 +44,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    known = set(sys.modules)
     yield tmp_path
-    for name in [name for name in sys.modules if name not in known]:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if name == GUIDE or str(getattr(module, "__file__", "")).startswith(str(tmp_path)):
+            del sys.modules[name]
 
 
-def test_every_block_can_be_run() -> None:
+@each_page
+def test_every_block_can_be_run(path: Path) -> None:
     """No block stands there that nobody tries."""
-    languages = [language for _, language, _ in blocks()]
-    assert set(languages) == IS_RUN
-    assert languages.count("python") > 10
+    languages = {language for _, language, _ in blocks(path)}
+    assert {"python", "sh", "yaml"} <= languages <= IS_RUN
 
 
-def test_the_guide_line_by_line(folder: Path) -> None:
+@each_page
+def test_the_guide_line_by_line(path: Path, folder: Path) -> None:
     """From the first line to the last."""
-    module = ModuleType("guide")
-    sys.modules["guide"] = module
-    for line, language, text in blocks():
+    module = sys.modules[GUIDE] = ModuleType(GUIDE)
+    for line, language, text in blocks(path):
         if named := FILE.match(text):
             (folder / named[1]).write_text(text)
         match language:
             case "python":
                 # The numbers of lines are those of the page, so that a failure says where.
-                code = compile("\n" * line + text, str(PAGE), "exec")
+                code = compile("\n" * line + text, str(path), "exec")
                 exec(code, vars(module))
             case "sh":
                 run_commands(text)

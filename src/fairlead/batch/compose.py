@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fairlead.batch.actions.action import Action
 from fairlead.batch.actions.registry import ACTIONS
 from fairlead.batch.affinity_of_jobs import AffinityOfJobs
 from fairlead.batch.configuration import BatchConfig, ConfigurationError
 from fairlead.batch.defect import Defect
+from fairlead.batch.extension import Extensions
 from fairlead.batch.job_table import JobTable
 from fairlead.batch.node_choice import NodeChoice
 from fairlead.batch.plugins.plugin import BatchPlugin, FiltersNodes, ScoresNodes
@@ -37,14 +38,6 @@ from fairlead.state.cluster import Cluster
 from fairlead.state.pod_info import PodInfo
 
 _LOCALITIES = (Locality.NODE, Locality.ROW, Locality.CLUSTER)
-
-
-@dataclass(frozen=True, slots=True)
-class Extensions:
-    """What a user adds in Python: plugins and actions by name; they win over built-in ones."""
-
-    plugins: Mapping[str, Factory] = field(default_factory=dict)
-    actions: Mapping[str, Action] = field(default_factory=dict)
 
 
 class _Beliefs:
@@ -75,7 +68,7 @@ def compose(
     config: BatchConfig, cluster: Cluster, extensions: Extensions | None = None
 ) -> Composition:
     """Build what `config` names. Raises ConfigurationError for names that nobody knows."""
-    extensions = extensions or Extensions()
+    extensions = extensions or config.extensions
     actions = _actions(config, {**ACTIONS, **extensions.actions})
     plugins = _plugins(config, {**PLUGINS, **extensions.plugins})
     rules = config.rules

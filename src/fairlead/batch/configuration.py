@@ -29,6 +29,7 @@ import yaml
 
 from fairlead.api.timestamp import parse_duration
 from fairlead.batch.defect import DEFECTS, FIXED, Defects
+from fairlead.batch.extension import Extensions
 from fairlead.batch.job_table import Ownership
 from fairlead.batch.rules import KUBE_BATCH_RULES, RULES, Rules
 from fairlead.batch.tier import SWITCHES, PluginOption, Tier
@@ -126,7 +127,7 @@ class BatchConfig:
 
     `schedule_period_s` is the pause between sessions while there is work. A gang that has waited
     for `starvation_bound_s` gets a reservation, one that was broken for `broken_gang_grace_s` is
-    released; None for never, as in kube-batch.
+    released; None for never, as in kube-batch. `extensions` may be named like what is built in.
     """
 
     actions: tuple[str, ...]
@@ -137,6 +138,7 @@ class BatchConfig:
     schedule_period_s: float = SCHEDULE_PERIOD_S
     starvation_bound_s: float | None = None
     broken_gang_grace_s: float | None = None
+    extensions: Extensions = field(default_factory=Extensions)
 
 
 def read_configuration(text: str) -> BatchConfig:

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
-from fairlead.batch.compose import Extensions, compose
+from fairlead.batch.compose import compose
 from fairlead.batch.configuration import BatchConfig
+from fairlead.batch.extension import Extensions
 from fairlead.batch.preparations import Sent
 from fairlead.batch.run_session import run_session
 from fairlead.batch.standing import QueueStanding, without_jobs

@@ -16,6 +16,7 @@ from fairlead.cli.whatif import DEFAULT_REPORT, ChangeOptions, RunOptions
 from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.asking import Conditions, what_if
+from fairlead.whatif.batch_config import Jobs
 from fairlead.whatif.change import NO_CHANGE, Change
 from fairlead.whatif.controller_manager import controller_manager
 from fairlead.whatif.fail_on import FailOn, parse_fail_on
@@ -70,7 +71,7 @@ def answer_what_if(source: str, asked: Asked, running: RunOptions, outputs: Outp
                 seed=running.seed,
                 horizon=horizon,
                 node_lifecycle=node_lifecycle,
-                batch=running.batch_config,
+                jobs=Jobs(running.batch_config, running.batch_plugin),
             ),
             progress=progress,
             command_log=log,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fairlead.cli.options import named
+from fairlead.cli.options import Names, named, repeatable
 
 BatchConfig = Annotated[
     str | None,
@@ -17,4 +17,11 @@ BatchConfig = Annotated[
 ]
 NewBatchConfig = Annotated[
     str | None, named("FILE", "Another --batch-config for the run with the change.")
+]
+BatchPlugins = Annotated[
+    Names,
+    repeatable(
+        "MODULE:CLASS",
+        "A plugin or action of yours for whole jobs, which --batch-config names.",
+    ),
 ]

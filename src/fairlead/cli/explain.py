@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fairlead.cli.batch_options import BatchConfig
+from fairlead.cli.batch_options import BatchConfig, BatchPlugins
 from fairlead.cli.options import Output, Plugins, named
 
 
@@ -25,6 +25,7 @@ def explain(
     config: Annotated[str | None, named("FILE", "A KubeSchedulerConfiguration.")] = None,
     plugin: Plugins = (),
     batch_config: BatchConfig = None,
+    batch_plugin: BatchPlugins = (),
     output: Output = "text",
     all_nodes: Annotated[
         bool, Parameter(help="A row for every node, however many there are.", negative=())
@@ -54,5 +55,5 @@ def explain(
     """
     from fairlead.cli.explaining import Question, explain_target
 
-    question = Question(pod, snapshot, config, plugin, batch_config)
+    question = Question(pod, snapshot, config, plugin, (batch_config, batch_plugin))
     return explain_target(question, output=output, all_nodes=all_nodes)

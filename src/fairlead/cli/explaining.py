@@ -18,6 +18,7 @@ from fairlead.core.command import Json
 from fairlead.core.status import Status
 from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
+from fairlead.whatif.batch_config import Jobs
 from fairlead.whatif.explaining import Explanation, explain, explanation_json
 from fairlead.whatif.explaining_group import (
     explain_group_of,
@@ -34,21 +35,22 @@ NODES_MAX = 20  # more are shown by reason
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What to explain, as the user wrote it; `batch` is how whole jobs are scheduled."""
+    """What to explain, as the user wrote it; `jobs` are --batch-config and --batch-plugin."""
 
     target: str
     snapshot: str
     config: str | None = None
     plugins: Names = ()
-    batch: str | None = None
+    jobs: tuple[str | None, Names] = (None, ())
 
 
 def explain_target(question: Question, *, output: Format, all_nodes: bool) -> int:
     """Explain and print; the exit code. Raises InputError."""
     scheduler = read_scheduler_config(question.config, UserPlugins(question.plugins))
-    snapshot, target, batch = read_snapshot(question.snapshot), question.target, question.batch
-    if is_about_group(target, snapshot, scheduler, batch):
-        group = explain_group_of(snapshot, target, scheduler, batch)
+    snapshot, target = read_snapshot(question.snapshot), question.target
+    jobs = Jobs(*question.jobs)
+    if is_about_group(target, snapshot, scheduler, jobs):
+        group = explain_group_of(snapshot, target, scheduler, jobs)
         if output == "json":
             _print_json(group_explanation_json(group))
         else:

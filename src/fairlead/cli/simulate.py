@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from fairlead.cli.batch_options import BatchConfig
+from fairlead.cli.batch_options import BatchConfig, BatchPlugins
 from fairlead.cli.options import DEFAULT_OUTPUTS, OutputOptions, Plugins, named, whole_number
 
 DEFAULT_REPORT: Final = "fairlead-simulate.html"
@@ -33,6 +33,7 @@ def simulate(
     ] = None,
     plugin: Plugins = (),
     batch_config: BatchConfig = None,
+    batch_plugin: BatchPlugins = (),
     profile_plugins: Annotated[
         bool, Parameter(help="Print how long each scheduler plugin took.", negative=())
     ] = False,
@@ -62,6 +63,12 @@ def simulate(
     from fairlead.cli.simulating import Request, answer_simulation
 
     request = Request(
-        scenario, seed, plugin, snapshot, metrics, profile_plugins, batch=batch_config
+        scenario,
+        seed,
+        plugin,
+        snapshot,
+        metrics,
+        profile_plugins,
+        jobs=(batch_config, batch_plugin),
     )
     return answer_simulation(request, outputs)

@@ -15,6 +15,7 @@ from fairlead.cli.progress import ProgressBar
 from fairlead.cli.simulate import DEFAULT_REPORT
 from fairlead.cli.summary import print_simulation
 from fairlead.framework.meter import Meter
+from fairlead.whatif.batch_config import Jobs
 from fairlead.whatif.report_data import Heading, simulation_report
 from fairlead.whatif.result import encode_result, simulation_result
 from fairlead.whatif.run import run
@@ -25,7 +26,7 @@ from fairlead.whatif.user_plugin import UserPlugins
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to simulate, as the user wrote it."""
+    """What to simulate, as the user wrote it; `jobs` are --batch-config and --batch-plugin."""
 
     path: str
     seed: int | None
@@ -33,7 +34,7 @@ class Request:
     snapshot: Path | None
     metrics: Path | None
     profile_plugins: bool
-    batch: str | None
+    jobs: tuple[str | None, Names]
 
 
 def answer_simulation(request: Request, options: OutputOptions) -> int:
@@ -42,7 +43,7 @@ def answer_simulation(request: Request, options: OutputOptions) -> int:
     path, scenario = request.path, read_scenario(request.path)
     files = _files(path, scenario.outputs, options, request.snapshot)
     plugins = UserPlugins(request.plugins)
-    experiment = experiment_of(path, scenario, request.seed, plugins, request.batch)
+    experiment = experiment_of(path, scenario, request.seed, plugins, Jobs(*request.jobs))
     require_writable("--metrics", request.metrics)
     wanted = request.profile_plugins or request.metrics is not None
     meter = Meter(perf_counter_ns) if wanted else None

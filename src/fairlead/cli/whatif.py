@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from cyclopts import Parameter
 
-from fairlead.cli.batch_options import BatchConfig, NewBatchConfig
+from fairlead.cli.batch_options import BatchConfig, BatchPlugins, NewBatchConfig
 from fairlead.cli.options import (
     DEFAULT_OUTPUTS,
     Names,
@@ -98,6 +98,7 @@ class RunOptions:
     ] = "1h"
     fail_on: Annotated[Names, repeatable("CONDITION", FAIL_ON)] = ()
     batch_config: BatchConfig = None
+    batch_plugin: BatchPlugins = ()
 
 
 def whatif(

@@ -8,7 +8,7 @@ from typing import Final
 from fairlead.core.instant import DurationNs
 from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.answer import Answer
-from fairlead.whatif.batch_config import with_jobs
+from fairlead.whatif.batch_config import AS_NEEDED, Jobs, with_jobs
 from fairlead.whatif.change import Change, steps_of_change
 from fairlead.whatif.controller_manager import DEFAULT
 from fairlead.whatif.difference import difference
@@ -24,13 +24,13 @@ from fairlead.whatif.user_plugin import UserPlugins
 class Conditions:
     """What holds with and without the change; `horizon` (ns) as in `Experiment`.
 
-    `batch` is how whole jobs are scheduled, see `fairlead.whatif.batch_config`.
+    `jobs` is how whole jobs are scheduled.
     """
 
     seed: int = 0
     horizon: DurationNs = HORIZON_DEFAULT
     node_lifecycle: NodeLifecycleConfig = DEFAULT
-    batch: str | None = None
+    jobs: Jobs = AS_NEEDED
 
 
 AS_USUAL: Final = Conditions()
@@ -64,8 +64,10 @@ def what_if(
         steps=tuple(steps_of_change(change, snapshot, conditions.seed)),
         scheduler=read_scheduler_config(change.config, UserPlugins(change.plugin)),
     )
-    without = with_jobs(without, conditions.batch, changed.steps)
-    changed = with_jobs(changed, change.new_batch_config or conditions.batch, changed.steps)
+    jobs = conditions.jobs
+    without = with_jobs(without, jobs, changed.steps)
+    new = replace(jobs, source=change.new_batch_config or jobs.source)
+    changed = with_jobs(changed, new, changed.steps)
     after = run(changed, "with the change", progress, command_log).outcome
     before = run(without, "without the change", progress).outcome
     return Answer(

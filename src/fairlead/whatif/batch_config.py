@@ -9,7 +9,7 @@ nobody knew of groups.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,10 +21,12 @@ from fairlead.batch.configuration import (
     read_configuration,
     shipped_configuration,
 )
+from fairlead.batch.extension import Extensions
 from fairlead.batch.job_table import SCHEDULER_NAMES, Ownership
 from fairlead.core.command import CreateObject
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.state.cluster import Cluster
+from fairlead.whatif.batch_extensions import OPTION, read_extensions, refuse_unused
 from fairlead.whatif.documents import decode_text, read_bytes
 from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.input_error import InputError
@@ -34,8 +36,29 @@ RECOMMENDED: Final = "fairlead"
 SINGLE_PODS: Final = "single-pods"
 
 
-def read_batch_config(source: str) -> BatchConfig:
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """How whole jobs are to be scheduled, as the user wrote it.
+
+    `source` is a configuration by name or file, `plugins` are classes that it names.
+    """
+
+    source: str | None = None
+    plugins: tuple[str, ...] = ()
+
+
+AS_NEEDED: Final = Jobs()
+
+
+def read_batch_config(source: str, plugins: Iterable[str] = ()) -> BatchConfig:
     """The configuration called `source`, else the one in the file `source`. Raises InputError."""
+    extensions = read_extensions(plugins)
+    config = _configuration(source, extensions)
+    refuse_unused(config, extensions, source)
+    return config
+
+
+def _configuration(source: str, extensions: Extensions) -> BatchConfig:
     if source in SHIPPED:
         return shipped_configuration(source)
     path = Path(source)
@@ -44,6 +67,7 @@ def read_batch_config(source: str) -> BatchConfig:
         raise InputError(source, f"is no file, and none of the configurations {known}")
     try:
         config = read_configuration(decode_text(source, read_bytes(path)))
+        config = replace(config, extensions=extensions)
         compose(config, Cluster())  # says whether all actions and plugins are known
     except ConfigurationError as cause:
         raise InputError(source, str(cause)) from None
@@ -51,20 +75,22 @@ def read_batch_config(source: str) -> BatchConfig:
 
 
 def batch_config(
-    source: str | None,
+    jobs: Jobs,
     scheduler: SchedulerConfig,
     initial: Iterable[Manifest],
     steps: Iterable[Step] = (),
 ) -> BatchConfig | None:
-    """What schedules whole jobs in a run of these objects: `source`, or what its pods need.
+    """What schedules whole jobs in a run of these objects: what `jobs` says, or its pods need.
 
     Raises InputError, also where pods would have two schedulers.
     """
     profiles = {profile.scheduler_name for profile in scheduler.profiles}
-    if source is not None:
-        config = read_batch_config(source)
-        _refuse_two_schedulers(source, config, profiles)
+    if jobs.source is not None:
+        config = read_batch_config(jobs.source, jobs.plugins)
+        _refuse_two_schedulers(jobs.source, config, profiles)
         return config
+    if jobs.plugins:
+        raise InputError(OPTION, "needs a --batch-config that names it")
     ours = tuple(name for name in SCHEDULER_NAMES if name not in profiles)
     values: list[Mapping[str, Any]] = [manifest.value for manifest in initial]
     values += [c.manifest for s in steps for c in s.commands if isinstance(c, CreateObject)]
@@ -73,14 +99,14 @@ def batch_config(
     return replace(shipped_configuration(RECOMMENDED), ownership=Ownership(ours))
 
 
-def with_jobs(experiment: Experiment, source: str | None, steps: Iterable[Step]) -> Experiment:
+def with_jobs(experiment: Experiment, jobs: Jobs, steps: Iterable[Step]) -> Experiment:
     """`experiment` with what schedules whole jobs in it; `steps` may bring some.
 
     Raises InputError.
     """
-    if source == SINGLE_PODS:
+    if jobs.source == SINGLE_PODS:
         return replace(experiment, batch=None, scheduler=_for_all(experiment.scheduler))
-    config = batch_config(source, experiment.scheduler, experiment.initial, steps)
+    config = batch_config(jobs, experiment.scheduler, experiment.initial, steps)
     return replace(experiment, batch=config)
 
 

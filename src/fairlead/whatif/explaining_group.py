@@ -22,7 +22,7 @@ from fairlead.core.instant import Instant, to_seconds
 from fairlead.core.stimulus import ObjectsLoaded
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.state.cluster import Cluster
-from fairlead.whatif.batch_config import SINGLE_PODS, batch_config, read_batch_config
+from fairlead.whatif.batch_config import SINGLE_PODS, Jobs, batch_config, read_batch_config
 from fairlead.whatif.explaining import SOURCE, loaded
 from fairlead.whatif.input_error import InputError, known_names
 from fairlead.whatif.inventory import Inventory
@@ -41,13 +41,13 @@ class ExplainedGroup:
     at: Instant
 
 
-def is_about_group(
-    target: str, snapshot: Snapshot, scheduler: SchedulerConfig, source: str | None
-) -> bool:
+def is_about_group(target: str, snapshot: Snapshot, scheduler: SchedulerConfig, jobs: Jobs) -> bool:
     """Whether `target` names a group, or a pod that is scheduled as part of one."""
     if target.partition("/")[0].partition(".")[0].lower() in GROUP_KINDS:
         return True
-    config = None if source == SINGLE_PODS else batch_config(source, scheduler, snapshot.manifests)
+    config = (
+        None if jobs.source == SINGLE_PODS else batch_config(jobs, scheduler, snapshot.manifests)
+    )
     if config is None:
         return False
     manifest = Inventory(snapshot.manifests).find(SOURCE, target, expected=(POD,))
@@ -56,13 +56,13 @@ def is_about_group(
 
 
 def explain_group_of(
-    snapshot: Snapshot, target: str, scheduler: SchedulerConfig, source: str | None
+    snapshot: Snapshot, target: str, scheduler: SchedulerConfig, jobs: Jobs
 ) -> ExplainedGroup:
     """What the next session would think of the group, or pod, that `target` names.
 
-    `source` is how whole jobs are scheduled. Raises InputError when there is no such group.
+    `jobs` is how whole jobs are scheduled. Raises InputError when there is no such group.
     """
-    config = batch_config(source, scheduler, snapshot.manifests) or read_batch_config("fairlead")
+    config = batch_config(jobs, scheduler, snapshot.manifests) or read_batch_config("fairlead")
     cluster, composition = _look(snapshot, config)
     job = _job_of(snapshot, target, composition)
     return ExplainedGroup(

@@ -22,13 +22,14 @@ Virtual time starts at the newest timestamp of `files`, else at 2026-01-01T00:00
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fairlead.apiserver.kind import NODE
 from fairlead.batch.configuration import SHIPPED
 from fairlead.core.instant import Instant
-from fairlead.whatif.batch_config import SINGLE_PODS, with_jobs
+from fairlead.whatif.batch_config import AS_NEEDED, SINGLE_PODS, Jobs, with_jobs
 from fairlead.whatif.documents import Document, read, read_one
 from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.generated import GeneratedNodes, generated_nodes
@@ -86,11 +87,11 @@ def experiment_of(
     scenario: Scenario,
     seed: int | None = None,
     plugins: UserPlugins | None = None,
-    batch: str | None = None,
+    jobs: Jobs = AS_NEEDED,
 ) -> Experiment:
     """What to run for `scenario`, read from `path`, with `plugins`.
 
-    `seed` and `batch` (see `fairlead.whatif.batch_config`) override its own. Raises InputError.
+    `seed`, and where they say something `jobs`, override its own. Raises InputError.
     """
     seed = scenario.seed if seed is None else seed
     folder = Path(path).parent
@@ -120,7 +121,8 @@ def experiment_of(
         scheduler=read_scheduler_config(_config_path(folder, scenario), plugins),
         node_lifecycle=node_lifecycle_config(path, scenario.settings.controller_manager),
     )
-    return with_jobs(experiment, batch or _batch_source(folder, scenario), steps)
+    source = jobs.source or _batch_source(folder, scenario)
+    return with_jobs(experiment, replace(jobs, source=source), steps)
 
 
 def _refuse_empty(path: str, inventory: Inventory) -> None:

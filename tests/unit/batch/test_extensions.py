@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.batch.compose import Extensions
 from fairlead.batch.configuration import ConfigurationError
+from fairlead.batch.extension import Extensions
 from fairlead.batch.plugins.plugin import Unschedulable
 from fairlead.core.status import unschedulable
 from fairlead.framework.interface import Locality

@@ -11,7 +11,13 @@ from fairlead.batch.job_table import SCHEDULER_NAMES
 from fairlead.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.whatif.asking import AS_USUAL, what_if
-from fairlead.whatif.batch_config import batch_config, read_batch_config, with_jobs
+from fairlead.whatif.batch_config import (
+    AS_NEEDED,
+    Jobs,
+    batch_config,
+    read_batch_config,
+    with_jobs,
+)
 from fairlead.whatif.change import Change
 from fairlead.whatif.experiment import Experiment
 from fairlead.whatif.input_error import InputError
@@ -43,7 +49,7 @@ def gang(make):
 def ask(snapshot, write):
     def ask_what_if(objects, apply=(), batch=None, **change):
         files = (write("change.json", *apply),) if apply else ()
-        conditions = replace(AS_USUAL, batch=batch)
+        conditions = replace(AS_USUAL, jobs=Jobs(batch))
         return what_if(snapshot(*objects), Change(apply=files, **change), conditions)
 
     return ask_what_if
@@ -57,34 +63,34 @@ def placed(outcome):
 
 
 def test_without_jobs_there_are_no_sessions(found, make):
-    assert batch_config(None, SchedulerConfig(), found(make.node("n"), make.pod("p"))) is None
+    assert batch_config(AS_NEEDED, SchedulerConfig(), found(make.node("n"), make.pod("p"))) is None
 
 
 @pytest.mark.parametrize("name", SCHEDULER_NAMES)
 def test_a_pod_that_chose_jobs_is_enough(found, make, name):
-    config = batch_config(None, SchedulerConfig(), found(make.pod("p", schedulerName=name)))
+    config = batch_config(AS_NEEDED, SchedulerConfig(), found(make.pod("p", schedulerName=name)))
     assert config.ownership.scheduler_names == SCHEDULER_NAMES
     assert "preempt" in config.actions
 
 
 def test_so_is_a_template(found, make):
     objects = found(make.workload(schedulerName="volcano"))
-    assert batch_config(None, SchedulerConfig(), objects) is not None
+    assert batch_config(AS_NEEDED, SchedulerConfig(), objects) is not None
 
 
 def test_a_profile_of_such_a_name_keeps_its_pods(found, make):
     scheduler = SchedulerConfig((Profile("volcano"),))
     volcano = found(make.pod("p", schedulerName="volcano"))
-    assert batch_config(None, scheduler, volcano) is None
+    assert batch_config(AS_NEEDED, scheduler, volcano) is None
     other = found(make.pod("p", schedulerName="kube-batch"))
-    names = batch_config(None, scheduler, other).ownership.scheduler_names
+    names = batch_config(AS_NEEDED, scheduler, other).ownership.scheduler_names
     assert names == ("kube-batch", "fairlead")
 
 
 def test_two_schedulers_for_one_name_are_refused(found):
     scheduler = SchedulerConfig((Profile("volcano"),))
     with pytest.raises(InputError, match="schedulerNames: volcano is a profile"):
-        batch_config("fairlead", scheduler, found())
+        batch_config(Jobs("fairlead"), scheduler, found())
 
 
 def test_shipped_configurations_go_by_name():
@@ -177,7 +183,10 @@ def test_a_scenario_names_its_configuration(write_scenario):
     )
     experiment = experiment_of(path, read_scenario(path))
     assert experiment.batch.actions == ("allocate",)
-    assert experiment_of(path, read_scenario(path), batch="fairlead").batch.actions[-1] == "preempt"
+    assert (
+        experiment_of(path, read_scenario(path), jobs=Jobs("fairlead")).batch.actions[-1]
+        == "preempt"
+    )
 
 
 def test_a_run_is_not_over_while_a_gang_may_get_a_reservation(write_scenario):
@@ -214,7 +223,7 @@ def test_for_comparison_groups_are_not_known(ask, make, gang):
 def test_a_profile_is_not_overridden_by_it(found):
     scheduler = SchedulerConfig((Profile(), Profile("volcano", plugins=DEFAULT_PLUGINS[:-1])))
     experiment = Experiment(title="", source="", initial=tuple(found()), start=0)
-    both = with_jobs(replace(experiment, scheduler=scheduler), "single-pods", ())
+    both = with_jobs(replace(experiment, scheduler=scheduler), Jobs("single-pods"), ())
     plugins = {one.scheduler_name: len(one.plugins) for one in both.scheduler.profiles}
     assert plugins["volcano"] == plugins["kube-batch"] - 1
     assert both.batch is None

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from fairlead.whatif.report import ReportData
+from fairlead.whatif.report.data import QueueLine
 
 MINUTES = 180
 HOSTILE = "<img src=x onerror=document.body.dataset.pwned=1>"
+
+
+def line(queue: str, weight: int, values: list[float]) -> QueueLine:
+    """A queue that has what it deserves."""
+    return {"queue": queue, "weight": weight, "held": values, "deserved": values}
 
 
 def queues_report() -> ReportData:
@@ -22,21 +28,10 @@ def queues_report() -> ReportData:
             "resource": "openb/gpu-milli",
             "t_s": t_s,
             "lines": [
-                {"queue": "production", "weight": 3, "held": late, "deserved": late},
-                *(
-                    {
-                        "queue": queue,
-                        "weight": weight,
-                        "held": [(100 - value) * weight / 3 for value in late],
-                        "deserved": [(100 - value) * weight / 3 for value in late],
-                    }
-                    for queue, weight in (("research", 2), ("students", 1))
-                ),
-                *(
-                    {"queue": f"{HOSTILE}{n}", "weight": 1, "held": [0.0] * MINUTES,
-                     "deserved": [0.0] * MINUTES}
-                    for n in range(6)
-                ),
+                line("production", 3, late),
+                line("research", 2, [(100 - value) * 2 / 3 for value in late]),
+                line("students", 1, [(100 - value) / 3 for value in late]),
+                *(line(f"{HOSTILE}{n}", 1, [0.0] * MINUTES) for n in range(6)),
             ],
             "gangs": {
                 "gangs": 460,
@@ -56,4 +51,4 @@ def queues_report() -> ReportData:
             }
             for n in range(14)
         ],
-    }  # fmt: skip
+    }

@@ -11,11 +11,11 @@ from threading import Event, Thread
 import pytest
 import uvloop
 
+from fairlead.apiserver.http import punctual
 from fairlead.engine.adviser import Adviser
 from fairlead.framework.profile import Profile
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.testing.builders import make_node, make_pod
-from fairlead.apiserver.http import punctual
 from fairlead.worlds.extender import server
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.extender.answers import Answers
