@@ -12,10 +12,10 @@ from fairlead.apiserver.patch.managed_fields import (
     with_managed,
     without_times,
 )
-from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.model import schemas
 
-CONFIG_MAP = Tracking(schema=schema_of("v1", "ConfigMap"))
-FIELDS = {"f:data": {"f:k": {".": {}}}}
+CONFIG_MAP = Tracking(schema=schemas().of_definition("io.k8s.api.core.v1.ConfigMap"))
+FIELDS: dict[str, dict] = {"f:data": {"f:k": {".": {}}}}
 
 
 def config(**data):

@@ -13,11 +13,13 @@ from fairlead.apiserver.patch.server_side_apply import (
     Application,
     server_side_apply,
 )
-from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.model import schemas
 
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
-CONFIG_MAP = Tracking(schema=schema_of("v1", "ConfigMap"))
-POD = Tracking(schema=schema_of("v1", "Pod"), ignored=ignoring(("status",)))
+CONFIG_MAP = Tracking(schema=schemas().of_definition("io.k8s.api.core.v1.ConfigMap"))
+POD = Tracking(
+    schema=schemas().of_definition("io.k8s.api.core.v1.Pod"), ignored=ignoring(("status",))
+)
 
 
 def config(data=None, **metadata):

@@ -355,8 +355,8 @@ def test_pods(spec, problem):
                 (
                     'metadata.annotations: Invalid value: "a b": name part must consist of '
                     "alphanumeric characters, '-', '_' or '.', and must start and end with an "
-                    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used "
-                    "for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+                    "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex "
+                    "used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
                 ),
                 (
                     'metadata.finalizers[0]: Invalid value: "nodomain": name is neither a standard '
