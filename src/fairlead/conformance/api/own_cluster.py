@@ -9,6 +9,7 @@ from fairlead.apiserver.kind import NAMESPACE, kind_of
 from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
 from fairlead.conformance.api.own_server import OwnServer
+from fairlead.conformance.api.recorded_kubelet import RecordedKubelet
 from fairlead.conformance.api.recorded_nodes import recorded_nodes
 from fairlead.core.instant import seconds
 from fairlead.engine.config import EngineConfig
@@ -16,9 +17,10 @@ from fairlead.kubelet.config import KubeletConfig, StopAfter
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.local.life import Life
 
-# The kubelets of the recordings were scripts, and quick.
+# The kubelets of the recordings were scripts, and quick; ours only see to nodes and to endings.
+_NEVER: Final = seconds(10**6)
 CONFIG: Final = EngineConfig(
-    kubelet=KubeletConfig(start_delay=seconds(0.2), stop=StopAfter(seconds(0.3))),
+    kubelet=KubeletConfig(start_delay=_NEVER, stop=StopAfter(seconds(0.3))),
     workloads=WorkloadsConfig(is_observed=True),
 )
 _CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
@@ -36,13 +38,20 @@ class OwnCluster(OwnServer):
             self.store.put_as_is(manifest, self.now)
         for name in ("kube-controller-manager", "kube-scheduler"):
             self.store.create(_lease(name, self.now), self.now)
+        self._kubelet = RecordedKubelet()
         self._life = Life(
-            self.store, self.now, config=CONFIG, authority="authority", more=(_Distribution(),)
+            self.store,
+            self.now,
+            config=CONFIG,
+            authority="authority",
+            more=(_Distribution(), self._kubelet),
         )
         self.settle()
 
     def settle(self) -> None:
         """Let everything happen that is due by now."""
+        self._life.run_until(self.now)
+        self._kubelet.run(self.store, self.now)
         self._life.run_until(self.now)
 
 
