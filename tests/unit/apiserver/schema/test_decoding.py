@@ -108,8 +108,8 @@ def test_instants_are_in_utc():
         (
             {"kind": "Pod", "metadata": {"labels": []}},
             (
-                "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of type "
-                "map[string]string"
+                "json: cannot unmarshal array into Go struct field ObjectMeta.metadata.labels of "
+                "type map[string]string"
             ),
         ),
         (

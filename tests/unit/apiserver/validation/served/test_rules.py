@@ -309,8 +309,8 @@ def test_pods(spec, problem):
             {"rules": [{"verbs": ["get"]}]},
             [
                 (
-                    "rules[0].apiGroups: Required value: resource rules must supply at least one api "
-                    "group"
+                    "rules[0].apiGroups: Required value: resource rules must supply at least one "
+                    "api group"
                 ),
                 (
                     "rules[0].resources: Required value: resource rules must supply at least one "
