@@ -73,9 +73,9 @@ class Storage:
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
         """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
         objects = self._objects.get(kind.resource, {})
-        for key in sorted(objects):
-            if namespace is None or key[0] == namespace:
-                yield objects[key]
+        wanted = objects if namespace is None else [key for key in objects if key[0] == namespace]
+        for key in sorted(wanted):
+            yield objects[key]
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
         """The objects of `kind` in the order they came; cheap, for where order is no matter."""

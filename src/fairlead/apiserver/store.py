@@ -80,13 +80,15 @@ class Store:
         log_capacity: int = LOG_CAPACITY,
         runnable: bool = True,
         strategies: Strategies | None = None,
+        storage: Storage | None = None,
     ) -> None:
         """Start empty; `ids` names new objects, `admission` is asked in order.
 
         `runnable`: containers of new pods must have what a kubelet needs, names and images.
-        `strategies` prepare objects of some kinds besides.
+        `strategies` prepare objects of some kinds besides. `storage` is where objects are kept,
+        with a log of its own length.
         """
-        self.storage = Storage(log_capacity)
+        self.storage = Storage(log_capacity) if storage is None else storage
         self._ids = ids
         self._admission = admission
         self._runnable = runnable

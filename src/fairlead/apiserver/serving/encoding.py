@@ -21,6 +21,9 @@ from fairlead.apiserver.storage import Change, ChangeType, Storage
 Json = dict[str, Any]
 Key = tuple[str, str]
 
+# So many of each kind are kept; beyond that, making a text anew costs less than keeping it.
+TEXTS_MAX: Final = 20_000
+
 _ENCODER: Final = msgspec.json.Encoder()
 encode: Final[Callable[[Any], bytes]] = _ENCODER.encode
 
@@ -54,6 +57,8 @@ class EncodedObjects:
             return known[1]
         text = rest_of(obj)
         if known is None or _version(known[0]) <= _version(obj):
+            if len(texts) >= TEXTS_MAX:
+                texts.clear()
             texts[key] = (obj, text)
         return text
 

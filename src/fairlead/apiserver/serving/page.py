@@ -96,9 +96,7 @@ def key_of(obj: Json, namespace: str) -> str:
 
 def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[Json]:
     """The objects of one namespace, or of all (""), in the order of their keys."""
-    found = storage.unsorted(kind)
-    if namespace:
-        found = [obj for obj in found if obj["metadata"].get("namespace", "") == namespace]
+    found = storage.items(kind, namespace) if namespace else storage.unsorted(kind)
     return sorted(found, key=lambda obj: key_of(obj, namespace))
 
 

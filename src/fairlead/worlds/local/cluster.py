@@ -12,6 +12,7 @@ from fairlead.apiserver.auth.node import NodeAuthorizer
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.cold_storage import ColdStorage
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.request import User
 from fairlead.apiserver.served.strategies import ServedStrategies
@@ -62,7 +63,10 @@ class LocalCluster:
         self.clock = clock
         ids = RandomIds()
         self.store = Store(
-            ids, admission=served_admission(ids.new_suffix), strategies=ServedStrategies()
+            ids,
+            admission=served_admission(ids.new_suffix),
+            strategies=ServedStrategies(),
+            storage=ColdStorage(),
         )
         is_new = journal is None or journal.is_empty
         if journal is not None and not is_new:

@@ -1,0 +1,95 @@
+"""ColdStorage: a storage that keeps as text what was not written lately.
+
+A JSON value takes five times the room of its text, and time whenever Python looks for garbage.
+So only the objects that were written last are kept as values; of the others there is the text,
+which is read whenever somebody asks. 150,000 pods of 4 KB take 0.7 GB like this, not 3.4.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage import LOG_CAPACITY, Json, Storage
+
+HOT_MAX: Final = 10_000
+
+Key = tuple[str, str]
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(type=Json).decode
+
+
+class ColdStorage(Storage):
+    """See Storage; `hot_max` objects are kept as values."""
+
+    def __init__(self, log_capacity: int = LOG_CAPACITY, *, hot_max: int = HOT_MAX) -> None:
+        """Start empty."""
+        super().__init__(log_capacity)
+        self._hot: OrderedDict[tuple[str, Key], None] = OrderedDict()
+        self._hot_max = hot_max
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """The object of that name, None when there is none."""
+        found = super().find(kind, namespace, name)
+        return found if found is None else _thawed(found)
+
+    def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
+        """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
+        return map(_thawed, super().items(kind, namespace))
+
+    def unsorted(self, kind: Kind) -> Iterable[Json]:
+        """The objects of `kind` in the order they came."""
+        return map(_thawed, super().unsorted(kind))
+
+    def put(self, kind: Kind, obj: Json) -> Json:
+        """Store `obj` as the newest version of itself; gives back what was stored."""
+        key = self._warmed(kind, obj["metadata"])
+        stored = super().put(kind, obj)
+        self._keep(kind, key)
+        return stored
+
+    def remove(self, kind: Kind, namespace: str, name: str) -> Json:
+        """Forget an object; gives back its last version. Raises KeyError when there is none."""
+        self._warmed(kind, {"namespace": namespace, "name": name})
+        self._hot.pop((kind.resource, (namespace, name)), None)
+        return super().remove(kind, namespace, name)
+
+    def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
+        """Take over objects that bear their versions already; see Storage."""
+        for kind, obj in objects:
+            key = _key(obj["metadata"])
+            self._of(kind)[key] = obj
+            self._keep(kind, key)
+        super().restore((), version)
+
+    def _warmed(self, kind: Kind, meta: Json) -> Key:
+        """The key of an object, which is a value from now on if it is there."""
+        key = _key(meta)
+        objects = self._of(kind)
+        found = objects.get(key)
+        if found is not None:
+            objects[key] = _thawed(found)
+        return key
+
+    def _keep(self, kind: Kind, key: Key) -> None:
+        """Let the object be the last to become text."""
+        entry = kind.resource, key
+        self._hot[entry] = None
+        self._hot.move_to_end(entry)
+        if len(self._hot) > self._hot_max:
+            (resource, coldest), _ = self._hot.popitem(last=False)
+            objects: dict[Key, Any] = self._objects[resource]
+            objects[coldest] = _encode(objects[coldest])
+
+
+def _thawed(found: Any) -> Json:
+    return _decode(found) if isinstance(found, bytes) else found
+
+
+def _key(meta: Json) -> Key:
+    return meta.get("namespace", ""), meta["name"]
