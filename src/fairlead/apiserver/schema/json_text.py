@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 Json = dict[str, Any]
 
+
 class JsonError(ValueError):
     """A text that is no JSON, in the words of the language that upstream is written in."""
 
