@@ -88,7 +88,7 @@ def test_what_is_none_is_refused(mine, names, problem):
 
 
 def test_what_nobody_would_ask_is_refused(config, mine):
-    with pytest.raises(InputError, match="plain is not named in .*batch.yaml"):
+    with pytest.raises(InputError, match=r"plain is not named in .*batch\.yaml"):
         read_batch_config(config, [mine("Order"), mine("Act"), mine("Plain")])
 
 
