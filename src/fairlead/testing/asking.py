@@ -10,21 +10,13 @@ import msgspec
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import ADMIN, Request, Response
 from fairlead.testing.cluster_thread import ClusterThread
+from fairlead.testing.refusal import RefusedError
 from fairlead.worlds.local.runner import Runner
 
 Json = dict[str, Any]
 
 DONE: Final = range(200, 300)
 _NONE: Final[Mapping[str, str]] = {}
-
-
-class RefusedError(Exception):
-    """The API server said no; `status` is its Status."""
-
-    def __init__(self, status: Json) -> None:
-        """The message is the server's."""
-        super().__init__(status.get("message", "refused"))
-        self.status = status
 
 
 class Asking:

@@ -148,6 +148,14 @@ class TestCluster:
         path = f"/api/v1/nodes/{node}"
         self._asking.request("PATCH", path, patch, "application/merge-patch+json")
 
+    # --- clients ---------------------------------------------------------------------------
+
+    def expect_watched(self, kind: str, *, patience_s: float = 10.0) -> None:
+        """Some client watches objects of a kind; real time passes until it does."""
+        found = self._asking.kind(kind)
+        if not self._waiting.until_watched(found, patience_s):
+            raise AssertionError(f"nobody watches {found.plural} after {patience_s:g} real seconds")
+
     # --- expectations ----------------------------------------------------------------------
 
     def expect(

@@ -1,7 +1,7 @@
 """Waiting for something in a cluster: its time passes, from one thing that is due to the next.
 
 Where clients watch the cluster, they are given a moment of real time before each step, to react to
-what has happened; and once nothing happens by itself any more, a little longer.
+what has happened, and more before a long one: minutes must not pass while an operator thinks.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from fairlead.core.instant import DurationNs, Instant
+from fairlead.apiserver.kind import Kind
+from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.testing.cluster_thread import ClusterThread
 from fairlead.worlds.local.runner import Runner
 
 REACTION_S: Final = 0.02
-PATIENCE_S: Final = 2.0
+PATIENCE_S: Final = 3.0
+LONG: Final[DurationNs] = seconds(10)
 _POLL_S: Final = 0.01
 
 Found = TypeVar("Found")
@@ -35,19 +37,31 @@ class Waiting:
             found = check()
             if found or self._cluster.clock.now() >= limit:
                 return found
-            if self._clients_acted(REACTION_S):
-                continue
-            if not self._thread.call(lambda runner: _step(runner, limit)):
-                # Nothing happens by itself any more: what is left is what clients do.
-                if self._clients_acted(PATIENCE_S):
-                    continue
-                self._thread.call(lambda runner: runner.advance(_left(runner, limit)))
+            self._thread.call(lambda runner: self._go_on(runner, limit))
 
-    def _clients_acted(self, patience_s: float) -> bool:
-        """Whether anything changes within that real time, which is not waited out then."""
-        return self._thread.call(lambda _: self._change(patience_s))
+    async def _go_on(self, runner: Runner, limit: Instant) -> None:
+        """Let time pass until the next thing that is due, unless clients do something first."""
+        due = runner.next_due()
+        then = limit if due is None else min(due, limit)
+        gap = max(0, then - runner.clock.now())
+        if not await self._change(PATIENCE_S if gap >= LONG else REACTION_S):
+            await runner.advance(max(0, then - runner.clock.now()))
+
+    def until_watched(self, kind: Kind, patience_s: float) -> bool:
+        """Whether a client watches `kind` within that real time, which is not waited out then."""
+        return self._thread.call(lambda _: self._watched(kind, patience_s))
+
+    async def _watched(self, kind: Kind, patience_s: float) -> bool:
+        loop, watches = asyncio.get_running_loop(), self._cluster.server.watches
+        end = loop.time() + patience_s
+        while loop.time() < end:
+            if watches.count(kind):
+                return True
+            await asyncio.sleep(_POLL_S)
+        return False
 
     async def _change(self, patience_s: float) -> bool:
+        """Whether anything changes within that real time, which is not waited out then."""
         if not self._cluster.server.watches.count():
             return False
         loop, before = asyncio.get_running_loop(), self._cluster.store.version
@@ -57,16 +71,3 @@ class Waiting:
             if self._cluster.store.version != before:
                 return True
         return False
-
-
-async def _step(runner: Runner, limit: Instant) -> bool:
-    """Let time pass until the next thing that is due; False when that is after `limit`."""
-    due = runner.next_due()
-    if due is None or due > limit:
-        return False
-    await runner.advance(max(0, due - runner.clock.now()))
-    return True
-
-
-def _left(runner: Runner, limit: Instant) -> DurationNs:
-    return max(0, limit - runner.clock.now())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.testing.asking import RefusedError
+from fairlead.testing import RefusedError
 from fairlead.testing.starting import start_cluster
 
 DEPLOYMENT = """

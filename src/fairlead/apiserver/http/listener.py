@@ -77,3 +77,14 @@ class Listener:
         if self._task is not None:
             await self._task
             await self._server.shutdown([self._listening])
+            await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        """End what clients still hold open: a closing handshake of TLS may wait for them long."""
+        for connection in list(self._server.server_state.connections):
+            transport = getattr(connection, "transport", None)
+            if transport is not None:
+                transport.abort()
+        # Transports close their sockets when the loop comes round, those of TLS one turn later.
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)

@@ -164,8 +164,10 @@ class Watches:
         """Let `watch` go."""
         self._by_resource.get(watch.scope.kind.resource, {}).pop(watch, None)
 
-    def count(self) -> int:
-        """How many there are."""
+    def count(self, kind: Kind | None = None) -> int:
+        """How many there are, or how many of `kind`."""
+        if kind is not None:
+            return len(self._by_resource.get(kind.resource, ()))
         return sum(map(len, self._by_resource.values()))
 
     def close_all(self) -> None:
