@@ -34,6 +34,8 @@ def decoded(
 ) -> Json:
     """The object in `body`, of the kind called `expected` for the refusal of anything else.
 
+    Options of a deletion are expected as "", and their refusal is short.
+
     Raises ApiError: 415 for media types that nobody knows, 400 for what is no object.
     """
     media_type = media_type_of(content_type)
@@ -101,14 +103,16 @@ def _misplaced(api_version: str, name: str, kind: Kind) -> str:
 
 def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
     # upstream: apimachinery/pkg/runtime/serializer/json/json.go, runtime/error.go:summarizeData
+    said = f"couldn't get version/kind; json parse error: {why}"
+    if not expected:
+        return bad_request(said)
     start = body[:SHOWN_BYTES_MAX]
     shown = start.decode("utf-8", "replace") if body.startswith(b"{") else start.hex()
     if len(body) > SHOWN_BYTES_MAX:
         shown += " ..."
     shown = shown or "<empty>"
     return bad_request(
-        f"the object provided is unrecognized (must be of type {expected}): couldn't get "
-        f"version/kind; json parse error: {why} ({shown})"
+        f"the object provided is unrecognized (must be of type {expected}): {said} ({shown})"
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.apiserver.deletion import Deletion
-from fairlead.apiserver.error import Cause
+from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.serving.body import decoded
@@ -25,6 +25,10 @@ from fairlead.apiserver.serving.typed import IGNORE, typed
 from fairlead.apiserver.storage import Json
 
 DELETE_OPTIONS: Final = Kind("", "v1", "DeleteOptions", "deleteoptions")
+_UNKNOWN_OPTIONS: Final = (
+    'no kind "{}" is registered for version "{}" in scheme '
+    '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
+)
 POLICIES: Final = ("Foreground", "Background", "Orphan")
 # Kinds whose deletion gives the object; that of the others tells that it is done.
 # upstream: ReturnDeletedObject in pkg/registry/*/storage
@@ -129,7 +133,11 @@ def _body_options(call: Call) -> Json:
     """The options in the body, which need not say what they are; the query's dryRun counts too."""
     request = call.request
     content_type = request.headers.get("content-type", "")
-    body = decoded(request.body, content_type, "DeleteOptions", call.parts.protobuf)
+    body = decoded(request.body, content_type, "", call.parts.protobuf)
+    kind = body.get("kind") or DELETE_OPTIONS.kind
+    if kind != DELETE_OPTIONS.kind:
+        version = body.get("apiVersion") or DELETE_OPTIONS.version
+        raise bad_request(_UNKNOWN_OPTIONS.format(kind, version))
     options, _ = typed(DELETE_OPTIONS, body, IGNORE)
     return options
 
