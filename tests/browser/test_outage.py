@@ -89,6 +89,8 @@ def test_nodes_zones_and_drains_stand_behind_tabs(page, reports):
     page.click("#tab-nodes")
     row = page.texts("#panel-nodes tbody tr:first-child td")
     assert row == ["node-00", "a", "0:00:00", "0:00:50", "0:00:50", "0:05:50", "0:20:00", "3", "3"]
+    page.click("#tab-preempted")
+    assert page.texts("#panel-preempted tbody td:last-child") == ["shop/high"]
     page.click("#tab-zones")
     assert page.texts("#panel-zones tbody td:nth-child(3)") == ["Normal", "FullDisruption"]
     page.click("#tab-drains")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from fairlead.core.instant import Instant
 from fairlead.whatif.belief import Believing
 from fairlead.whatif.outage_loss import Loss
-from fairlead.whatif.outage_outcome import NodeStory, OutageOutcome, PodState
+from fairlead.whatif.outage_outcome import NodeStory, OutageOutcome, PodState, RoomMade
 from fairlead.whatif.outage_recorder import OutageRecorder, Trouble
 from fairlead.whatif.outcome import PdbBreach, PodEnd, Preempted
 
@@ -40,7 +40,7 @@ def outage_outcome(
         back_with_node=sum(not hit.is_replaced for hit in back),
         nodes=tuple(_stories(recorder)),
         lost=tuple(Loss(recorder, ends, start).all()),
-        preempted=tuple(sorted({one.pod.key for one in preempted if one.by in recorder.hits})),
+        preempted=tuple(_room_made(recorder, preempted)),
         turns=tuple(recorder.turns),
         zones=tuple(recorder.zones),
         node_samples=tuple(recorder.node_samples),
@@ -48,6 +48,13 @@ def outage_outcome(
     )
     beliefs = Believing(outcome, recorder.config, breaches, start).all()
     return replace(outcome, beliefs=tuple(beliefs))
+
+
+def _room_made(recorder: OutageRecorder, preempted: Iterable[Preempted]) -> Iterator[RoomMade]:
+    for one in preempted:
+        if one.by in recorder.hits:
+            pod, priority = one.pod.key, one.pod.priority
+            yield RoomMade(at=one.at, pod=pod, priority=priority, node=one.node, by=one.by)
 
 
 def _stories(recorder: OutageRecorder) -> list[NodeStory]:

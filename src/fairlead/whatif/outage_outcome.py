@@ -148,6 +148,17 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoomMade:
+    """`pod` was preempted on `node` by the successor of a pod that was on a quiet node."""
+
+    at: Instant
+    pod: str
+    priority: int
+    node: str
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DrainTurn:
     """How far a node that is drained in turn came; None for what has not happened.
 
@@ -172,7 +183,7 @@ class Belief:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutageOutcome:
-    """All of it, in order of time, then name; `preempted` are pods that made room for others.
+    """All of it, in order of time, then name; `preempted` are others that made room for these.
 
     `concerned` pods were on nodes out of service: of them, `replaced` ones run as new pods at the
     end, others are back with their nodes, or `lost`. The first and last instants are None where
@@ -189,7 +200,7 @@ class OutageOutcome:
     back_with_node: int
     nodes: tuple[NodeStory, ...]
     lost: tuple[Lost, ...]
-    preempted: tuple[str, ...]
+    preempted: tuple[RoomMade, ...]
     turns: tuple[Turn, ...]
     zones: tuple[ZoneChange, ...]
     node_samples: tuple[NodeSample, ...]

@@ -58,6 +58,16 @@ def outage_report(found: OutageOutcome | None, start: Instant) -> Outage | None:
             }
             for one in found.lost
         ],
+        "preempted": [
+            {
+                "t_s": _t_s(one.at, start),
+                "victim": one.pod,
+                "victim_priority": one.priority,
+                "node": one.node,
+                "by": one.by,
+            }
+            for one in found.preempted
+        ],
         "zones": [
             {
                 "t_s": _t_s(one.at, start),

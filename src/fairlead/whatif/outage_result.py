@@ -47,7 +47,10 @@ def outage_json(found: OutageOutcome | None, start: Instant) -> Json | None:
             }
             for one in found.lost
         ],
-        "preempted": list(found.preempted),
+        "preempted": [
+            {"pod": one.pod, "node": one.node, "by": one.by, "at_s": _after(start, one.at)}
+            for one in found.preempted
+        ],
         "nodes": [_story(one, start) for one in found.nodes],
         "zones": [
             {

@@ -103,7 +103,8 @@ def test_the_result_of_an_outage_and_of_turns_is_as_documented(schema, snapshot,
     schema.validate(result)
     outage = result["outage"]
     assert [name for name, value in outage.items() if value in ([], None)] == []
-    assert outage["preempted"] == ["default/small"]
+    [room] = outage["preempted"]
+    assert (room["pod"], room["node"], room["by"]) == ("default/small", "b", "default/owned")
     assert [drain["node"] for drain in result["drains"]] == ["c", "d"]
     first, second = result["drains"]
     assert first["back_s"] == first["empty_s"] + 600

@@ -72,6 +72,7 @@ def hostile_report() -> ReportData:
             ],
             "nodes": [{"node": name, "zone": LONG, "quiet_s": float("inf")} for name in NAMES],
             "lost": [{"pod": name, "why": name} for name in NAMES],
+            "preempted": [{"victim": MARKUP, "by": LONG}],
             "zones": [{"zone": MARKUP, "state": ODD}],
             "beliefs": [{"belief": MARKUP, "fact": LONG}],
         },

@@ -89,6 +89,9 @@ def outage_report() -> ReportData:
                 {"pod": "shop/agent", "node": "node-00", "cause": "tolerates for ever"},
                 {"pod": "shop/loyal", "node": "node-03", "cause": "tolerates for ever"},
             ],
+            "preempted": [
+                {"t_s": 351.0, "victim": "shop/low", "node": "node-01", "by": "shop/high"}
+            ],
             "zones": [
                 {"t_s": 0.0, "zone": "a", "state": "Normal", "unready": 0, "size": NODES},
                 {"t_s": 50.0, "zone": "a", "state": "FullDisruption", "unready": NODES,

@@ -66,6 +66,16 @@ class LostPod(TypedDict, total=False):
     why: str
 
 
+class RoomMade(TypedDict, total=False):
+    """A pod that was preempted for one that had to leave a quiet node."""
+
+    t_s: float
+    victim: Required[str]
+    victim_priority: int
+    node: str
+    by: str
+
+
 class ZoneAssessment(TypedDict, total=False):
     """What the node controller made of a zone from an instant on."""
 
@@ -103,5 +113,6 @@ class Outage(TypedDict, total=False):
     rates: Sequence[ZoneRate]
     nodes: Sequence[QuietNode]
     lost: Sequence[LostPod]
+    preempted: Sequence[RoomMade]
     zones: Sequence[ZoneAssessment]
     beliefs: Sequence[Belief]

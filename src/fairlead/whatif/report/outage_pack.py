@@ -17,6 +17,7 @@ TABLES = {
         "evicted",
     ),
     "lost": ("pod", "priority", "node", "cause", "why"),
+    "preempted": ("t_s", "victim", "victim_priority", "node", "by"),
     "zones": ("t_s", "zone", "state", "unready", "size", "rate"),
 }  # fmt: skip
 

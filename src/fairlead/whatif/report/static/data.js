@@ -19,7 +19,7 @@ export function loadReport(text) {
 }
 
 function unpackOutage(outage) {
-  const tables = ["nodes", "lost", "zones"].map((name) => [name, unpackTable(outage[name])]);
+  const tables = ["nodes", "lost", "preempted", "zones"].map((name) => [name, unpackTable(outage[name])]);
   return { ...outage, ...Object.fromEntries(tables) };
 }
 

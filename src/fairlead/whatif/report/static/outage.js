@@ -38,6 +38,19 @@ const QUIET = {
   ],
 };
 
+const PREEMPTED = {
+  key: "preempted",
+  label: "Preempted for them",
+  empty: "Nobody was preempted for pods of quiet nodes.",
+  fields: [
+    { key: "t_s", label: "Time", kind: "time" },
+    { key: "victim", label: "Victim", kind: "pod" },
+    { key: "victim_priority", label: "Its priority", kind: "priority" },
+    { key: "node", label: "Node", kind: "node" },
+    { key: "by", label: "For", kind: "pod" },
+  ],
+};
+
 const ZONES = {
   key: "zones",
   label: "Zones",
@@ -74,7 +87,7 @@ export function outageTitle({ outage }) {
 export function outageSection(report, priorities) {
   const { outage, drains } = report;
   if (!outage && !drains.length) return [];
-  const specs = [...(outage ? [LOST, QUIET, ZONES] : []), ...(drains.length ? [DRAINS] : [])];
+  const specs = [...(outage ? [LOST, PREEMPTED, QUIET, ZONES] : []), ...(drains.length ? [DRAINS] : [])];
   const known = new Set(report.nodes.name);
   const tables = tabbedTables(specs, { ...outage, drains }, "Quiet nodes", priorities, known);
   const title = outageTitle(report);
