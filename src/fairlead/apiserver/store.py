@@ -27,6 +27,7 @@ from fairlead.apiserver.admission.plugin import (
     Operation,
 )
 from fairlead.apiserver.condition import with_conditions
+from fairlead.apiserver.defaults import with_defaults
 from fairlead.apiserver.deletion import (
     Deletion,
     require_no_new_finalizers,
@@ -395,9 +396,9 @@ class Store:
 
     def completed(self, kind: Kind, obj: Json) -> Json:
         """`obj` in its kind's form, with its defaults. Raises ApiError 400."""
-        if self._strategies is not None:
-            obj = self._strategies.completed(kind, obj)
-        return defaulted(kind, obj, nullable=self._nullable)
+        if self._strategies is None:
+            return defaulted(kind, obj)
+        return with_defaults(kind, self._strategies.completed(kind, obj))
 
     def _validate_new(self, kind: Kind, obj: Json) -> None:
         validate_new(kind, obj, runnable=self._runnable, nullable=self._nullable)

@@ -138,9 +138,17 @@ def _defaulted(kind: Kind, obj: Json, *, nullable: bool = False) -> tuple[Json, 
 
 def _decoded(kind: Kind, obj: Json, *, nullable: bool = False) -> ApiObject:
     try:
-        return decode(without_nulls(obj) if nullable else obj)
+        return decode(without_nulls(obj) if nullable and _has_null(obj) else obj)
     except DecodeError as cause:
         raise _wrong_type(kind, obj, cause) from None
+
+
+def _has_null(value: Any) -> bool:
+    """Whether a null is anywhere inside; looking is cheaper than making a copy without."""
+    items = value.values() if isinstance(value, dict) else value
+    return any(
+        item is None or (isinstance(item, dict | list) and _has_null(item)) for item in items
+    )
 
 
 def _wrong_type(kind: Kind, obj: Json, cause: DecodeError) -> ApiError:
