@@ -157,5 +157,6 @@ def _decrement(store: Store, budget: Json, pod_name: str, now: int) -> None:
     }
     if left == 0:
         conditions = status.get("conditions", ())
-        charged["conditions"] = with_conditions(conditions, (_EXHAUSTED,), timestamp)
+        exhausted = {**_EXHAUSTED, "observedGeneration": status.get("observedGeneration", 0)}
+        charged["conditions"] = with_conditions(conditions, (exhausted,), timestamp)
     store.write(POD_DISRUPTION_BUDGET, {**budget, "status": charged})

@@ -30,6 +30,7 @@ class Parts:
     renderer: Renderer
     watches: Watches
     protobuf: DecodeProtobuf | None = None
+    components: tuple[Json, ...] = ()
     clock: Callable[[], int]
     identity: Identity | None = None
 

@@ -9,13 +9,15 @@ from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.protobuf.decoding import decode
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.serving.call import Authorize, allow_all
+from fairlead.apiserver.serving.component_status import ONE_PROCESS
 from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.serving.server import ApiServer
+from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.table.table import table
 
 
-def complete_server(
+def complete_server(  # noqa: PLR0913 - the parts it is made of
     store: Store,
     *,
     clock: Callable[[], int],
@@ -23,11 +25,13 @@ def complete_server(
     version: str,
     authorize: Authorize = allow_all,
     identity: Identity | None = None,
+    components: tuple[Json, ...] = ONE_PROCESS,
 ) -> ApiServer:
     """The Kubernetes API over `store`.
 
     `clock` tells the time in ns since 1970, `address` is the host and port that clients are told,
-    `version` is Fairlead's own, `identity` answers questions about users.
+    `version` is Fairlead's own, `identity` answers questions about users, `components` are the
+    parts of the control plane.
     """
     registry = Registry()
     return ApiServer(
@@ -38,5 +42,6 @@ def complete_server(
         documents=(Documents(registry, address, version), OpenApi(registry, version)),
         table_of=table,
         protobuf=decode,
+        components=components,
         identity=identity,
     )

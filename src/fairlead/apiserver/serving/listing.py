@@ -33,7 +33,10 @@ from fairlead.apiserver.storage import Json, Storage
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Objects at a version; `continue_token` is "" and `remaining` None at the end."""
+    """Objects at a version; `continue_token` is "" and `remaining` None at the end.
+
+    What is not stored has no version: -1.
+    """
 
     objects: list[Json]
     version: int

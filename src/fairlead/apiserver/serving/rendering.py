@@ -133,7 +133,8 @@ _NAMED: Final = ("kind", "apiVersion")
 def _list_metadata(found: Listed, *, is_custom: bool = False) -> Json:
     # A list of custom resources says even that it does not go on.
     meta: Json = {"continue": ""} if is_custom else {}
-    meta["resourceVersion"] = str(found.version)
+    if found.version >= 0:
+        meta["resourceVersion"] = str(found.version)
     if found.continue_token:
         meta["continue"] = found.continue_token
     if found.remaining is not None:

@@ -22,7 +22,7 @@ from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Headers, Request, Response
-from fairlead.apiserver.serving import deleting, reading, writing
+from fairlead.apiserver.serving import component_status, deleting, reading, writing
 from fairlead.apiserver.serving.body import DecodeProtobuf
 from fairlead.apiserver.serving.call import (
     Attributes,
@@ -41,6 +41,7 @@ from fairlead.apiserver.serving.rendering import Renderer, TableOf, text_of
 from fairlead.apiserver.serving.route import Target, target_of, verb_of, without_namespace
 from fairlead.apiserver.serving.status import failure
 from fairlead.apiserver.serving.watch import Watch, Watches
+from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 
 Answer = Response | Watch
@@ -57,6 +58,10 @@ NOT_FOUND: Final = Response(
 _DEPRECATED: Final[Mapping[str, str]] = {
     "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
     "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+}
+_OBSERVED: Final[Mapping[str, Callable[[Call], Answer]]] = {
+    "get": component_status.get,
+    "list": component_status.list_parts,
 }
 _VERBS: Final[Mapping[str, Callable[[Call], Answer]]] = {
     "get": reading.get,
@@ -83,6 +88,7 @@ class ApiServer:
         documents: Sequence[Document] = (),
         table_of: TableOf | None = None,
         protobuf: DecodeProtobuf | None = None,
+        components: tuple[Json, ...] = component_status.ONE_PROCESS,
         identity: Identity | None = None,
     ) -> None:
         """`clock` tells the time (ns) for what happens between requests, ages in a watch.
@@ -100,6 +106,7 @@ class ApiServer:
             renderer=Renderer(EncodedObjects(store.storage), table_of),
             watches=Watches(store.storage),
             protobuf=protobuf,
+            components=components,
             clock=clock,
             identity=identity,
         )
@@ -217,7 +224,8 @@ def _act_of(call: Call) -> Callable[[Call], Answer]:
         raise no_method()
     if call.verb in ("update", "patch") and not target.name:
         raise no_method()
-    return _special(kind, call.verb) or _VERBS[call.verb]
+    acts = _OBSERVED if kind.resource == component_status.RESOURCE else _VERBS
+    return _special(kind, call.verb) or acts[call.verb]
 
 
 def _subresource_act(call: Call) -> Callable[[Call], Answer]:

@@ -18,11 +18,19 @@ from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.serving.complete import complete_server
+from fairlead.apiserver.serving.component_status import component
 from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.store import Store
 from fairlead.worlds.simulation.identity import SeededIds
 
 Json = dict[str, Any]
+
+
+def _refused(port: int) -> str:
+    """What a component says that nobody reaches."""
+    place = f"127.0.0.1:{port}"
+    return f'Get "https://{place}/healthz": dial tcp {place}: connect: connection refused'
+
 
 START: Final = 1_800_000_000_000_000_000
 _SEED: Final = 1
@@ -30,6 +38,13 @@ _KEY: Final = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
 _ADDRESS: Final = "10.0.0.1:26443"
 # The distribution that was recorded mounts this beside the cluster's own authority.
 _AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
+
+# As the recorded server saw them.
+_COMPONENTS: Final = (
+    component("controller-manager", _refused(10257), is_healthy=False),
+    component("scheduler", _refused(10259), is_healthy=False),
+    component("etcd-0"),
+)
 
 USERS: Final[Mapping[str, User]] = {
     "admin": authenticated("admin", (SYSTEM_MASTERS,), "admin"),
@@ -62,6 +77,7 @@ class OwnServer:
             version=__version__,
             authorize=rights,
             identity=Identity(rights=rights, recognize=self.tokens.user_of, issue=accounts.issue),
+            components=_COMPONENTS,
         )
         self.app = ApiApp(self.server, self.tokens, self._clock)
         self.store.load((), self.now)
