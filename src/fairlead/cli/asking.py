@@ -6,19 +6,18 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from fairlead.cli import exit_code
+from fairlead.cli.controllers import node_lifecycle
 from fairlead.cli.options import OutputOptions
-from fairlead.cli.outage_options import VERSION_OPTION, ControllerOptions, FailureOptions
+from fairlead.cli.outage_options import ControllerOptions, FailureOptions
 from fairlead.cli.output_file import require_writable
 from fairlead.cli.outputs import command_log, print_bytes, report_to
 from fairlead.cli.progress import ProgressBar
 from fairlead.cli.summary import print_answer
 from fairlead.cli.whatif import DEFAULT_REPORT, ChangeOptions, RunOptions
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.asking import Conditions, what_if
 from fairlead.whatif.batch_config import Jobs
 from fairlead.whatif.change import NO_CHANGE, Change
-from fairlead.whatif.controller_manager import controller_manager
 from fairlead.whatif.fail_on import FailOn, parse_fail_on
 from fairlead.whatif.failures import Failures
 from fairlead.whatif.input_error import InputError
@@ -42,14 +41,6 @@ class Asked:
         """All that is to be changed."""
         return Change(**vars(self.changing), failures=Failures(**vars(self.failing)))
 
-    @property
-    def node_lifecycle(self) -> NodeLifecycleConfig:
-        """The node controllers' configuration. Raises InputError."""
-        options = self.controllers
-        return controller_manager(
-            options.behave_like, options.flags, of_version=VERSION_OPTION, prefix="--"
-        )
-
 
 def answer_what_if(source: str, asked: Asked, running: RunOptions, outputs: OutputOptions) -> int:
     """Ask, print and write what differs; the exit code. Raises InputError."""
@@ -59,7 +50,7 @@ def answer_what_if(source: str, asked: Asked, running: RunOptions, outputs: Outp
     report = outputs.report_path(DEFAULT_REPORT)
     require_writable("--report", report)
     require_writable("--commands", outputs.commands)
-    change, node_lifecycle = asked.change, asked.node_lifecycle
+    change, controllers = asked.change, node_lifecycle(asked.controllers)
     if conditions and not change.words:
         raise InputError("--fail-on", f"{NO_CHANGE}, so this gate would always pass")
     snapshot = read_snapshot(source)
@@ -70,7 +61,7 @@ def answer_what_if(source: str, asked: Asked, running: RunOptions, outputs: Outp
             Conditions(
                 seed=running.seed,
                 horizon=horizon,
-                node_lifecycle=node_lifecycle,
+                node_lifecycle=controllers,
                 jobs=Jobs(running.batch_config, running.batch_plugin),
             ),
             progress=progress,

@@ -20,11 +20,10 @@ _TEXTS: Final = ColumnSpec(renderer=DescriptionRenderer(), overflow="fold")
 FAILING: Final = Group("Failing nodes", sort_key=1)
 CONTROLLERS: Final = Group(
     "Controllers",
-    help="kube-controller-manager's flags about quiet nodes; they hold with and without a change.",
+    help="kube-controller-manager's flags about quiet nodes; of a what-if, for both runs.",
     sort_key=2,
     help_formatter=DefaultFormatter(column_specs=(_NAMES, _TEXTS)),
 )
-VERSION_OPTION: Final = "--behave-like"
 
 
 @Parameter(name="*", group=FAILING)

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from fairlead.cli.batch_options import BatchConfig, BatchPlugins
 from fairlead.cli.options import DEFAULT_OUTPUTS, OutputOptions, Plugins, named, whole_number
+from fairlead.cli.outage_options import NO_FLAGS, ControllerOptions
 
 DEFAULT_REPORT: Final = "fairlead-simulate.html"
 
@@ -38,6 +39,7 @@ def simulate(
         bool, Parameter(help="Print how long each scheduler plugin took.", negative=())
     ] = False,
     outputs: OutputOptions = DEFAULT_OUTPUTS,
+    controllers: ControllerOptions = NO_FLAGS,
 ) -> int:
     """Run a scenario and print what came of it.
 
@@ -52,6 +54,8 @@ def simulate(
         fairlead simulate examples/openb/scenario.yaml --snapshot after.json
 
         fairlead simulate scenario.yaml --seed 7 -o json --commands commands.jsonl
+
+        fairlead simulate scenario.yaml --node-monitor-grace-period 40s --node-eviction-rate 0.5
 
         fairlead simulate scenario.yaml --plugin cost.py:NodePrice=5 --profile-plugins
 
@@ -70,5 +74,6 @@ def simulate(
         metrics,
         profile_plugins,
         jobs=(batch_config, batch_plugin),
+        controllers=controllers,
     )
     return answer_simulation(request, outputs)

@@ -7,7 +7,9 @@ from pathlib import Path
 from time import perf_counter, perf_counter_ns
 
 from fairlead.cli import exit_code
+from fairlead.cli.controllers import node_lifecycle
 from fairlead.cli.options import Names, OutputOptions
+from fairlead.cli.outage_options import ControllerOptions
 from fairlead.cli.output_file import require_writable, write_whole
 from fairlead.cli.outputs import command_log, print_bytes, report_to, say_written
 from fairlead.cli.plugin_time import print_plugin_times
@@ -35,6 +37,7 @@ class Request:
     metrics: Path | None
     profile_plugins: bool
     jobs: tuple[str | None, Names]
+    controllers: ControllerOptions
 
 
 def answer_simulation(request: Request, options: OutputOptions) -> int:
@@ -47,7 +50,11 @@ def answer_simulation(request: Request, options: OutputOptions) -> int:
     require_writable("--metrics", request.metrics)
     wanted = request.profile_plugins or request.metrics is not None
     meter = Meter(perf_counter_ns) if wanted else None
-    experiment = replace(experiment, scheduler=replace(experiment.scheduler, meter=meter))
+    experiment = replace(
+        experiment,
+        scheduler=replace(experiment.scheduler, meter=meter),
+        node_lifecycle=node_lifecycle(request.controllers, scenario.settings.controller_manager),
+    )
     metered = request.metrics is not None
     with ProgressBar() as progress, command_log(files.commands) as log:
         finished = run(experiment, experiment.title, progress, log, metered=metered)

@@ -41,6 +41,11 @@ class ControllerManagerSettings(StrictForm, frozen=True, kw_only=True):
     version: str | float = ""
     flags: dict[str, str | int | float | bool] = {}
 
+    @property
+    def as_flags(self) -> dict[str, str]:
+        """The flags as on a command line, by name without dashes."""
+        return {name.removeprefix("--"): _flag(value) for name, value in self.flags.items()}
+
 
 class Settings(StrictForm, frozen=True, kw_only=True):
     """`settings:` of a scenario; `scheduler` is a KubeSchedulerConfiguration file.
@@ -56,10 +61,9 @@ class Settings(StrictForm, frozen=True, kw_only=True):
 
 def node_lifecycle_config(source: str, settings: ControllerManagerSettings) -> NodeLifecycleConfig:
     """The node controllers' configuration. Raises InputError in the name of `source`."""
-    flags = {name.removeprefix("--"): _flag(value) for name, value in settings.flags.items()}
     return controller_manager(
         str(settings.version),
-        flags,
+        settings.as_flags,
         source=source,
         of_version=f"{_CONTROLLER_MANAGER}.version",
         prefix=f"{_CONTROLLER_MANAGER}.flags.",
