@@ -7,11 +7,12 @@ apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import yaml
 
-from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
 from fairlead.apiserver.schema.model import schema_of
@@ -78,10 +79,20 @@ def require_type(obj: Json, kind: Kind) -> Json:
     """
     api_version = obj.get("apiVersion") or kind.api_version
     name = obj.get("kind") or kind.kind
+    if kind.is_custom and api_version == kind.api_version and name != kind.kind:
+        raise _other_kind(obj, str(name), kind)
     if (api_version, name) != (kind.api_version, kind.kind):
         raise bad_request(_misplaced(str(api_version), str(name), kind))
     meta = obj.get("metadata")
     return {**obj, "apiVersion": api_version, "kind": name, "metadata": meta or {}}
+
+
+def _other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
+    # upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go:validateKind
+    cause = Cause("FieldValueInvalid", f'Invalid value: "{name}": must be {kind.kind}', "kind")
+    meta = obj.get("metadata")
+    called = str(meta.get("name", "")) if isinstance(meta, dict) else ""
+    return invalid(replace(kind, kind=name), "", called, (cause,))
 
 
 def _misplaced(api_version: str, name: str, kind: Kind) -> str:

@@ -9,6 +9,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.serving.body import require_type
 from fairlead.apiserver.store import Store
 from fairlead.worlds.simulation.identity import SeededIds
 
@@ -137,3 +138,15 @@ def test_a_definition_waits_for_an_object_that_something_holds(store, registry, 
     store.replace(kind, held, {**held, "metadata": {**held["metadata"], "finalizers": []}})
     definitions.settle(NOW)
     assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
+
+
+def test_an_object_of_another_kind_is_told_as_invalid(store, registry, definitions):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    obj = {"apiVersion": "example.com/v1", "kind": "Wodget", "metadata": {"name": "a"}}
+    with pytest.raises(ApiError) as caught:
+        require_type(obj, widget_kind(registry))
+    assert caught.value.code == 422
+    assert caught.value.message == (
+        'Wodget.example.com "a" is invalid: kind: Invalid value: "Wodget": must be Widget'
+    )
