@@ -101,10 +101,12 @@ def of_path(*names: str) -> FieldSet:
 
 def wire(node: FieldSet) -> FieldSet:
     """As it stands in fieldsV1."""
-    return {
-        step: {} if inner == LEAF or step == SELF else wire(inner)
-        for step, inner in sorted(node.items())
-    }
+    made = {}
+    for step in sorted(node):
+        inner = node[step]
+        is_leaf = not inner or (len(inner) == 1 and SELF in inner)
+        made[step] = NOTHING if is_leaf else wire(inner)
+    return made
 
 
 def unwire(node: Any) -> FieldSet:

@@ -53,31 +53,51 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
     return walk.value(schema, value, _Place()), walk.notes
 
 
+@cache
 def empty(schema: Schema) -> Any:
-    """What an object of this type is before anybody has said anything."""
+    """What an object of this type is before anybody has said anything. Shared: do not mutate."""
     return _Walk().value(schema, {}, _Place())
 
 
 class _Place:
-    """Where a value stands: its field's path, and the owner and path that errors name."""
+    """Where a value stands; texts are made when something is to be said about it."""
 
-    __slots__ = ("names", "owner", "path")
+    __slots__ = ("owner", "parent", "step")
 
-    def __init__(self, path: str = "", names: str = "", owner: str = "") -> None:
-        self.path = path
-        self.names = names
+    def __init__(
+        self, parent: _Place | None = None, step: str | int = "", owner: Schema | None = None
+    ) -> None:
+        """`step` leads on from `parent`; a field's `owner` is the type that has it."""
+        self.parent = parent
+        self.step = step
         self.owner = owner
 
-    def member(self, name: str, owner: Schema) -> _Place:
-        path = f"{self.path}.{name}" if self.path else name
-        names = f"{self.names}.{name}" if self.names else name
-        return _Place(path, names, owner.definition.rpartition(".")[2])
+    @property
+    def path(self) -> str:
+        """`spec.containers[0].name`."""
+        if self.parent is None:
+            return ""
+        before = self.parent.path
+        if isinstance(self.step, int):
+            return f"{before}[{self.step}]"
+        return f"{before}.{self.step}" if before else self.step
 
-    def entry(self, name: str) -> _Place:
-        return _Place(f"{self.path}.{name}" if self.path else name, self.names, self.owner)
+    @property
+    def names(self) -> str:
+        """`spec.containers.name`: the fields alone, as errors about types name them."""
+        if self.parent is None:
+            return ""
+        before = self.parent.names
+        if self.owner is None:
+            return before
+        return f"{before}.{self.step}" if before else str(self.step)
 
-    def item(self, number: int) -> _Place:
-        return _Place(f"{self.path}[{number}]", self.names, self.owner)
+    @property
+    def struct(self) -> str:
+        """The type that has the field, without its version."""
+        if self.owner is not None:
+            return self.owner.definition.rpartition(".")[2]
+        return self.parent.struct if self.parent else ""
 
 
 class _Walk:
@@ -111,12 +131,12 @@ class _Walk:
         for key, item in self._members(value, place):
             field = fields.get(key)
             if field is None:
-                self.notes.append(f'unknown field "{place.member(key, schema).path}"')
+                self.notes.append(f'unknown field "{_Place(place, key, schema).path}"')
             elif item is None:
                 made.pop(key, None)
             else:
                 self._set(
-                    made, key, field, self.value(field.schema, item, place.member(key, schema))
+                    made, key, field, self.value(field.schema, item, _Place(place, key, schema))
                 )
         for key, inner in emitted(schema):
             if key not in made:
@@ -141,13 +161,13 @@ class _Walk:
             if key in seen:
                 noted[key] = None
             seen[key] = None
-        self.notes += [f'duplicate field "{place.entry(key).path}"' for key in noted]
+        self.notes += [f'duplicate field "{_Place(place, key).path}"' for key in noted]
         return value.pairs
 
     def _list(self, schema: Schema, value: Any, place: _Place) -> list[Any]:
         if not isinstance(value, list) or schema.items is None:
             raise _mismatch(schema, value, place)
-        return [self._item(schema.items, item, place.item(at)) for at, item in enumerate(value)]
+        return [self._item(schema.items, item, _Place(place, at)) for at, item in enumerate(value)]
 
     def _item(self, schema: Schema, item: Any, place: _Place) -> Any:
         return zero_value(schema) if item is None else self.value(schema, item, place)
@@ -157,7 +177,7 @@ class _Walk:
             raise _mismatch(schema, value, place)
         made = {}
         for key, item in self._members(value, place):
-            made[key] = self._item(schema.items, item, place.entry(key))
+            made[key] = self._item(schema.items, item, _Place(place, key))
         return made
 
 
@@ -274,7 +294,7 @@ _SCALARS: Final[dict[Type, Callable[[Schema, Any, _Place], Any]]] = {
 def _mismatch(schema: Schema, value: Any, place: _Place, *, shown: str = "") -> TypeMismatchError:
     # upstream: encoding/json UnmarshalTypeError
     what = shown or _json_kind(value)
-    where = f"struct field {place.owner}.{place.names}" if place.names else "value"
+    where = f"struct field {place.struct}.{place.names}" if place.names else "value"
     return TypeMismatchError(
         f"json: cannot unmarshal {what} into Go {where} of type {go_type(schema)}",
         _restoring(schema, value),
