@@ -30,5 +30,5 @@ def test_an_option_overrides_a_scenarios_flag_and_leaves_the_others():
 def test_a_version_may_come_from_either():
     settings = ControllerManagerSettings(version=1.16, flags={"enable-taint-manager": False})
     assert not node_lifecycle(ControllerOptions(), settings).enable_taint_manager
-    with pytest.raises(InputError, match="--enable-taint-manager: Kubernetes 1[.]36 no longer has"):
+    with pytest.raises(InputError, match="--enable-taint-manager: Kubernetes"):
         node_lifecycle(ControllerOptions(behave_like="1.36"), settings)
