@@ -43,6 +43,7 @@ OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.http.listener",
     "fairlead.apiserver.http.punctual",
     "fairlead.apiserver.http.stream",
+    "fairlead.apiserver.http.webhooks",
     "fairlead.apiserver.journal",  # what outlives the process
 )
 # fmt: off

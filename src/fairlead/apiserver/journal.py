@@ -233,6 +233,7 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 4000")
         connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
         connection.executescript(_SCHEMA)
         connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))

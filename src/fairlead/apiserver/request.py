@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 SYSTEM_MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
@@ -28,9 +29,23 @@ class User:
 ADMIN = User(name="kubernetes-admin", groups=(SYSTEM_MASTERS, AUTHENTICATED))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookAnswer:
+    """What an admission webhook said: `body`, or why it said nothing."""
+
+    body: bytes = b""
+    failure: str = ""
+
+
+NO_ANSWERS: Final[Mapping[str, WebhookAnswer]] = {}
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request; names of `headers` are in lower case, `query` is decoded and in order."""
+    """One request; names of `headers` are in lower case, `query` is decoded and in order.
+
+    `webhooks` are the answers of those that were asked about it already.
+    """
 
     method: str
     path: str
@@ -38,6 +53,7 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     user: User = ADMIN
+    webhooks: Mapping[str, WebhookAnswer] = field(default_factory=lambda: NO_ANSWERS)
 
     def parameter(self, name: str) -> str:
         """The first value of a query parameter, "" when it is not given."""

@@ -268,7 +268,7 @@ class Store:
         now: int,
         deletion: Deletion,
         *,
-        dry_run: bool = False,
+        write: Write = PLAIN,
     ) -> Json:
         """Delete an object as `deletion` wishes; gives back its last version so far.
 
@@ -276,10 +276,10 @@ class Store:
         """
         old = self.get(kind, namespace, name)
         require(kind, old, uid=deletion.uid, resource_version=deletion.resource_version)
-        self.admitted(Operation.DELETE, kind, old)
+        self.admitted(Operation.DELETE, kind, old, write=write)
         marked = with_garbage_finalizer(kind, old, deletion)
         marked = marked_for_deletion(kind, marked, now, deletion.grace_period_s)
-        if dry_run:
+        if write.dry_run:
             return marked
         if marked is not old:
             marked = self.storage.put(kind, marked)

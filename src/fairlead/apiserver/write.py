@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.apiserver.patch.managed_fields import without_times
-from fairlead.apiserver.request import User
+from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
 
 Json = dict[str, Any]
 Track = Callable[[Json | None, Json], Json]
@@ -23,13 +23,15 @@ class Write:
     """`track` notes on an object (given what was there) who has written what of it.
 
     With `dry_run` everything happens but storing. `user` None is the server itself; `warn` is
-    told what the client should know though it gets its way.
+    told what the client should know though it gets its way. `webhooks` are the answers of those
+    that were asked already.
     """
 
     dry_run: bool = False
     track: Track | None = None
     user: User | None = None
     warn: Warn = _ignore
+    webhooks: Mapping[str, WebhookAnswer] = field(default_factory=lambda: NO_ANSWERS)
 
     def tracked(self, old: Json | None, new: Json) -> Json:
         """`new`, as a client wants it and with its defaults, in place of `old`."""

@@ -21,6 +21,7 @@ from fairlead.apiserver.admission.storage_defaults import (
     StorageObjectInUseProtection,
 )
 from fairlead.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from fairlead.apiserver.admission.webhook import MutatingWebhooks, ValidatingWebhooks
 
 # What a cluster needs that nobody but Fairlead writes to.
 ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (
@@ -52,6 +53,8 @@ def served_admission(
         DefaultStorageClass(),
         StorageObjectInUseProtection(),
         PodTopologyLabels(),
+        MutatingWebhooks(),
         RoleEscalation(),
+        ValidatingWebhooks(),
         ResourceQuota(limited),  # last: what is charged must have passed everything else
     )

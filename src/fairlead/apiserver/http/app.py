@@ -14,11 +14,14 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
+from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.stream import stream
+from fairlead.apiserver.http.webhooks import ask_webhook
 from fairlead.apiserver.request import Request, Response, User
 from fairlead.apiserver.serving.server import ApiServer, refused
 from fairlead.apiserver.serving.watch import Watch
@@ -28,6 +31,7 @@ BODY_SECONDS_MAX: Final = 30.0
 GZIP_BYTES_MIN: Final = 128 << 10  # upstream: responsewriters/writers.go:defaultGzipThresholdBytes
 GZIP_LEVEL: Final = 1
 PARAMETERS_MAX: Final = 256
+WEBHOOKS_MAX: Final = 256
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 _WITHOUT_BODY: Final = ("GET", "HEAD")
 
@@ -96,10 +100,21 @@ class ApiApp:
         if act is not None:
             self._server.authorize(request)
             return await act(request)
-        answer = self._server.handle(request, self._clock())
+        answer = await self._handled(request)
         if self._settle is not None and method not in _WITHOUT_BODY:
             await self._settle()
         return answer
+
+    async def _handled(self, request: Request) -> Response | Watch:
+        """The answer, after all webhooks that want to be asked."""
+        for _ in range(WEBHOOKS_MAX):
+            try:
+                return self._server.handle(request, self._clock())
+            except WebhookNeeded as needed:
+                said = await ask_webhook(needed.call)
+                answers = {**request.webhooks, needed.call.key: said}
+                request = replace(request, webhooks=answers)
+        raise ApiError("InternalError", 500, f"more than {WEBHOOKS_MAX} webhooks")
 
     def close(self) -> None:
         """End all watches in good order: the server is about to stop."""

@@ -23,6 +23,7 @@ from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.serving.status import success
 from fairlead.apiserver.serving.typed import IGNORE, typed
 from fairlead.apiserver.storage import Json
+from fairlead.apiserver.write import Write
 
 DELETE_OPTIONS: Final = Kind("", "v1", "DeleteOptions", "deleteoptions")
 _UNKNOWN_OPTIONS: Final = (
@@ -75,7 +76,7 @@ def delete(call: Call) -> Response:
     _warn(call, options.deletion)
     target, kind = call.target, call.kind
     last = call.parts.store.let_go(
-        kind, target.namespace, target.name, call.now, options.deletion, dry_run=options.dry_run
+        kind, target.namespace, target.name, call.now, options.deletion, write=_write(call, options)
     )
     stays = call.parts.store.find(kind, target.namespace, target.name) is not None
     holds = bool(last["metadata"].get("finalizers"))
@@ -96,10 +97,19 @@ def delete_collection(call: Call) -> Response:
         meta = obj["metadata"]
         place = (meta.get("namespace", ""), meta["name"])
         if store.find(kind, *place) is not None:
-            store.let_go(kind, *place, call.now, options.deletion, dry_run=options.dry_run)
+            store.let_go(kind, *place, call.now, options.deletion, write=_write(call, options))
     _warn(call, options.deletion)
     body = call.parts.renderer.list(form, kind, page, call.now)
     return Response(200, body, form.media_type, warnings=tuple(call.warnings))
+
+
+def _write(call: Call, options: _Options) -> Write:
+    return Write(
+        dry_run=options.dry_run,
+        user=call.request.user,
+        warn=call.warnings.append,
+        webhooks=call.request.webhooks,
+    )
 
 
 def _warn(call: Call, deletion: Deletion) -> None:

@@ -119,7 +119,13 @@ def write_of(
     """How the store is to carry out a request with these options."""
     noted = track(call.kind, call.manager(options), operation, subresource, call.now)
     user, warn = call.request.user, call.warnings.append
-    return Write(dry_run=options.dry_run, track=noted, user=user, warn=warn)
+    return Write(
+        dry_run=options.dry_run,
+        track=noted,
+        user=user,
+        warn=warn,
+        webhooks=call.request.webhooks,
+    )
 
 
 def in_namespace(call: Call, obj: Json) -> Json:

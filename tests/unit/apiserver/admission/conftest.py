@@ -27,7 +27,7 @@ class Gate:
 
     def admits(self, obj, operation=Operation.CREATE, **about):
         """`obj` as it may pass."""
-        settings = {key: about.pop(key) for key in ("user", "dry_run") if key in about}
+        settings = {key: about.pop(key) for key in ("user", "dry_run", "webhooks") if key in about}
         write = Write(warn=self.warnings.append, **settings)
         circumstances = Circumstances(write=write, **about)
         return self.plugin.admit(operation, kind_of(obj), obj, self.storage, circumstances)
