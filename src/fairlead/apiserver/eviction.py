@@ -17,7 +17,7 @@ from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
-from fairlead.apiserver.error import ApiError, Cause, forbidden, internal_error, too_many_requests
+from fairlead.apiserver.error import ApiError, Cause, forbidden, too_many_requests
 from fairlead.apiserver.kind import POD, POD_DISRUPTION_BUDGET
 from fairlead.apiserver.precondition import require
 from fairlead.apiserver.storage import Json
@@ -93,7 +93,7 @@ def _charge_budget(store: Store, pod: Json, now: int, *, dry_run: bool) -> None:
     if not budgets:
         return
     if len(budgets) > 1:
-        raise internal_error(SEVERAL)
+        raise ApiError("", 500, SEVERAL)
     [budget] = budgets
     if not _is_ready(pod) and _spares_unhealthy(budget):
         return

@@ -54,6 +54,35 @@ CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """What a patch made of what: shown as upstream's patcher writes it.
+
+    Objects that it went through have their members in order, others as they were written.
+    """
+
+    old: Json
+    made: Json
+
+    def text(self) -> str:
+        """In a refusal."""
+        return encode(_touched(self.old, self.made)).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What was sent, shown as Go prints a map."""
+
+    sent: Json
+
+    def text(self) -> str:
+        """In a refusal."""
+        return go_text(self.sent)
+
+
+_Told = Shown | Sent
+
+
+@dataclass(frozen=True, slots=True)
 class Patch:
     """A patch as it was sent, to an object of `kind` or to the view of one that a part is."""
 
@@ -107,7 +136,7 @@ class Patch:
         )
         timestamp = format_timestamp(self.call.now)
         made = server_side_apply(tracking, old, application, timestamp)
-        return self._shaped(made, [], config)
+        return self._shaped(made, [], Sent(config))
 
     def _by_operations(self, old: Json) -> Json:
         operations = self._parsed("error decoding patch: ")
@@ -116,7 +145,8 @@ class Patch:
         if not isinstance(operations, list):
             raise _undecodable("error decoding patch: ", operations, "[]handlers.jsonPatchOp")
         notes = [f"json patch {note}" for note in repeated(operations)]
-        return self._shaped(apply_json_patch(old, operations), notes, None)
+        made = apply_json_patch(old, operations)
+        return self._shaped(made, notes, Shown(old, made))
 
     def _merged(self, old: Json) -> Json:
         patch = self._parsed("error decoding patch: ")
@@ -124,7 +154,8 @@ class Patch:
             raise bad_request("Invalid JSON Patch")
         if not isinstance(patch, dict):
             raise _undecodable("error decoding patch: ", patch, _GO_MAP)
-        return self._shaped(merge_patch(old, patch), list(repeated(patch)), None)
+        made = merge_patch(old, patch)
+        return self._shaped(made, list(repeated(patch)), Shown(old, made))
 
     def _strategically(self, old: Json) -> Json:
         patch = self._parsed("")
@@ -136,7 +167,7 @@ class Patch:
         # What an object is cannot be patched this way, and nobody is told.
         named = {"kind": self.kind.kind, "apiVersion": self.kind.api_version}
         made = {**apply_strategic_merge(schema, old, patch), **named}
-        return self._shaped(made, list(repeated(patch)), patch)
+        return self._shaped(made, list(repeated(patch)), Sent(patch))
 
     def _parsed(self, said: str) -> Any:
         try:
@@ -170,17 +201,17 @@ class Patch:
             raise bad_request(f"invalid object type: {group}/{version}, Kind={stated[1] or ''}")
         return config
 
-    def _shaped(self, made: Json, notes: list[str], sent: Json | None) -> Json:
-        """`made` as its kind has it; `sent` is what a refusal shows (None: the result)."""
-        self._require_kind(made, sent)
-        made, more = self._decoded(made, sent)
+    def _shaped(self, made: Json, notes: list[str], told_of: _Told) -> Json:
+        """`made` as its kind has it; `told_of` is what a refusal shows."""
+        self._require_kind(made, told_of)
+        made, more = self._decoded(made, told_of)
         notes += more
         if notes and self.options.validation == STRICT:
-            raise self._invalid(made, sent, strict_error(notes))
+            raise _invalid(told_of, strict_error(notes))
         self.call.warnings.extend(told(notes, self.options.validation))
         return made
 
-    def _require_kind(self, made: Json, sent: Json | None) -> None:
+    def _require_kind(self, made: Json, told_of: _Told) -> None:
         kind, stated = self.kind, (made.get("apiVersion"), made.get("kind"))
         if stated != (kind.api_version, kind.kind):
             package = kind.group.partition(".")[0] or "core"
@@ -188,24 +219,17 @@ class Patch:
                 f"converting ({kind.version}.{stated[1]}) to ({package}.{kind.kind}): "
                 "unknown conversion"
             )
-            raise self._invalid(made, sent, why)
+            raise _invalid(told_of, why)
 
-    def _decoded(self, made: Json, sent: Json | None) -> tuple[Json, list[str]]:
+    def _decoded(self, made: Json, told_of: _Told) -> tuple[Json, list[str]]:
         try:
             shaped, notes = read_by_type(self.kind, made)
         except TypeMismatchError as cause:
-            why = str(cause) if sent is None else cause.restoring
-            raise self._invalid(made, sent, why) from None
+            why = str(cause) if isinstance(told_of, Shown) else cause.restoring
+            raise _invalid(told_of, why) from None
         if len(notes) > 1:  # upstream reads the result with its members in order
             _, notes = read_by_type(self.kind, _in_order(made))
         return shaped, notes
-
-    def _invalid(self, made: Json, sent: Json | None, why: str) -> ApiError:
-        text = encode(_in_order(made)).decode() if sent is None else go_text(sent)
-        quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-        cause = Cause("FieldValueInvalid", f'Invalid value: "{quoted}": {why}', "patch")
-        message = f' "" is invalid: {cause}'
-        return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
 
 
 def patch_of(
@@ -266,6 +290,20 @@ def go_kind_of_json(value: Any) -> str:
             return "string"
         case _:
             return "number"
+
+
+def _invalid(told_of: _Told, why: str) -> ApiError:
+    quoted = told_of.text().replace("\\", "\\\\").replace('"', '\\"')
+    cause = Cause("FieldValueInvalid", f'Invalid value: "{quoted}": {why}', "patch")
+    message = f' "" is invalid: {cause}'
+    return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
+
+
+def _touched(old: Any, made: Any) -> Any:
+    """`made` with the members in order of the objects in it that differ from the old ones."""
+    if not isinstance(made, dict) or not isinstance(old, dict) or old == made:
+        return made
+    return {key: _touched(old.get(key), made[key]) for key in sorted(made)}
 
 
 def _in_order(value: Any) -> Any:
