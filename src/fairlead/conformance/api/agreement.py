@@ -40,10 +40,14 @@ _COLUMNS: Final = "columnDefinitions["
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Compares under `bindings`; `managed_fields`: who manages what counts."""
+    """Compares under `bindings`.
+
+    `managed_fields`: who manages what counts; `encodings`: how bodies are packed does.
+    """
 
     bindings: Bindings
     managed_fields: bool = False
+    encodings: bool = True
 
     def difference(self, recorded: object, found: object, path: str = "") -> Difference | None:
         """The first difference in the order of the recording; None where both agree."""

@@ -27,6 +27,7 @@ from fairlead.conformance.api.own_cluster import OwnCluster
 from fairlead.conformance.api.own_server import USERS, token_of
 from fairlead.conformance.api.placeholder import Bindings
 from fairlead.conformance.api.replay import differences
+from fairlead.conformance.api.validators import Validators
 from fairlead.conformance.comparison import Difference
 
 Json = dict[str, Any]
@@ -36,6 +37,7 @@ _TIMEOUT_S: Final = 20
 _BETWEEN_NS: Final = 2_000_000_000
 _OLDEST_MINOR: Final = 32  # recordings of an older one show another program's texts
 _WORK: Final = "<wd>"
+_NO_WAIT: Final = "--wait=false"
 # The context's namespace, from the command with that number on.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
 # The editors that the recordings were made with.
@@ -67,6 +69,8 @@ class KubectlSession:
     _work: Path = field(init=False)
     _program: str = field(init=False)
     _namespace: str = ""
+    _is_hasty: bool = False
+    _validators: Validators = field(default_factory=Validators)
 
     def __post_init__(self) -> None:
         """Begin. Raises ValueError where there is no kubectl."""
@@ -88,11 +92,15 @@ class KubectlSession:
     def judge(self, line: Json) -> list[Difference]:
         """What differs when the line's command is run."""
         self._enter_namespace(line)
-        self._socket.pass_time(_BETWEEN_NS)
+        if not self._is_hasty:
+            self._socket.pass_time(_BETWEEN_NS)
+        # Whoever does not wait for what they asked for wants to see it on its way.
+        self._is_hasty = _NO_WAIT in line["argv"]
         if _is_of_another(line):
             tokens = {user: token_of(user) for user in USERS}
             authority = str(self._socket.authority_file)
-            return list(differences(line, OverHttp(self._socket.url, tokens, authority)))
+            transport = OverHttp(self._socket.url, tokens, authority)
+            return list(differences(line, transport, self._validators))
         ran = self._ran(line)
         if line.get("setup") or _tells_its_version(line):
             return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.api.timestamp import format_micro_time
-from fairlead.apiserver.kind import NAMESPACE, kind_of
+from fairlead.apiserver.kind import NAMESPACE, NODE, kind_of
 from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
 from fairlead.conformance.api.own_server import OwnServer
@@ -35,7 +35,10 @@ class OwnCluster(OwnServer):
         """Begin with what every cluster has."""
         super().__init__()
         for manifest in recorded_nodes(self.now):
-            self.store.put_as_is(manifest, self.now)
+            stored = self.store.put_as_is(manifest, self.now)
+            # As a kubelet that never said when: null, which nobody but a server would store.
+            status = {**stored["status"], "conditions": manifest["status"]["conditions"]}
+            self.store.storage.put(NODE, {**stored, "status": status})
         for name in ("kube-controller-manager", "kube-scheduler"):
             self.store.create(_lease(name, self.now), self.now)
         self._kubelet = RecordedKubelet()

@@ -21,6 +21,7 @@ from fairlead.conformance.comparison import Difference
 Json = dict[str, Any]
 
 _MANAGED = "04-patch"
+_UNPACKED = ("06-kubectl", "07-clients")  # recorded by a proxy that unpacked bodies
 _DEFAULT_USER = "admin"
 
 
@@ -33,15 +34,21 @@ class _Open:
     watching: Watching
 
 
-def differences(case: Json, transport: Transport) -> Iterator[Difference]:
+def differences(
+    case: Json, transport: Transport, kept: Validators | None = None
+) -> Iterator[Difference]:
     """The first difference of each step that differs, in order; watches last.
 
-    One whose path is NOT_SERVED is about what the server says that it does not do.
+    `kept` is what a client knows from earlier cases. One whose path is NOT_SERVED is about what
+    the server says that it does not do.
     """
     bindings = Bindings()
-    agreement = Agreement(bindings, managed_fields=case.get("theme") == _MANAGED)
+    theme = case.get("theme")
+    agreement = Agreement(
+        bindings, managed_fields=theme == _MANAGED, encodings=theme not in _UNPACKED
+    )
     default = case.get("user", _DEFAULT_USER)
-    open_watches, kept = [], Validators()
+    open_watches, kept = [], kept or Validators()
     for number, step in enumerate(case["steps"]):
         exchange = Exchange(step)
         try:

@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.conformance.api.exchange import Asking, Exchange
 from fairlead.conformance.api.transport import Answer, Transport
 
-_DIGEST: Final = re.compile(r'"?[0-9A-F]{128}"?')
+_DIGEST: Final = re.compile(r'"?[0-9A-F]{128}"?|<etag>')
 _IF_NONE_MATCH: Final = "if-none-match"
 _HASH: Final = "hash"
 _INDEX: Final = "/openapi/v3"

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from fairlead.conformance.api.open_api_form import as_published
 from fairlead.conformance.api.placeholder import _PLACEHOLDER, _made_up
 from fairlead.conformance.api.replay import differences
 from fairlead.conformance.api.transport import Answer, WatchEnd
@@ -90,6 +91,8 @@ def _body(body):
             return concrete(text).encode()
         case {"$protobuf": {"kind": kind, "apiVersion": version}}:
             return json.dumps({"kind": kind, "apiVersion": version}).encode()
+        case {"openapi": str()}:
+            return json.dumps(as_published(body)).encode()
         case {"$names": names, **rest}:
             items = [{"metadata": {"name": name}} for name in concrete(names)]
             return json.dumps(concrete({**rest, "items": items})).encode()

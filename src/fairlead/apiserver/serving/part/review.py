@@ -118,7 +118,8 @@ def _require(problems: Iterable[Cause]) -> None:
 
 def _reviewed(call: Call, body: Json, spec: Json, user: User) -> Response:
     verdict = _identity(call).rights.verdict(_asked(spec, user))
-    return _answered(call, {"metadata": {}, **body, "status": _verdict(verdict)})
+    meta = {key: value for key, value in member(body, "metadata").items() if value is not None}
+    return _answered(call, {**body, "metadata": meta, "status": _verdict(verdict)})
 
 
 def _asked(spec: Json, user: User) -> Attributes:
