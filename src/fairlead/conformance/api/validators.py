@@ -52,8 +52,7 @@ def _is_hash(name: str, value: str) -> bool:
 
 
 def _hash_of(asking: Asking, transport: Transport) -> str:
-    """The hash of a document, from the index of our server."""
+    """The hash of a document, from the index of our server; "" where that does not have it."""
     index = json.loads(transport.ask(replace(asking, path=_INDEX, query=())).body)
-    key = asking.path.removeprefix(f"{_INDEX}/")
-    url: str = index["paths"][key]["serverRelativeURL"]
-    return url.rpartition("=")[2]
+    entry = index.get("paths", {}).get(asking.path.removeprefix(f"{_INDEX}/"), {})
+    return str(entry.get("serverRelativeURL", "")).rpartition("=")[2]

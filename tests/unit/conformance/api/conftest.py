@@ -44,12 +44,15 @@ class Echo:
 
     def __init__(self, case):
         self._answers = [step["response"] for step in case["steps"]]
+        self._paths = [step["request"]["path"] for step in case["steps"]]
         self.asked = []
 
     def reach(self, at_ms):
         """Time does not matter."""
 
     def ask(self, asking):
+        if asking.path == "/openapi/v3" and asking.path not in self._paths:
+            return Answer(200, [], b"{}")  # somebody wants to know a document's hash
         return self._next(asking)[0]
 
     def watch(self, asking):
