@@ -21,6 +21,7 @@ THEMES = {
     "03-crud": 179,
     "04-patch": 158,
     "05-errors": 394,
+    "07-clients": 21,
 }
 
 

@@ -43,11 +43,14 @@ class Agreement:
     """Compares under `bindings`.
 
     `managed_fields`: who manages what counts; `encodings`: how bodies are packed does.
+    `structure`: only what kinds of answers come counts, for the recording does not have what its
+    clients had found in their cluster.
     """
 
     bindings: Bindings
     managed_fields: bool = False
     encodings: bool = True
+    structure: bool = False
 
     def difference(self, recorded: object, found: object, path: str = "") -> Difference | None:
         """The first difference in the order of the recording; None where both agree."""

@@ -45,6 +45,9 @@ def difference(exchange: Exchange, answer: Answer, agreement: Agreement) -> Diff
     if exchange.is_setup:
         agreement.difference(recorded_body, body, "body")  # to bind what can be bound
         return _of_setup(recorded, answer, body)
+    if agreement.structure:
+        agreement.difference(recorded_body, body, "body")  # to bind what can be bound
+        return _of_structure(recorded, answer, body)
     if answer.status != recorded["status"]:
         if answer.status == 406 and "$protobuf" in (recorded_body or ()):
             return Difference(NOT_SERVED, "protobuf", _message(body))
@@ -68,6 +71,26 @@ def _of_the_case(exchange: Exchange, recorded: Any, found: Any) -> Any:
 
 def _first_cell(row: Json) -> str:
     return str((row.get("cells") or [""])[0])
+
+
+def _of_structure(recorded: Json, answer: Answer, body: object) -> Difference | None:
+    """Where an answer is of another sort: refused for its form, or of another kind.
+
+    That something is not there, or there already, depends on what was before.
+    """
+    depends = {recorded["status"], answer.status} & {404, 409}
+    if answer.status // 100 != recorded["status"] // 100:
+        return (
+            None
+            if depends
+            else Difference("status", _told(recorded), [answer.status, _message(body)])
+        )
+    match recorded.get("body"):
+        case {"kind": kind} | {"$protobuf": {"kind": kind}} if answer.status < 300:
+            found = body.get("kind") if isinstance(body, dict) else None
+            return None if found == kind else Difference("body.kind", kind, found)
+        case _:
+            return None
 
 
 def of_body(recorded: object, found: object, agreement: Agreement) -> Difference | None:

@@ -42,7 +42,7 @@ class Validators:
         is_current = exchange.answer.get("status") == 200
         if is_current and any(_is_hash(name, value) for name, value in asking.query):
             ours = _hash_of(asking, transport)
-            query = tuple((n, ours if _is_hash(n, v) else v) for n, v in asking.query)
+            query = tuple((n, ours or v if _is_hash(n, v) else v) for n, v in asking.query)
             return replace(asking, query=query)
         return asking
 

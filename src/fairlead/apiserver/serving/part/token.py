@@ -34,11 +34,8 @@ def token(call: Call) -> Response:
     if identity is None or identity.issue is None:
         raise bad_request(NO_TOKENS)
     account = found(call)
-    spec = {
-        "expirationSeconds": EXPIRATION_S_DEFAULT,
-        "boundObjectRef": None,
-        **member(body, "spec"),
-    }
+    asked = {key: value for key, value in member(body, "spec").items() if value is not None}
+    spec = {"expirationSeconds": EXPIRATION_S_DEFAULT, "boundObjectRef": None, **asked}
     spec["audiences"] = spec.get("audiences") or [identity.issuer]
     _require_duration(spec["expirationSeconds"])
     _require_bound(call, spec["boundObjectRef"] or {})
