@@ -30,9 +30,14 @@ def check_generate_name(kind: Kind, meta: Json) -> Causes:
 
 
 def check_details(meta: Json) -> Causes:
-    """Annotations and owners."""
+    """Annotations, owners, and finalizers that contradict each other."""
     yield from _check_annotations(meta.get("annotations") or {})
     yield from _check_owners(meta.get("ownerReferences") or [])
+    # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateFinalizers
+    finalizers = meta.get("finalizers") or []
+    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
+        why = "finalizer orphan and foregroundDeletion cannot be both set"
+        yield invalid("metadata.finalizers", finalizers, why)
 
 
 def check_finalizers(meta: Json) -> Causes:

@@ -1,4 +1,4 @@
-"""CronJobs' schedules: five fields of numbers, names, ranges and steps.
+"""CronJobs' schedules: five fields of numbers, names, ranges and steps, in some time zone.
 
 upstream: github.com/robfig/cron/v3/parser.go, pkg/apis/batch/validation/validation.go
 """
@@ -6,6 +6,7 @@ upstream: github.com/robfig/cron/v3/parser.go, pkg/apis/batch/validation/validat
 from __future__ import annotations
 
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 MACROS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _MONTHS: Final = (
@@ -37,6 +38,22 @@ def schedule_problem(text: str) -> str:
             problem = _range_problem(expression, least, most, names)
             if problem:
                 return problem
+    return ""
+
+
+def time_zone_problem(name: str) -> str:
+    """Why nothing can be scheduled in the time zone `name`; "" if it is one."""
+    # upstream: pkg/apis/batch/validation/validation.go:validateTimeZone
+    if not name:
+        return "timeZone must be nil or non-empty string"
+    if name.lower() == "local":
+        return (
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
+        )
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return f"unknown time zone {name}"
     return ""
 
 

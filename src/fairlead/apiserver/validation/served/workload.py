@@ -25,7 +25,7 @@ from fairlead.apiserver.validation.served.form import (
     is_nothing,
 )
 from fairlead.apiserver.validation.served.pod import check_spec
-from fairlead.apiserver.validation.served.schedule import schedule_problem
+from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
 
 Json = dict[str, Any]
 
@@ -252,6 +252,9 @@ def check_cron_job(obj: Json) -> Causes:
             yield invalid("spec.schedule", text, problem)
     deadline_s = spec.get("startingDeadlineSeconds")
     yield from check_at_least("spec.startingDeadlineSeconds", deadline_s, 0)
+    zone = spec.get("timeZone")
+    if zone is not None and (problem := time_zone_problem(zone)):
+        yield invalid("spec.timeZone", zone, problem)
     policy = spec.get("concurrencyPolicy", "")
     yield from check_one_of("spec.concurrencyPolicy", policy, CONCURRENCY)
     for key in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):

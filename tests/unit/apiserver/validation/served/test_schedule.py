@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.validation.served.schedule import schedule_problem
+from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,22 @@ def test_a_schedule(text):
 def test_no_schedule(text, problem):
     """Any other text is refused in the library's words."""
     assert schedule_problem(text) == problem
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("Europe/Berlin", ""),
+        ("Etc/UTC", ""),
+        ("", "timeZone must be nil or non-empty string"),
+        ("Mars/X", "unknown time zone Mars/X"),
+        ("../etc/passwd", "unknown time zone ../etc/passwd"),
+        (
+            "local",
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
+        ),
+    ],
+)
+def test_time_zones(name, problem):
+    """Only a zone of the IANA's is one that all machines agree about."""
+    assert time_zone_problem(name) == problem
