@@ -5,6 +5,8 @@ upstream: pkg/serviceaccount/{jwt,claims}.go
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -36,9 +38,15 @@ class ServiceAccountTokens:
         self._storage = storage
         self._clock = clock
 
+    @property
+    def keys(self) -> tuple[Json, ...]:
+        """The public key, as others may know it (RFC 7517)."""
+        return (_public_key(self._public),)
+
     def issue(self, claims: Json) -> str:
         """A token that says `claims`."""
-        return jwt.encode(claims, self._key, algorithm=ALGORITHM)
+        key_id = {"kid": self.keys[0]["kid"]}
+        return jwt.encode(claims, self._key, algorithm=ALGORITHM, headers=key_id)
 
     def recognize(self, token: str) -> User | None:
         """The account whose token that is, None when it is none or no longer good."""
@@ -83,6 +91,12 @@ def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
         "sub": f"{SERVICE_ACCOUNT_PREFIX}{meta['namespace']}:{meta['name']}",
         PRIVATE: bound,
     }
+
+
+def _public_key(key: Any) -> Json:
+    described: Json = jwt.algorithms.ECAlgorithm.to_jwk(key, as_dict=True)
+    named = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:32]
+    return {"use": "sig", **described, "kid": named, "alg": ALGORITHM}
 
 
 def _user(bound: Json) -> User:

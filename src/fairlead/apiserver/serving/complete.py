@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.apiserver.discovery.documents import Documents
+from fairlead.apiserver.discovery.issuer import IssuerDocuments
 from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.protobuf.decoding import decode
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.serving.call import Authorize, allow_all
 from fairlead.apiserver.serving.component_status import ONE_PROCESS
 from fairlead.apiserver.serving.identity import Identity
-from fairlead.apiserver.serving.server import ApiServer
+from fairlead.apiserver.serving.server import ApiServer, Document
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.table.table import table
@@ -34,12 +35,15 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     parts of the control plane.
     """
     registry = Registry()
+    documents: list[Document] = [Documents(registry, address, version), OpenApi(registry, version)]
+    if identity is not None:
+        documents.append(IssuerDocuments(identity, address))
     return ApiServer(
         store,
         clock=clock,
         registry=registry,
         authorize=authorize,
-        documents=(Documents(registry, address, version), OpenApi(registry, version)),
+        documents=documents,
         table_of=table,
         protobuf=decode,
         components=components,

@@ -67,10 +67,12 @@ class Rights(Protocol):
 class Identity:
     """`recognize` finds the user of a token; `issue` makes a token of claims (RFC 7519).
 
-    `issuer` is who says so, and the audience of tokens that name none.
+    `issuer` is who says so, and the audience of tokens that name none; `keys` are the public ones
+    by which others can tell (RFC 7517).
     """
 
     rights: Rights
     recognize: Callable[[str], User | None]
     issue: Callable[[Json], str] | None = None
+    keys: tuple[Json, ...] = ()
     issuer: str = "https://kubernetes.default.svc.cluster.local"

@@ -76,7 +76,12 @@ class OwnServer:
             address=_ADDRESS,
             version=__version__,
             authorize=rights,
-            identity=Identity(rights=rights, recognize=self.tokens.user_of, issue=accounts.issue),
+            identity=Identity(
+                rights=rights,
+                recognize=self.tokens.user_of,
+                issue=accounts.issue,
+                keys=accounts.keys,
+            ),
             components=_COMPONENTS,
         )
         self.app = ApiApp(self.server, self.tokens, self._clock)

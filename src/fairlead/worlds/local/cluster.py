@@ -80,7 +80,12 @@ class LocalCluster:
             address=options.address,
             version=__version__,
             authorize=rights,
-            identity=Identity(rights=rights, recognize=self.tokens.user_of, issue=accounts.issue),
+            identity=Identity(
+                rights=rights,
+                recognize=self.tokens.user_of,
+                issue=accounts.issue,
+                keys=accounts.keys,
+            ),
         )
         now = clock.now()
         if is_new:

@@ -1,0 +1,61 @@
+"""Who issues the tokens of service accounts, and by which keys others can tell.
+
+upstream: pkg/routes/openidmetadata.go, pkg/serviceaccount/openidmetadata.go
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.apiserver.request import Request, Response
+from fairlead.apiserver.serving.encoding import encode
+from fairlead.apiserver.serving.identity import Identity
+from fairlead.apiserver.serving.refusal import no_method, not_acceptable
+
+CONFIGURATION: Final = "/.well-known/openid-configuration"
+KEYS: Final = "/openid/v1/jwks"
+KEYS_TYPE: Final = "application/jwk-set+json"
+_CACHED: Final = (("Cache-Control", "public, max-age=3600"),)
+
+Json = dict[str, Any]
+
+
+class IssuerDocuments:
+    """A Document (see `serving.server`) for both paths."""
+
+    def __init__(self, identity: Identity, address: str) -> None:
+        """`address` is the host and port that clients are told."""
+        self._identity = identity
+        self._keys_url = f"https://{address}{KEYS}"
+
+    def __call__(self, request: Request, now: int) -> Response | None:
+        """The document at the request's path, None when there is none.
+
+        Raises ApiError: 405, 406.
+        """
+        if request.path not in (CONFIGURATION, KEYS) or self._identity.issue is None:
+            return None
+        if request.method not in ("GET", "HEAD"):
+            raise no_method()
+        if request.path == CONFIGURATION:
+            return Response(200, (encode(self._configuration()),), headers=_CACHED)
+        if not _takes_keys(request.headers.get("accept", "")):
+            raise not_acceptable((KEYS_TYPE,))
+        body = encode({"keys": list(self._identity.keys)})
+        return Response(200, (body,), KEYS_TYPE, _CACHED)
+
+    def _configuration(self) -> Json:
+        return {
+            "issuer": self._identity.issuer,
+            "jwks_uri": self._keys_url,
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": sorted(
+                {key["alg"] for key in self._identity.keys}
+            ),
+        }
+
+
+def _takes_keys(accept: str) -> bool:
+    named = [clause.partition(";")[0].strip() for clause in accept.split(",")]
+    return any(name in ("", "*/*", "application/*", KEYS_TYPE) for name in named)
