@@ -20,7 +20,7 @@ from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.workloads.budget import BudgetError, scaled
 from fairlead.workloads.history import REVISION_LABEL, History
-from fairlead.workloads.pod_set import PodSet, PodState, ready_since
+from fairlead.workloads.pod_set import PodSet, PodState
 from fairlead.workloads.pod_template import read_template, with_labels
 from fairlead.workloads.rule import NOTHING, Plan, Rule, Wish
 
@@ -267,38 +267,6 @@ def _pod_labels(owner: DaemonSet, history: History) -> dict[str, str]:
     labels = {REVISION_LABEL: history.label_of(history.update)}
     generation = owner.metadata.annotations.get(TEMPLATE_GENERATION)
     return labels | ({GENERATION_LABEL: generation} if generation else {})
-
-
-def daemon_status(
-    owner: DaemonSet, rule: DaemonPods, pods: PodSet, history: History, now: Instant
-) -> Json:
-    """The status that `owner`, whose pods are `pods`, should have."""
-    # upstream: daemon_controller.go:updateDaemonSetStatus
-    desired = [name for name, is_wanted in rule.wanted.items() if is_wanted]
-    first = [min(there, key=_created) for name in desired if (there := pods.in_slot(name))]
-    misplaced = sum(
-        name in rule.nodes and not rule.wanted.get(name, False) for name in pods.by_slot
-    )
-    ready = [since for pod in first if (since := ready_since(pod)) is not None]
-    available = sum(since + rule.min_ready <= now for since in ready)
-    status: Json = {
-        "currentNumberScheduled": len(first),
-        "numberMisscheduled": misplaced,
-        "desiredNumberScheduled": len(desired),
-        "numberReady": len(ready),
-    }
-    numbers = {
-        "observedGeneration": owner.metadata.generation,
-        "updatedNumberScheduled": sum(history.revision_of(pod) == history.update for pod in first),
-        "numberAvailable": available,
-        "numberUnavailable": len(desired) - available,
-        "collisionCount": history.collisions,
-    }
-    return status | {key: number for key, number in numbers.items() if number}
-
-
-def _created(pod: Pod) -> tuple[str, str]:
-    return (pod.metadata.creation_timestamp, pod.metadata.name)
 
 
 def _is_going(pods: PodSet, pod: Pod) -> bool:

@@ -13,8 +13,7 @@ pkg/controller/endpoint/endpoints_controller.go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Node, Pod, Service
 from fairlead.api.pod import controller_of
@@ -29,42 +28,20 @@ from fairlead.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
-from fairlead.workloads.generated_name import generated_name
-from fairlead.workloads.service_endpoint import (
-    HEADLESS,
-    Endpoint,
-    Ports,
-    endpoint_of,
-    is_selecting,
-    ports_json,
-    subsets_of,
+from fairlead.workloads.endpoint_slice import (
+    MANAGED_BY,
+    SLICE_CONTROLLER,
+    Backing,
+    older_form,
+    ref_of,
+    slices,
 )
+from fairlead.workloads.service_endpoint import endpoint_of, is_selecting
 
-Json = dict[str, Any]
 Key = tuple[str, str]  # namespace, name
 
-SLICE_SIZE_MAX: Final = 100
-SERVICE_NAME: Final = "kubernetes.io/service-name"
-MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
-SLICE_CONTROLLER: Final = "endpointslice-controller.k8s.io"
-ENDPOINTS_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
-ENDPOINTS_CONTROLLER: Final = "endpoint-controller"
-HEADLESS_LABEL: Final = "service.kubernetes.io/headless"
 ZONE: Final = "topology.kubernetes.io/zone"
-WHY: Final = "no endpoint is left in it"
 WHY_GONE: Final = "its Service is gone"
-
-
-@dataclass(slots=True)
-class _Backing:
-    """A Service, the pods it selects by name, and what is written of them."""
-
-    service: Service
-    pods: dict[str, Pod] = field(default_factory=dict)
-    slices: dict[str, EndpointSlice] = field(default_factory=dict)
-    written: Endpoints | None = None
-    pending: dict[ObjectRef, None] = field(default_factory=dict)
-    serial: int = 0
 
 
 class ServiceEndpoints:
@@ -72,7 +49,7 @@ class ServiceEndpoints:
 
     def __init__(self) -> None:
         """Start knowing nothing."""
-        self._backings: dict[Key, _Backing] = {}
+        self._backings: dict[Key, Backing] = {}
         self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name
         self._services: dict[str, dict[str, None]] = {}  # names by namespace
         self._early: dict[Key, list[EndpointSlice | Endpoints]] = {}  # of Services not seen yet
@@ -151,7 +128,7 @@ class ServiceEndpoints:
         backing = self._backings.get(key)
         self._changed[key] = None
         if backing is None or backing.service.metadata.uid != meta.uid:
-            backing = self._backings[key] = _Backing(service)
+            backing = self._backings[key] = Backing(service)
             self._services.setdefault(meta.namespace, {})[meta.name] = None
             for one in self._early.pop(key, ()):
                 self._see_written(one)
@@ -200,7 +177,7 @@ class ServiceEndpoints:
         self._services.get(key[0], {}).pop(key[1], None)
         if backing is None or backing.written is None:
             return []
-        return [DeleteObject(_ref(backing.written), why=WHY_GONE)]
+        return [DeleteObject(ref_of(backing.written), why=WHY_GONE)]
 
     def _forget_written(self, one: EndpointSlice | Endpoints) -> None:
         key = _service_key(one)
@@ -225,106 +202,16 @@ class ServiceEndpoints:
 
     # --- deciding ------------------------------------------------------------------------------
 
-    def _sync(self, backing: _Backing) -> list[Command]:
+    def _sync(self, backing: Backing) -> list[Command]:
         found = (
             endpoint_of(backing.service, pod, self._zones.get(pod.spec.node_name, ""))
             for _, pod in sorted(backing.pods.items())
         )
         endpoints = [one for one in found if one is not None]
-        commands = [*_slices(backing, endpoints), *_endpoints(backing, endpoints)]
+        commands = [*slices(backing, endpoints), *older_form(backing, endpoints)]
         for command in commands:
             backing.pending[command.target] = None
         return list(commands)
-
-
-Change = CreateObject | PatchObject | DeleteObject
-
-
-def _slices(backing: _Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
-    """What makes the slices of `backing` hold `endpoints`."""
-    groups: dict[Ports, dict[str, Endpoint]] = {}
-    for one in endpoints:
-        groups.setdefault(one.ports, {})[one.uid] = one
-    superfluous = dict(backing.slices)
-    # A Service without any endpoint has one slice that says so.
-    for ports, wanted in groups.items() or [((), {})]:
-        written, rest = ports_json(ports), dict(wanted)
-        held = {
-            name: _held_entries(known, rest)
-            for name, known in backing.slices.items()
-            if list(known.ports) == written
-        }
-        new = [one.in_slice() for one in rest.values()]
-        for name, entries in held.items():
-            room = max(0, SLICE_SIZE_MAX - len(entries))
-            content, new = entries + new[:room], new[room:]
-            if not content and wanted:
-                continue
-            del superfluous[name]
-            if list(backing.slices[name].endpoints) != content:
-                yield PatchObject(_ref(backing.slices[name]), {"endpoints": content})
-        for start in range(0, len(new), SLICE_SIZE_MAX):
-            yield _new_slice(backing, new[start : start + SLICE_SIZE_MAX], written)
-        if not wanted and not held:
-            yield _new_slice(backing, [], written)
-    for gone in superfluous.values():
-        yield DeleteObject(_ref(gone), why=WHY)
-
-
-def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]:
-    """The newest entries of those that `known` holds already; they are taken out of `rest`."""
-    uids = [entry.get("targetRef", {}).get("uid", "") for entry in known.endpoints]
-    return [rest.pop(uid).in_slice() for uid in uids if uid in rest]
-
-
-def _new_slice(backing: _Backing, entries: list[Json], ports: list[Json]) -> CreateObject:
-    meta = backing.service.metadata
-    backing.serial += 1
-    name = generated_name(meta.name, meta.uid, backing.serial)
-    labels = {**meta.labels, SERVICE_NAME: meta.name, MANAGED_BY: SLICE_CONTROLLER}
-    if backing.service.spec.cluster_ip == HEADLESS:
-        labels[HEADLESS_LABEL] = ""
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "name": meta.name,
-        "uid": meta.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    return CreateObject(
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "name": name,
-                "namespace": meta.namespace,
-                "labels": labels,
-                "ownerReferences": [owner],
-            },
-            "addressType": "IPv4",
-            "endpoints": entries,
-            "ports": ports,
-        }
-    )
-
-
-def _endpoints(backing: _Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
-    """What makes the Endpoints of `backing` say the same."""
-    subsets, meta = subsets_of(endpoints), backing.service.metadata
-    if backing.written is not None:
-        if list(backing.written.subsets) != subsets:
-            yield PatchObject(_ref(backing.written), {"subsets": subsets or None})
-        return
-    labels = {**meta.labels, ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER}
-    if backing.service.spec.cluster_ip == HEADLESS:
-        labels[HEADLESS_LABEL] = ""
-    made: Json = {
-        "apiVersion": "v1",
-        "kind": "Endpoints",
-        "metadata": {"name": meta.name, "namespace": meta.namespace, "labels": labels},
-    }
-    yield CreateObject(made | ({"subsets": subsets} if subsets else {}))
 
 
 def _selects(service: Service, pod: Pod) -> bool:
@@ -343,8 +230,3 @@ def _service_key(one: EndpointSlice | Endpoints) -> Key | None:
     if meta.labels.get(MANAGED_BY) != SLICE_CONTROLLER or owner is None:
         return None
     return meta.namespace, owner.name
-
-
-def _ref(one: EndpointSlice | Endpoints) -> ObjectRef:
-    meta = one.metadata
-    return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)

@@ -18,14 +18,15 @@ from fairlead.api.objects import (
 )
 from fairlead.core.command import Command
 from fairlead.core.instant import Instant, seconds
-from fairlead.workloads.daemon_set import DaemonPods, daemon_status
+from fairlead.workloads.daemon_set import DaemonPods
+from fairlead.workloads.daemon_status import daemon_status
 from fairlead.workloads.history import Histories, History
 from fairlead.workloads.job import OWN_CONTROLLER, JobPods
 from fairlead.workloads.job_status import job_events, job_status
 from fairlead.workloads.owner import Owner
 from fairlead.workloads.pod_sets import PodSets
 from fairlead.workloads.replica_status import replica_status
-from fairlead.workloads.stateful_set import stateful_status
+from fairlead.workloads.stateful_status import stateful_status
 from fairlead.workloads.status_writing import StatusWriter
 
 Json = dict[str, Any]

@@ -13,12 +13,12 @@ upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Final
 
 from fairlead.api.objects import Deployment, ReplicaSet
 from fairlead.api.pod import controller_of
-from fairlead.core.command import Command, ObjectRef, PatchObject
+from fairlead.core.command import Command, ObjectRef
 from fairlead.core.instant import Instant, seconds
 from fairlead.core.stimulus import FailureReason
 from fairlead.core.timer_queue import TimerQueue
@@ -26,7 +26,6 @@ from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.deployment import REPLICA_SET, Rollout, implied_by, is_ending
 from fairlead.workloads.identity import failed_create, happened, owner_key
 from fairlead.workloads.pod_sets import PodSets, is_stand_in
-from fairlead.workloads.revision import REVISION, revised, revision_of
 from fairlead.workloads.rolling_update import (
     RECREATE,
     ROLLING_UPDATE,
@@ -37,7 +36,8 @@ from fairlead.workloads.rolling_update import (
     recreated,
     rolled,
 )
-from fairlead.workloads.rollout_status import Count, Course, is_complete, overdue_at, status_of
+from fairlead.workloads.rollout_status import overdue_at
+from fairlead.workloads.rollout_telling import RolloutTelling
 from fairlead.workloads.stand_in import Buried
 from fairlead.workloads.status_writing import StatusWriter
 
@@ -50,12 +50,17 @@ class Rollouts:
 
     config: WorkloadsConfig
     pod_sets: PodSets
-    writer: StatusWriter
+    writer: InitVar[StatusWriter]
     changed: dict[str, None] = field(default_factory=dict)  # keys of rollouts to look at again
     _rollouts: dict[str, Rollout] = field(default_factory=dict)
     _homes: dict[str, str] = field(default_factory=dict)  # key of a ReplicaSet -> of its rollout
     _births: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
+    _telling: RolloutTelling = field(init=False)
+
+    def __post_init__(self, writer: StatusWriter) -> None:
+        """Share the way to the status of objects."""
+        self._telling = RolloutTelling(self.pod_sets, writer)
 
     def learn(self, deployment: Deployment) -> Rollout:
         """Note the newest version of `deployment` without deciding anything."""
@@ -156,7 +161,9 @@ class Rollouts:
             rollout = self._rollouts.get(key)
             if rollout is not None:
                 commands += self.settle(rollout, now)
-                commands += self._tell(rollout, now)
+                if self.config.is_observed:
+                    commands += self._telling.tell(rollout, now)
+                    self._come_back(rollout, now)
                 self.changed.pop(key, None)  # settling noted it once more
         return commands
 
@@ -319,72 +326,15 @@ class Rollouts:
             rollout.kin[key] = pods
             pods.kin = rollout.kin
 
-    # --- what is only written to be read ---------------------------------------------------------
-
     def _note(self, rollout: Rollout) -> None:
         if self.config.is_observed:
             self.changed[rollout.key] = None
 
-    def _tell(self, rollout: Rollout, now: Instant) -> list[Command]:
-        """Status, revisions, and ReplicaSets that nobody will go back to."""
-        if not self.config.is_observed:
-            return []
-        deployment, count = rollout.deployment, self._count(rollout, now)
-        commands = self._revise(rollout)
-        if is_complete(deployment, count) or deployment.spec.paused:
-            commands += rollout.forgettable(self.pod_sets.sets)
-        status = status_of(deployment, count, self._course(rollout), now)
-        due = overdue_at(deployment)
+    def _come_back(self, rollout: Rollout, now: Instant) -> None:
+        """Look again when the rollout would be overdue."""
+        due = overdue_at(rollout.deployment)
         if due is not None and due > now:
             self._retries.add(due, rollout.key)
-        return commands + self.writer.write(rollout.ref, deployment.status, status)
-
-    def _count(self, rollout: Rollout, now: Instant) -> Count:
-        new, old = rollout.parts(self.pod_sets.sets, now)
-        parts = [*old, *((new,) if new is not None else ())]
-        sets = [self.pod_sets.sets[part.key] for part in parts if part.key in self.pod_sets.sets]
-        current = self.pod_sets.sets.get(rollout.current)
-        return Count(
-            asked=sum(part.replicas for part in parts),
-            replicas=sum(len(pods.active) for pods in sets),
-            updated=0 if current is None else len(current.active),
-            ready=sum(len(pods.ready) for pods in sets),
-            available=sum(part.available for part in parts),
-            terminating=sum(pods.leaving for pods in sets),
-        )
-
-    def _course(self, rollout: Rollout) -> Course:
-        current = rollout.replica_sets.get(rollout.current)
-        name = "" if current is None else current.metadata.name
-        pods = self.pod_sets.sets.get(rollout.current)
-        news, rollout.news = rollout.news, None
-        if news is None and current is not None and _is_without_progress(rollout.deployment):
-            news = ("FoundNewReplicaSet", f'Found new replica set "{name}"')
-        return Course(
-            name=name,
-            collisions=rollout.collisions,
-            news=news,
-            refusal=rollout.refusal or ("" if pods is None else pods.refusal),
-            is_set_refused=bool(rollout.refusal),
-        )
-
-    def _revise(self, rollout: Rollout) -> list[Command]:
-        """Number the current ReplicaSet, and the Deployment after it."""
-        current = rollout.replica_sets.get(rollout.current)
-        if current is None:
-            return []
-        meta = rollout.deployment.metadata
-        others = [one for key, one in rollout.replica_sets.items() if key != rollout.current]
-        changes = revised(current, others, meta.annotations)
-        if changes:
-            ref = ObjectRef(
-                REPLICA_SET, meta.namespace, current.metadata.name, current.metadata.uid
-            )
-            return [PatchObject(ref, {"metadata": {"annotations": dict(changes)}})]
-        revision = str(revision_of(current))
-        if meta.annotations.get(REVISION) == revision:
-            return []
-        return [PatchObject(rollout.ref, {"metadata": {"annotations": {REVISION: revision}}})]
 
 
 def _scaled(owner: ObjectRef, name: str, before: int, after: int) -> Command:
@@ -392,8 +342,3 @@ def _scaled(owner: ObjectRef, name: str, before: int, after: int) -> Command:
     word = "up" if after > before else "down"
     note = f"Scaled {word} replica set {name} from {before} to {after}"
     return happened(owner, "ScalingReplicaSet", note)
-
-
-def _is_without_progress(deployment: Deployment) -> bool:
-    conditions = deployment.status.get("conditions", ())
-    return not any(one.get("type") == "Progressing" for one in conditions)

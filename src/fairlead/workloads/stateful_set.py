@@ -22,7 +22,7 @@ from fairlead.api.pod import is_terminating
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.workloads.budget import BudgetError, scaled
 from fairlead.workloads.history import REVISION_LABEL, History
-from fairlead.workloads.pod_set import PodSet, PodState, pod_state, ready_since
+from fairlead.workloads.pod_set import PodSet, PodState, pod_state
 from fairlead.workloads.pod_template import with_labels
 from fairlead.workloads.rule import Plan, Wish
 
@@ -267,27 +267,3 @@ def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
         {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims
     ]
     return own + [volume for volume in described if volume.get("name") not in claims]
-
-
-def stateful_status(owner: StatefulSet, pods: PodSet, history: History, now: Instant) -> Json:
-    """The status that `owner`, whose pods are `pods`, should have."""
-    # upstream: stateful_set_control.go:updateStatus
-    running = [pod for pod in pods.pods.values() if pod.status.phase == "Running"]
-    since = [one for pod in running if (one := ready_since(pod)) is not None]
-    staying = [pod for pod in pods.pods.values() if not is_terminating(pod)]
-    revisions = [history.revision_of(pod) for pod in staying]
-    numbers = {
-        "observedGeneration": owner.metadata.generation,
-        "readyReplicas": len(since),
-        "currentReplicas": revisions.count(history.current),
-        "updatedReplicas": revisions.count(history.update),
-    }
-    min_ready = seconds(owner.spec.min_ready_seconds)
-    status: Json = {"replicas": len(pods.pods)}
-    status |= {key: number for key, number in numbers.items() if number}
-    return status | {
-        "availableReplicas": sum(one + min_ready <= now for one in since),
-        "currentRevision": history.current,
-        "updateRevision": history.update,
-        "collisionCount": history.collisions,
-    }

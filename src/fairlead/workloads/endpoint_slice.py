@@ -1,0 +1,135 @@
+"""What is written of a Service's endpoints: slices of a hundred at most, and the older form.
+
+An endpoint stays in the slice that it is in, so that a change of one pod rewrites one slice.
+
+upstream: staging/src/k8s.io/endpointslice/reconciler.go:reconcileByPortMapping
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.objects import Endpoints, EndpointSlice, Pod, Service
+from fairlead.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.workloads.generated_name import generated_name
+from fairlead.workloads.service_endpoint import HEADLESS, Endpoint, Ports, ports_json, subsets_of
+
+Json = dict[str, Any]
+
+SLICE_SIZE_MAX: Final = 100
+SERVICE_NAME: Final = "kubernetes.io/service-name"
+MANAGED_BY: Final = "endpointslice.kubernetes.io/managed-by"
+SLICE_CONTROLLER: Final = "endpointslice-controller.k8s.io"
+ENDPOINTS_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
+ENDPOINTS_CONTROLLER: Final = "endpoint-controller"
+HEADLESS_LABEL: Final = "service.kubernetes.io/headless"
+WHY: Final = "no endpoint is left in it"
+
+Change = CreateObject | PatchObject | DeleteObject
+
+
+@dataclass(slots=True)
+class Backing:
+    """A Service, the pods it selects by name, and what is written of them."""
+
+    service: Service
+    pods: dict[str, Pod] = field(default_factory=dict)
+    slices: dict[str, EndpointSlice] = field(default_factory=dict)
+    written: Endpoints | None = None
+    pending: dict[ObjectRef, None] = field(default_factory=dict)
+    serial: int = 0
+
+
+def slices(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
+    """What makes the slices of `backing` hold `endpoints`."""
+    groups: dict[Ports, dict[str, Endpoint]] = {}
+    for one in endpoints:
+        groups.setdefault(one.ports, {})[one.uid] = one
+    superfluous = dict(backing.slices)
+    # A Service without any endpoint has one slice that says so.
+    for ports, wanted in groups.items() or [((), {})]:
+        written, rest = ports_json(ports), dict(wanted)
+        held = {
+            name: _held_entries(known, rest)
+            for name, known in backing.slices.items()
+            if list(known.ports) == written
+        }
+        new = [one.in_slice() for one in rest.values()]
+        for name, entries in held.items():
+            room = max(0, SLICE_SIZE_MAX - len(entries))
+            content, new = entries + new[:room], new[room:]
+            if not content and wanted:
+                continue
+            del superfluous[name]
+            if list(backing.slices[name].endpoints) != content:
+                yield PatchObject(ref_of(backing.slices[name]), {"endpoints": content})
+        for start in range(0, len(new), SLICE_SIZE_MAX):
+            yield _new_slice(backing, new[start : start + SLICE_SIZE_MAX], written)
+        if not wanted and not held:
+            yield _new_slice(backing, [], written)
+    for gone in superfluous.values():
+        yield DeleteObject(ref_of(gone), why=WHY)
+
+
+def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]:
+    """The newest entries of those that `known` holds already; they are taken out of `rest`."""
+    uids = [entry.get("targetRef", {}).get("uid", "") for entry in known.endpoints]
+    return [rest.pop(uid).in_slice() for uid in uids if uid in rest]
+
+
+def _new_slice(backing: Backing, entries: list[Json], ports: list[Json]) -> CreateObject:
+    meta = backing.service.metadata
+    backing.serial += 1
+    name = generated_name(meta.name, meta.uid, backing.serial)
+    labels = {**meta.labels, SERVICE_NAME: meta.name, MANAGED_BY: SLICE_CONTROLLER}
+    if backing.service.spec.cluster_ip == HEADLESS:
+        labels[HEADLESS_LABEL] = ""
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "name": meta.name,
+        "uid": meta.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    return CreateObject(
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "name": name,
+                "namespace": meta.namespace,
+                "labels": labels,
+                "ownerReferences": [owner],
+            },
+            "addressType": "IPv4",
+            "endpoints": entries,
+            "ports": ports,
+        }
+    )
+
+
+def older_form(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
+    """What makes the Endpoints of `backing` say the same."""
+    subsets, meta = subsets_of(endpoints), backing.service.metadata
+    if backing.written is not None:
+        if list(backing.written.subsets) != subsets:
+            yield PatchObject(ref_of(backing.written), {"subsets": subsets or None})
+        return
+    labels = {**meta.labels, ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER}
+    if backing.service.spec.cluster_ip == HEADLESS:
+        labels[HEADLESS_LABEL] = ""
+    made: Json = {
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {"name": meta.name, "namespace": meta.namespace, "labels": labels},
+    }
+    yield CreateObject(made | ({"subsets": subsets} if subsets else {}))
+
+
+def ref_of(one: EndpointSlice | Endpoints) -> ObjectRef:
+    """The identity of `one`."""
+    meta = one.metadata
+    return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)
