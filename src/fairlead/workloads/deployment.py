@@ -28,6 +28,7 @@ from fairlead.workloads.pod_template import (
     same_template,
     with_labels,
 )
+from fairlead.workloads.replica_set_manifest import replica_set_manifest
 from fairlead.workloads.replicas import Replicas
 from fairlead.workloads.revision import (
     DESIRED,
@@ -178,32 +179,11 @@ class Rollout:
     def create(self, replicas: int) -> Command:
         """The ReplicaSet for the Deployment's template, with so many replicas for a start."""
         # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
-        meta, spec = self.deployment.metadata, self.deployment.spec
-        digest = template_hash(spec.template, self.collisions)
-        label = {TEMPLATE_HASH_LABEL: digest}
-        template = with_labels(spec.template, label)
-        self.birth = f"{meta.name}-{digest}"
-        body: Json = {
-            "replicas": replicas,
-            "selector": _selector(self.deployment, label),
-            "template": template,
-        }
-        if spec.min_ready_seconds:
-            body["minReadySeconds"] = spec.min_ready_seconds
-        return CreateObject(
-            {
-                "apiVersion": "apps/v1",
-                "kind": REPLICA_SET,
-                "metadata": {
-                    "name": self.birth,
-                    "namespace": meta.namespace,
-                    "labels": template["metadata"]["labels"],
-                    "annotations": self._annotations(),
-                    "ownerReferences": [_reference(self.deployment)],
-                },
-                "spec": body,
-            }
-        )
+        digest = template_hash(self.deployment.spec.template, self.collisions)
+        self.birth = f"{self.deployment.metadata.name}-{digest}"
+        annotations = self._annotations()
+        made = replica_set_manifest(self.deployment, self.birth, digest, replicas, annotations)
+        return CreateObject(made)
 
     def scale(self, key: str, size: int) -> Command:
         """Let the known ReplicaSet `key` have `size` replicas."""
@@ -299,30 +279,6 @@ def _newest(implied: dict[str, PodSet]) -> str:
         if pods.pods
     ]
     return max(ages)[1] if ages else ""
-
-
-def _selector(deployment: Deployment, label: dict[str, str]) -> Json:
-    selector = deployment.spec.selector
-    if selector is None:
-        return {"matchLabels": label}
-    own: Json = {"matchLabels": {**selector.match_labels, **label}}
-    if selector.match_expressions:
-        own["matchExpressions"] = [
-            {"key": one.key, "operator": one.operator, "values": list(one.values)}
-            for one in selector.match_expressions
-        ]
-    return own
-
-
-def _reference(deployment: Deployment) -> Json:
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "name": deployment.metadata.name,
-        "uid": deployment.metadata.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def _ref(kind: str, one: ReplicaSet | Deployment) -> ObjectRef:

@@ -24,16 +24,15 @@ from typing import Any, ClassVar, Final
 
 from fairlead.api.objects import Job, JobSpec, Pod
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.core.instant import Instant, floor_second, seconds
-from fairlead.workloads.index_set import parse_indexes
+from fairlead.core.instant import Instant, floor_second
 from fairlead.workloads.job_tally import (
     INDEX,
     JobTally,
-    Verdict,
     index_of,
     is_indexed,
     replaces_failed_only,
 )
+from fairlead.workloads.job_verdict import deadline_of, verdict
 from fairlead.workloads.pod_set import PodSet, PodState
 from fairlead.workloads.pod_template import with_annotations, with_labels
 from fairlead.workloads.rule import NOTHING, Plan, Wish
@@ -46,19 +45,6 @@ WHY_OVER: Final = "the Job is over"
 WHY_SUSPENDED: Final = "the Job is suspended"
 FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
 OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
-REACHED: Final = Verdict(
-    "CompletionsReached", "Reached expected number of succeeded pods", is_success=True
-)
-EXCEEDED: Final = Verdict("BackoffLimitExceeded", "Job has reached the specified backoff limit")
-TOO_LATE: Final = Verdict("DeadlineExceeded", "Job was active longer than specified deadline")
-TOO_MANY_INDEXES: Final = Verdict(
-    "MaxFailedIndexesExceeded",
-    "Job has exceeded the specified maximal number of failed indexes",
-)
-FAILED_INDEXES: Final = Verdict("FailedIndexes", "Job has failed indexes")
-POLICY_MET: Final = "SuccessPolicy"
-FAILURE_TARGET: Final = "FailureTarget"
-SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +86,9 @@ class JobPods:
             return NOTHING
         if not spec.suspend:
             self._start(now)
-        self._judge(pods, now)
+        if self.tally.verdict is None:
+            is_idle = not pods.active and not pods.births
+            self.tally.verdict = verdict(self.job, self.tally, is_idle=is_idle, now=now)
         if self.tally.verdict is not None:
             return self._wind_up(pods, now)
         if spec.suspend:
@@ -117,8 +105,7 @@ class JobPods:
     @property
     def deadline(self) -> Instant | None:
         """When the Job has been active for too long."""
-        limit, started = self.spec.active_deadline_seconds, self.tally.started_at
-        return None if limit is None or started is None else started + seconds(limit)
+        return deadline_of(self.job, self.tally)
 
     def _start(self, now: Instant) -> None:
         if self.tally.started_at is not None:
@@ -128,57 +115,6 @@ class JobPods:
         self.tally.started_at = (
             parse_timestamp(said) if said and not is_resumed else floor_second(now)
         )
-
-    def _judge(self, pods: PodSet, now: Instant) -> None:
-        if self.tally.verdict is None:
-            self.tally.verdict = self._said() or self._failure(now) or self._success(pods)
-
-    def _said(self) -> Verdict | None:
-        """A verdict that the Job's status gave before this run began."""
-        for one in self.job.status.conditions:
-            if one.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET) and one.status == "True":
-                return Verdict(one.reason, one.message, is_success=one.type == SUCCESS_CRITERIA_MET)
-        return None
-
-    def _failure(self, now: Instant) -> Verdict | None:
-        if self.tally.is_past_limit(self.job):
-            return EXCEEDED
-        deadline = self.deadline
-        if deadline is not None and deadline <= now and not self.spec.suspend:
-            return TOO_LATE
-        limit = self.spec.max_failed_indexes
-        if limit is not None and len(self.tally.failed_indexes) > limit:
-            return TOO_MANY_INDEXES
-        return None
-
-    def _success(self, pods: PodSet) -> Verdict | None:
-        tally, completions = self.tally, self.spec.completions
-        if is_indexed(self.job) and (met := self._met_policy()) is not None:
-            return met
-        if pods.active or pods.births:
-            return None
-        if completions is None:
-            return REACHED if tally.succeeded else None
-        if tally.succeeded >= completions:
-            return REACHED
-        given_up = len(tally.failed_indexes)
-        is_settled = given_up and tally.succeeded + given_up >= completions
-        return FAILED_INDEXES if is_settled else None
-
-    def _met_policy(self) -> Verdict | None:
-        # upstream: pkg/controller/job/success_policy.go:matchSuccessPolicy
-        policy, completed = self.spec.success_policy, self.tally.completed
-        for place, rule in enumerate(policy.rules if policy is not None else ()):
-            wanted = (
-                list(completed)
-                if rule.succeeded_indexes is None
-                else parse_indexes(rule.succeeded_indexes)
-            )
-            done = sum(index in completed for index in wanted)
-            needed = len(wanted) if rule.succeeded_count is None else rule.succeeded_count
-            if done >= needed:
-                return Verdict(POLICY_MET, f"Matched rules at index {place}", is_success=True)
-        return None
 
     def _wind_up(self, pods: PodSet, now: Instant) -> Plan:
         """Let what still runs go; the end is when all of it has gone."""

@@ -15,8 +15,9 @@ from fairlead.core.command import Command, ObjectRef
 from fairlead.core.instant import Instant
 from fairlead.workloads.identity import happened
 from fairlead.workloads.index_set import format_indexes
-from fairlead.workloads.job import FAILURE_TARGET, SUCCESS_CRITERIA_MET, is_finished
+from fairlead.workloads.job import is_finished
 from fairlead.workloads.job_tally import JobTally, is_indexed
+from fairlead.workloads.job_verdict import FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from fairlead.workloads.pod_set import PodSet
 
 Json = dict[str, Any]
