@@ -44,6 +44,7 @@ OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.http.punctual",
     "fairlead.apiserver.http.stream",
     "fairlead.apiserver.http.webhooks",
+    "fairlead.apiserver.serving.audit",  # how query strings are written
     "fairlead.apiserver.journal",  # what outlives the process
 )
 # fmt: off

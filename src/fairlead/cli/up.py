@@ -33,6 +33,9 @@ def up(
         named("DIR", "Keep everything there, whatever happens to the process (default: nothing)."),
     ] = None,
     user: Annotated[Names, repeatable("NAME[:GROUP,…]", USER_HELP)] = (),
+    audit: Annotated[
+        Path | None, named("FILE", "Append a line of JSON about each request to this file.")
+    ] = None,
     kubeconfig: Annotated[
         Path | None, named("FILE", "Where to write the kubeconfig (default: a temporary file).")
     ] = None,
@@ -63,6 +66,7 @@ def up(
         port=port,
         data_dir=data_dir,
         users=user,
+        audit=audit,
         kubeconfig=kubeconfig,
         speed=speed,
         paused=paused,

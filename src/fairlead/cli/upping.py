@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from typing import Final
 
 from fairlead.apiserver.auth.certificate import Pair, new_server
 from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.http.app import Audit
 from fairlead.apiserver.http.listener import Certificate
 from fairlead.apiserver.journal import Journal, JournalError
 from fairlead.apiserver.request import ADMIN, User
@@ -41,6 +43,7 @@ class Wanted:
     port: int
     data_dir: Path | None
     users: Names
+    audit: Path | None
     kubeconfig: Path | None
     speed: float
     paused: bool
@@ -69,8 +72,16 @@ def serve(wanted: Wanted) -> int:
         def say_ready() -> None:
             print(f"export KUBECONFIG={place}  # {_about(wanted)}; Ctrl-C ends it", flush=True)
 
-        with _certificate(new_server(home.authority, (HOST,), real_now)) as certificate:
-            door = Door(listening=listening, authenticate=cluster.tokens, certificate=certificate)
+        with (
+            _certificate(new_server(home.authority, (HOST,), real_now)) as certificate,
+            _audit(wanted.audit) as audit,
+        ):
+            door = Door(
+                listening=listening,
+                authenticate=cluster.tokens,
+                certificate=certificate,
+                audit=audit,
+            )
             serve_cluster(cluster, door, say_ready)
     return exit_code.SUCCESS
 
@@ -144,6 +155,20 @@ def _open(port: int) -> socket:
         raise InputError("--port", cause.strerror or str(cause), object_name=str(port)) from None
     listening.listen(BACKLOG)
     return listening
+
+
+@contextmanager
+def _audit(path: Path | None) -> Iterator[Audit | None]:
+    """What keeps the lines of the audit log. Raises InputError."""
+    if path is None:
+        yield None
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as cause:
+        raise InputError("--audit", cause.strerror or str(cause), object_name=str(path)) from None
+    with os.fdopen(descriptor, "ab", buffering=0) as file:
+        yield file.write
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.stream import stream
 from fairlead.apiserver.http.webhooks import ask_webhook
 from fairlead.apiserver.request import Request, Response, User
+from fairlead.apiserver.serving.audit import audit_line
 from fairlead.apiserver.serving.server import ApiServer, refused
 from fairlead.apiserver.serving.watch import Watch
 
@@ -44,6 +45,8 @@ Authenticate = Callable[[Mapping[str, str]], User]
 Settle = Callable[[], Awaitable[None]]
 
 Act = Callable[[Request], Awaitable[Response]]
+# Keeps a line of the audit log.
+Audit = Callable[[bytes], object]
 NO_ACTS: Final[Mapping[str, Act]] = {}
 
 
@@ -61,12 +64,16 @@ class ApiApp:
         clock: Callable[[], int],
         settle: Settle | None = None,
         acts: Mapping[str, Act] = NO_ACTS,
+        audit: Audit | None = None,
     ) -> None:
         """`settle` is waited for before a change is acknowledged.
 
-        `acts` answer paths that are not Kubernetes', for users who may ask there.
+        `acts` answer paths that are not Kubernetes', for users who may ask there. `audit` is given
+        a line about each request that was answered.
         """
         self._acts = acts
+        self._audit = audit
+        self._audited = 0
         self._server = server
         self._authenticate = authenticate
         self._clock = clock
@@ -109,12 +116,18 @@ class ApiApp:
         """The answer, after all webhooks that want to be asked."""
         for _ in range(WEBHOOKS_MAX):
             try:
-                return self._server.handle(request, self._clock())
+                return self._noted(request, self._server.handle(request, self._clock()))
             except WebhookNeeded as needed:
                 said = await ask_webhook(needed.call)
                 answers = {**request.webhooks, needed.call.key: said}
                 request = replace(request, webhooks=answers)
         raise ApiError("InternalError", 500, f"more than {WEBHOOKS_MAX} webhooks")
+
+    def _noted(self, request: Request, answer: Response | Watch) -> Response | Watch:
+        if self._audit is not None:
+            self._audited += 1
+            self._audit(audit_line(request, answer, self._clock(), self._audited))
+        return answer
 
     def close(self) -> None:
         """End all watches in good order: the server is about to stop."""

@@ -12,7 +12,7 @@ from typing import Final
 
 import uvloop
 
-from fairlead.apiserver.http.app import ApiApp, Authenticate
+from fairlead.apiserver.http.app import ApiApp, Audit, Authenticate
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.worlds.local.clock_control import PATH, ClockControl
 from fairlead.worlds.local.cluster import LocalCluster
@@ -28,6 +28,7 @@ class Door:
     listening: socket
     authenticate: Authenticate
     certificate: Certificate | None = None
+    audit: Audit | None = None
 
 
 def serve_cluster(cluster: LocalCluster, door: Door, on_ready: Callable[[], None]) -> None:
@@ -54,6 +55,7 @@ async def served(cluster: LocalCluster, door: Door) -> AsyncIterator[Runner]:
         cluster.clock.now,
         None if cluster.journal is None else cluster.journal.settle,
         acts={PATH: ClockControl(runner)},
+        audit=door.audit,
     )
     listener = Listener(app, door.listening, door.certificate)
     await listener.start()

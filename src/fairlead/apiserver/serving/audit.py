@@ -1,0 +1,69 @@
+"""Audit: who asked what, and what came of it, as lines of an audit log.
+
+Bodies are not in it: they may be secret.
+
+upstream: apiserver/pkg/apis/audit/v1/types.go:Event, level Metadata
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from fairlead.api.timestamp import format_micro_time
+from fairlead.apiserver.request import Request, Response
+from fairlead.apiserver.serving.encoding import encode
+from fairlead.apiserver.serving.options import is_true
+from fairlead.apiserver.serving.route import target_of, verb_of
+from fairlead.apiserver.serving.watch import Watch
+
+Json = dict[str, Any]
+
+KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata"}
+
+
+def audit_line(request: Request, answer: Response | Watch, now: int, number: int) -> bytes:
+    """The line about a request that was answered at `now`; `number` is its place in the log."""
+    code = 200 if isinstance(answer, Watch) else answer.status
+    when = format_micro_time(now)
+    event: Json = {
+        **KIND,
+        "auditID": _id(now, number),
+        "stage": "ResponseStarted" if isinstance(answer, Watch) else "ResponseComplete",
+        "requestURI": _uri(request),
+        "verb": request.method.lower(),
+        "user": _user(request),
+        "userAgent": request.headers.get("user-agent", ""),
+        "responseStatus": {"metadata": {}, "code": code},
+        "requestReceivedTimestamp": when,
+        "stageTimestamp": when,
+    }
+    target = target_of(request.path)
+    if target is not None:
+        is_watch = target.is_watch or is_true(request, "watch")
+        event["verb"] = verb_of(request.method, target, is_watch=is_watch) or event["verb"]
+        named = {
+            "resource": target.resource,
+            "namespace": target.namespace,
+            "name": target.name,
+            "apiGroup": target.group,
+            "apiVersion": target.version,
+            "subresource": target.subresource,
+        }
+        event["objectRef"] = {key: value for key, value in named.items() if value}
+    return encode(event) + b"\n"
+
+
+def _id(now: int, number: int) -> str:
+    digits = hashlib.sha256(f"{now}/{number}".encode()).hexdigest()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
+
+
+def _uri(request: Request) -> str:
+    return f"{request.path}?{urlencode(request.query)}" if request.query else request.path
+
+
+def _user(request: Request) -> Json:
+    user: Json = {"username": request.user.name, "groups": list(request.user.groups)}
+    return {**user, "uid": request.user.uid} if request.user.uid else user
