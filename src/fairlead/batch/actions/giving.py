@@ -49,11 +49,17 @@ class Givers:
         return giving
 
     def _not_spared(self, taker: JobInfo, voters: Voters) -> list[JobInfo]:
-        """All, where no plugin can speak for the others because one tier decides alone."""
-        asked, kind = self._jobs, self._kind
-        if self._session.defects.has(Defect.TIER_FIRST_WINS):
-            return asked
-        for tier in voters:
+        """Those whom no plugin spares that can speak for the others.
+
+        Where one tier decides alone, the first can: whom it does not name is nobody's victim, for
+        later tiers start with what it has left over, if that is nobody (tier-carry).
+        """
+        asked, kind, defects = self._jobs, self._kind, self._session.defects
+        speaking = voters
+        if defects.has(Defect.TIER_FIRST_WINS):
+            first = next((tier for tier in voters if tier), ())
+            speaking = (first,) if defects.has(Defect.TIER_CARRY) else ()
+        for tier in speaking:
             for plugin in tier:
                 if isinstance(plugin, kind.sparing):
                     asked = [job for job in asked if not kind.spares(plugin, taker, job)]

@@ -70,6 +70,9 @@ class RoomMaker:
         if not most.jobs or kind in self._hopeless:
             return False
         hopeful = self._hopeful_rows(task, most)
+        if not hopeful.any():
+            self._hopeless.add(kind)
+            return False
         nodes = self._session.choices(task.job).anyhow.ranked(task.info, hopeful)
         if not self._alone and steps.is_final and self._fits_now(task, nodes):
             return False
