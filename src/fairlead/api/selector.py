@@ -99,7 +99,7 @@ class _Parser:
         self._position = 0
 
     def selector(self) -> LabelSelector:
-        requirements = []
+        requirements: list[LabelSelectorRequirement] = []
         while self._peek() != _END or requirements:
             if self._peek() in _SYMBOLS and self._peek() != "!":
                 raise _unexpected(self._peek(), ", expected: !, identifier, or 'end of string'")
