@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -112,3 +113,18 @@ def test_what_makes_no_sense_is_refused(experiment, jobs, problem):
 def test_a_trace_without_any_such_pod(experiment):
     with pytest.raises(InputError, match="there are no pods in the trace"):
         experiment(gpus=9, queues=[{"name": "q", "jobs": 1}])
+
+
+def test_shares_converge_to_the_weights_once_everybody_wants_more(experiment):
+    """Four nodes, weights 3 to 1; the heavier queue is idle for half an hour."""
+    heavy = {"name": "a", "weight": 3, "jobs": 40, "begins": "30m", "over": "1m"}
+    light = {"name": "b", "weight": 1, "jobs": 60, "over": "1m"}
+    found = experiment(members=[1], runtimes=["20m"], queues=[heavy, light])
+    outcome = run(replace(found, duration=seconds(3600)), "", NoProgress()).outcome
+    held: dict[str, dict[int, int]] = {"a": {}, "b": {}}
+    for sample in outcome.jobs.samples:
+        minute = (sample.at - outcome.started_at) // seconds(60)
+        held[sample.queue][minute] = sample.allocated["openb/gpu-milli"] // 8000
+    assert max(held["b"][minute] for minute in held["b"] if minute < 30) == 4
+    assert {held["a"][minute] for minute in held["a"] if minute > 35} <= {2, 3}
+    assert (outcome.jobs.queue("a").share, outcome.jobs.queue("b").share) == (1.0, 1.0)
