@@ -185,6 +185,16 @@ def test_a_pod_of_a_dead_node_is_waited_for(world, build):
     assert set(world.pods()) == {"db-0", "db-1", "db-2"}
 
 
+def test_without_any_conditions_a_pod_that_runs_is_ready(world, build):
+    """As in a dump cut down to what matters."""
+    pods = [build.pod(f"db-{one}", OWNER) for one in range(2)]
+    for one in pods:
+        one["status"] = {"phase": "Running"}
+    world.load(stateful_set(build, 2), *pods)
+    world.delete("Pod", "db-1", grace=0)
+    assert set(world.pods()) == {"db-0", "db-1"}
+
+
 def test_ordinals_may_start_elsewhere(world, build):
     world.load(stateful_set(build, 2, ordinals={"start": 5}))
     assert set(world.pods()) == {"db-5", "db-6"}

@@ -1,0 +1,30 @@
+"""What workload controllers do is the same, whatever order Python's sets have."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = Path(__file__).parent / "workloads_of_a_day.py"
+
+
+def ran(hash_seed):
+    """Every command of an eventful quarter of an hour, in order, as bytes."""
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM)],
+        env={**os.environ, "PYTHONHASHSEED": str(hash_seed)},
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_another_order_of_sets_changes_no_byte():
+    """In another process: rollouts, updates, Jobs, endpoints, a dead node, garbage."""
+    reference = ran(0)
+    for kind in (b"ControllerRevision", b"EndpointSlice", b"CronJob", b"StatefulSet"):
+        assert kind in reference
+    assert reference.count(b"\n") > 500
+    assert ran(4_000_000_000) == reference
