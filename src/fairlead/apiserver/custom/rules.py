@@ -9,11 +9,15 @@ upstream: apiextensions-apiserver/pkg/apiserver/schema/cel/validation.go
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from fairlead.api.expression.library import environment
+from fairlead.apiserver.custom.spelling import spelled
 from fairlead.apiserver.custom.structural import ABSENT, Structural
+from fairlead.apiserver.custom.temporal import with_times
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import duplicate, forbidden, required
 
@@ -24,15 +28,11 @@ Json = dict[str, Any]
 
 RULES_CACHED_MAX: Final = 1_024
 _OLD: Final = re.compile(r"\boldSelf\b")
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED: Final = frozenset(
-    {
-        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for",
-        "function", "if", "import", "let", "loop", "package", "namespace", "return", "var",
-        "void", "while",
-    }
-)  # fmt: skip
-_SPELLED: Final = {".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_NOISE: Final = re.compile(r"^[A-Z_]+: ")
+_TOLD: Final = (
+    (re.compile(r"^Key not found in map : \"(.*)\"$"), r"no such key: \1"),
+    (re.compile(r"^No matching overloads found.*$", re.DOTALL), "no such overload"),
+)
 
 
 class RuleError(ValueError):
@@ -76,17 +76,26 @@ def _broken(rule: Json, schema: Structural, value: Any, old: Any, path: str) -> 
     if about_change:
         known["oldSelf"] = None if old is ABSENT else _seen(schema, old)
     where = path + str(rule.get("fieldPath", ""))
-    result = compiled(expression).eval(data=known)
+    result = compiled(with_times(schema, expression)).eval(data=known)
     if result.type().name() == "ERROR":
-        said = f"{result.plain_value()} evaluating rule: {rule.get('message') or expression}"
+        said = f"{_problem(result)} evaluating rule: {rule.get('message') or expression}"
         yield _cause(rule, value, said, where)
     elif result.plain_value() is not True:
-        yield _cause(rule, value, _message(rule, known), where)
+        yield _cause(rule, value, _message(rule, schema, known), where)
 
 
-def _message(rule: Json, known: Json) -> str:
+def _problem(result: cel.Value) -> str:
+    """Why there is no answer, in the words of the implementation in Go."""
+    said = _NOISE.sub("", str(result.plain_value()))
+    for form, told in _TOLD:
+        said = form.sub(told, said)
+    return said
+
+
+def _message(rule: Json, schema: Structural, known: Json) -> str:
     if rule.get("messageExpression"):
-        said = compiled(str(rule["messageExpression"])).eval(data=known).plain_value()
+        expression = with_times(schema, str(rule["messageExpression"]))
+        said = compiled(expression).eval(data=known).plain_value()
         if isinstance(said, str) and said.strip():
             return said
     return str(rule.get("message") or f"failed rule: {str(rule.get('rule', '')).strip()}")
@@ -116,7 +125,7 @@ def _seen(schema: Structural, value: Any) -> Any:
     """`value` as expressions see it: with names that they can say, numbers of the right type."""
     if isinstance(value, dict):
         return {
-            _spelled(key) if key in schema.properties else key: _seen(inner, item)
+            spelled(key) if key in schema.properties else key: _seen(inner, item)
             if (inner := schema.properties.get(key) or schema.additional)
             else item
             for key, item in value.items()
@@ -125,39 +134,14 @@ def _seen(schema: Structural, value: Any) -> Any:
         return [_seen(schema.items, item) for item in value]
     if schema.type == "number" and isinstance(value, int):
         return float(value)
+    if schema.raw.get("format") == "byte" and isinstance(value, str):
+        return b64decode(value)
     return value
-
-
-def _spelled(name: str) -> str:
-    # upstream: structural-schema's cel/common/utilities.go:Escape
-    if name in _RESERVED:
-        return f"__{name}__"
-    if _IDENTIFIER.fullmatch(name) and "__" not in name:
-        return name
-    spelled = name.replace("__", "__underscores__")
-    return "".join(_SPELLED.get(character, character) for character in spelled)
 
 
 @lru_cache(maxsize=1)
 def _environment() -> cel.Env:
-    # The library takes a hundredth of a second to load, and most servers have no rules.
-    from cel_expr_python import cel  # noqa: PLC0415
-    from cel_expr_python.ext import (  # noqa: PLC0415
-        ext_bindings,
-        ext_math,
-        ext_optional,
-        ext_strings,
-    )
-
-    return cel.NewEnv(
-        variables={"self": cel.Type.DYN, "oldSelf": cel.Type.DYN},
-        extensions=[
-            ext_bindings.ExtBindings(),
-            ext_math.ExtMath(),
-            ext_optional.ExtOptional(),
-            ext_strings.ExtStrings(),
-        ],
-    )
+    return environment({"self": "dyn", "oldSelf": "dyn"})
 
 
 @lru_cache(maxsize=RULES_CACHED_MAX)

@@ -19,7 +19,8 @@ class Structural:
     """A type. `raw` is the schema as it was written, for the bounds on values in it.
 
     `additional` is the type of a map's values; `keeps_unknown` objects may have any other field;
-    `default` is ABSENT where there is none.
+    `default` is ABSENT where there is none; `has_rules` says whether there are `rules` here or
+    anywhere below.
     """
 
     raw: Json
@@ -29,6 +30,7 @@ class Structural:
     additional: Structural | None = None
     default: Any = ABSENT
     rules: tuple[Json, ...] = ()
+    has_rules: bool = False
 
     @property
     def is_int_or_string(self) -> bool:
@@ -50,22 +52,24 @@ class Structural:
         """Whether null is a value."""
         return bool(self.raw.get("nullable"))
 
-    @property
-    def has_rules(self) -> bool:
-        """Whether there are rules here or anywhere below."""
-        below = [*self.properties.values(), self.items, self.additional]
-        return bool(self.rules) or any(node.has_rules for node in below if node)
-
 
 def structural(raw: Json) -> Structural:
     """The type that an OpenAPI v3 schema describes."""
-    items, additional = raw.get("items"), raw.get("additionalProperties")
+    inner = {name: structural(one) for name, one in (raw.get("properties") or {}).items()}
+    items, additional = _type_of(raw.get("items")), _type_of(raw.get("additionalProperties"))
+    rules = tuple(raw.get("x-kubernetes-validations") or ())
+    below = (*inner.values(), items, additional)
     return Structural(
         raw,
         str(raw.get("type", "")),
-        {name: structural(one) for name, one in (raw.get("properties") or {}).items()},
-        structural(items) if isinstance(items, dict) else None,
-        structural(additional) if isinstance(additional, dict) else None,
+        inner,
+        items,
+        additional,
         raw.get("default", ABSENT),
-        tuple(raw.get("x-kubernetes-validations") or ()),
+        rules,
+        has_rules=bool(rules) or any(node.has_rules for node in below if node),
     )
+
+
+def _type_of(raw: Any) -> Structural | None:
+    return structural(raw) if isinstance(raw, dict) else None

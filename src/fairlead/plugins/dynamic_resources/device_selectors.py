@@ -13,12 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from fairlead.api.expression.amount import quantity_value, version_value
 from fairlead.api.objects import DeviceAttribute
-from fairlead.plugins.dynamic_resources.device_language import (
-    device_language,
-    quantity_value,
-    version_value,
-)
+from fairlead.plugins.dynamic_resources.device_language import device_language
 from fairlead.state.device_pools import PoolDevice
 
 if TYPE_CHECKING:

@@ -1,0 +1,75 @@
+"""The environment in which expressions are compiled: CEL, its extensions, Kubernetes' functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from fairlead.api.expression import address, amount, collection, url
+from fairlead.api.expression.function import (
+    ANY,
+    LIST,
+    REAL,
+    TEXT,
+    TRUTH,
+    VALUE,
+    WHOLE,
+    Function,
+)
+
+if TYPE_CHECKING:
+    from cel_expr_python import cel
+
+
+def environment(variables: Mapping[str, str]) -> cel.Env:
+    """The environment that knows `variables`, by their types as the library writes them."""
+    # The library takes a hundredth of a second to load, and most clusters have no expressions.
+    from cel_expr_python import cel  # noqa: PLC0415
+    from cel_expr_python.ext import (  # noqa: PLC0415
+        ext_bindings,
+        ext_math,
+        ext_optional,
+        ext_strings,
+    )
+
+    return cel.NewEnv(
+        variables={name: cel.Type(kind) for name, kind in variables.items()},
+        extensions=[
+            ext_bindings.ExtBindings(),
+            ext_math.ExtMath(),
+            ext_optional.ExtOptional(),
+            ext_strings.ExtStrings(),
+        ],
+        functions=_declared(cel),
+    )
+
+
+def _declared(library: Any) -> list[Any]:
+    types = library.Type
+    known = {
+        TEXT: types.STRING,
+        WHOLE: types.INT,
+        REAL: types.DOUBLE,
+        TRUTH: types.BOOL,
+        ANY: types.DYN,
+        LIST: types.List(types.DYN),
+        VALUE: types.Map(types.STRING, types.DYN),
+    }
+
+    def overload(at: int, function: Function) -> Any:
+        return library.Overload(
+            id=f"{function.name}_{at}",
+            return_type=known[function.result],
+            parameters=[known[one] for one in function.taken],
+            is_member=function.is_member,
+            impl=function.does,
+        )
+
+    every = (*amount.FUNCTIONS, *address.FUNCTIONS, *url.FUNCTIONS, *collection.FUNCTIONS)
+    named = groupby(sorted(every, key=attrgetter("name")), key=attrgetter("name"))
+    return [
+        library.FunctionDecl(name, [overload(at, one) for at, one in enumerate(group)])
+        for name, group in named
+    ]

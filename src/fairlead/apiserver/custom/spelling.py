@@ -1,0 +1,29 @@
+"""Names of fields as expressions can say them.
+
+upstream: apiserver/pkg/cel/escaping.go
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED: Final = frozenset(
+    {
+        "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for",
+        "function", "if", "import", "let", "loop", "package", "namespace", "return", "var",
+        "void", "while",
+    }
+)  # fmt: skip
+_SPELLED: Final = {".": "__dot__", "-": "__dash__", "/": "__slash__"}
+
+
+def spelled(name: str) -> str:
+    """`name`, as an identifier of the language."""
+    if name in _RESERVED:
+        return f"__{name}__"
+    if _IDENTIFIER.fullmatch(name) and "__" not in name:
+        return name
+    text = name.replace("__", "__underscores__")
+    return "".join(_SPELLED.get(character, character) for character in text)
