@@ -15,7 +15,7 @@ from pathlib import Path
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.serving.summary import rows
 
-TABLE = re.compile(r"(## Served kinds\n.*?\n\|---\|---\|---\|\n)(?:\|.*\|\n)*", re.DOTALL)
+TABLE = re.compile(r"(## Served kinds\n.*?\n\|---\|---\|---\|\n)(?:\|[^\n]*\|\n)*", re.DOTALL)
 
 
 def main(page: Path) -> None:
