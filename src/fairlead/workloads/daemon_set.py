@@ -32,6 +32,9 @@ WHY_UPDATED: Final = "another revision of the DaemonSet"
 ROLLING_UPDATE: Final = "RollingUpdate"
 TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 GENERATION_LABEL: Final = "pod-template-generation"
+# upstream: daemon_controller.go: failedPodsBackoff
+BACKOFF_INITIAL: Final = seconds(1)
+BACKOFF_MAX: Final = seconds(15 * 60)
 WHY_EXTRA: Final = "more than one on its node"
 WHY_FINISHED: Final = "finished pod of a DaemonSet"
 # upstream: daemonset_util.go:AddOrUpdateDaemonPodTolerations
@@ -110,7 +113,8 @@ def verdict(daemon: Pod, node: Node) -> Verdict:
 class DaemonPods:
     """One pod of the revision `update` on each of `nodes` that wants it; `nodes` is kept current.
 
-    `wanted` says of each node looked at whether it wants one, `stale` are pods of other revisions.
+    `wanted` says of each node looked at whether it wants one, `stale` are pods of other revisions,
+    `failures` when a failed pod was last cleared away on a node, and how long the next one stays.
     """
 
     is_watchful: ClassVar[bool] = True
@@ -123,6 +127,7 @@ class DaemonPods:
     nodes: Mapping[str, Node] = field(compare=False)
     wanted: dict[str, bool] = field(compare=False)
     stale: dict[str, None] = field(compare=False)
+    failures: dict[str, tuple[Instant, DurationNs]] = field(compare=False)
 
     @classmethod
     def of(
@@ -159,6 +164,7 @@ class DaemonPods:
                 for name, pod in pods.pods.items()
                 if history.revision_of(pod) != history.update
             },
+            known.failures if known is not None else {},
         )
 
     def slot_of(self, pod: Pod) -> str:
@@ -179,8 +185,10 @@ class DaemonPods:
             create=tuple(wish for plan in plans for wish in plan.create),
             delete=tuple(pod for plan in plans for pod in plan.delete),
             why=next((plan.why for plan in plans if plan.why), ""),
+            again_at=min((one.again_at for one in plans if one.again_at is not None), default=None),
         )
-        return plan if plan.create or plan.delete else self.follow(pods, now)
+        is_busy = plan.create or plan.delete or plan.again_at is not None
+        return plan if is_busy else self.follow(pods, now)
 
     def follow(self, pods: PodSet, now: Instant) -> Plan:
         """The next step of an update."""
@@ -253,10 +261,22 @@ class DaemonPods:
             return _delete(there, WHY_NOT_WANTED)
         finished = [pod for pod in there if pod.metadata.name not in pods.active]
         if finished:
-            return _delete(finished, WHY_FINISHED)
+            return self._clear(name, finished, now)
         if len(there) == 2 and self._is_exchange(there):
             return NOTHING  # an update with surge; `follow` takes the old one away
         return _delete(sorted(there, key=_age_order)[1:], WHY_EXTRA)
+
+    def _clear(self, node: str, finished: list[Pod], now: Instant) -> Plan:
+        """Delete `finished` pods; failed ones of a node less and less often, if that goes on."""
+        if not any(pod.status.phase == "Failed" for pod in finished):
+            return _delete(finished, WHY_FINISHED)
+        last, wait = self.failures.get(node, (0, 0))
+        if now < last + wait:
+            return Plan(again_at=last + wait)
+        # upstream: client-go/util/flowcontrol/backoff.go:Next
+        is_fresh = not wait or now - last > 2 * BACKOFF_MAX
+        self.failures[node] = (now, BACKOFF_INITIAL if is_fresh else min(2 * wait, BACKOFF_MAX))
+        return _delete(finished, WHY_FINISHED)
 
     def _is_exchange(self, there: list[Pod]) -> bool:
         return sum(pod.metadata.name in self.stale for pod in there) == 1

@@ -410,6 +410,17 @@ def test_with_a_surge_the_new_pod_comes_first(seen, build):
     assert images(seen) == [(f"n{place}", "web:2") for place in range(4)]
 
 
+def test_pods_that_fail_again_and_again_are_replaced_less_and_less_often(new_world, build):
+    """A kubelet that turns them away is not flooded."""
+    world = new_world(Workloads(), place=pinned_node).load(build.node("n1"), new_set(build))
+    for _ in range(200):
+        for name in world.pods():
+            world.patch_status("Pod", name, {"phase": "Failed"})
+        world.run(seconds(1))
+    made = len([one for one in world.sent(CreateObject) if one.manifest["kind"] == "Pod"])
+    assert 6 <= made <= 10
+
+
 def test_on_delete_leaves_it_to_others(seen, build):
     seen.create(new_set(build, updateStrategy={"type": "OnDelete"}))
     update(seen, build)
