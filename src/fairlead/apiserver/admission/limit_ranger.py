@@ -101,7 +101,7 @@ def _with_defaults(pod: Json, limits: list[Json]) -> Json:
 def _filled(container: Json, defaults: dict[str, Json], called: str, notes: list[str]) -> Json:
     resources = dict(container.get("resources") or {})
     for key, word in (("requests", "request"), ("limits", "limit")):
-        own = resources.get(key, {})
+        own = resources.get(key) or {}
         added = {name: text for name, text in defaults[key].items() if name not in own}
         if added:
             resources[key] = {**own, **added}
@@ -124,7 +124,7 @@ def _subjects(kind: Kind, obj: Json, kind_of_item: str) -> Iterable[_Asked]:
     spec = obj["spec"]
     match kind_of_item:
         case "Container" if kind is POD:
-            found = [spec.get(key, ()) for key, _ in _CONTAINER_LISTS]
+            found = [spec.get(key) or () for key, _ in _CONTAINER_LISTS]
             return [_asked(container) for some in found for container in some]
         case "Pod" if kind is POD:
             return [_Asked(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))]

@@ -14,6 +14,7 @@ from typing import Any, Final
 from fairlead.apiserver.error import ApiError
 
 _END: Final = "-"
+_OF_ALL: Final = ("replace", "test")
 OPERATIONS_MAX: Final = 10_000  # upstream: patch.go:maxJSONPatchOperations
 
 
@@ -47,9 +48,13 @@ def _done(obj: Any, operation: Any) -> Any:
     if not isinstance(operation, dict):
         raise _CannotError
     path = _steps(operation.get("path"))
+    if not path and operation.get("op") not in _OF_ALL:
+        raise _CannotError
     match operation.get("op"):
         case "add":
             return _put(obj, path, operation.get("value"), insert=True)
+        case "replace" if not path:
+            return _exchanged(obj, operation.get("value"))
         case "replace":
             return _put(obj, path, operation.get("value"), insert=False)
         case "remove":
@@ -63,6 +68,13 @@ def _done(obj: Any, operation: Any) -> Any:
             return _tested(obj, path, operation.get("value"))
         case _:
             raise _CannotError
+
+
+def _exchanged(obj: Any, value: Any) -> Any:
+    """Another document in the place of the whole; values that are none are passed over."""
+    if isinstance(value, list):
+        raise _CannotError
+    return value if isinstance(value, dict) else obj
 
 
 def _steps(pointer: Any) -> list[str]:

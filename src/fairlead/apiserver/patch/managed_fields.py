@@ -118,7 +118,7 @@ def after_write(
 
 def entries_of(obj: Json | None) -> Managed:
     """The entries of an object; none if they make no sense."""
-    found = obj.get("metadata", {}).get("managedFields") if obj else None
+    found = (obj.get("metadata") or {}).get("managedFields") if obj else None
     try:
         return _read(found or [])
     except (ValueError, AttributeError, TypeError):
@@ -127,7 +127,9 @@ def entries_of(obj: Json | None) -> Managed:
 
 def with_managed(obj: Json, managed: Managed) -> Json:
     """`obj` with these entries and no others."""
-    meta = {key: value for key, value in obj.get("metadata", {}).items() if key != "managedFields"}
+    meta = {
+        key: value for key, value in (obj.get("metadata") or {}).items() if key != "managedFields"
+    }
     if managed:
         order = sorted(managed.items(), key=_rank)
         meta["managedFields"] = [_written(writer, entry) for writer, entry in order]

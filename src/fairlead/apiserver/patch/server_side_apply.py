@@ -73,7 +73,7 @@ def server_side_apply(
 
 
 def _check(tracking: Tracking, config: Json) -> None:
-    if "managedFields" in config.get("metadata", {}):
+    if "managedFields" in _metadata(config):
         raise bad_request("metadata.managedFields must be nil")
     wrong = list(problems(tracking.schema, config))
     if wrong:
@@ -81,9 +81,14 @@ def _check(tracking: Tracking, config: Json) -> None:
         raise ApiError("", 500, f"failed to create typed patch object ({_name(config)}): {stated}")
 
 
+def _metadata(config: Json) -> Json:
+    meta = config.get("metadata")
+    return meta if isinstance(meta, dict) else {}
+
+
 def _name(config: Json) -> str:
     """As upstream names an object: `namespace/name; group/version, Kind=…`."""
-    meta = config.get("metadata", {})
+    meta = _metadata(config)
     api_version = config["apiVersion"]
     versioned = api_version if "/" in api_version else f"/{api_version}"
     return f"{meta.get('namespace', '')}/{meta.get('name', '')}; {versioned}, Kind={config['kind']}"

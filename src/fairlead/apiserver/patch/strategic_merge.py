@@ -10,6 +10,7 @@ upstream: apimachinery/pkg/util/strategicpatch/patch.go, apimachinery/pkg/util/m
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any, Final
 
 from fairlead.apiserver.error import ApiError, bad_request
@@ -144,6 +145,7 @@ def _merged_list(field: Field, original: list[Any], patch: list[Any]) -> list[An
     if not original and not patch:
         return original
     key = field.merge_key
+    _require_alike(original, patch)
     if isinstance((original or patch)[0], dict):
         if not key:
             name = field.schema.definition
@@ -153,6 +155,16 @@ def _merged_list(field: Field, original: list[Any], patch: list[Any]) -> list[An
     else:
         merged = list(dict.fromkeys([*original, *patch]))
     return ordered(merged, patch, original, key)
+
+
+def _require_alike(original: list[Any], patch: list[Any]) -> None:
+    # upstream: apimachinery/pkg/util/strategicpatch/patch.go:sliceElementType
+    kinds = {dict if isinstance(item, dict) else type(item) for item in (*original, *patch)}
+    if kinds & {list, NoneType}:
+        raise _refused("lists of lists are not supported")
+    if len(kinds) > 1:
+        shown = f"[{go_text(original)} {go_text(patch)}]"
+        raise _refused(f"list element types are not identical: {shown}")
 
 
 def _without_special(

@@ -23,6 +23,7 @@ from fairlead.apiserver.storage import Json
 STRICT: Final = "Strict"
 WARN: Final = "Warn"
 IGNORE: Final = "Ignore"
+_EVERYWHERE: Final = ("apiVersion", "kind", "metadata")
 
 
 def schema_of_kind(kind: Kind) -> Schema | None:
@@ -71,6 +72,16 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
     if schema is None:
         return obj, list(repeated(obj))
     return decoded(schema, obj)
+
+
+def of_another_version(kind: Kind, obj: Json) -> list[str]:
+    """What is to be said about the fields of a custom resource whose version is not `kind`'s.
+
+    By the type that another version has here, no object has fields of its own.
+    """
+    if kind.custom is None or obj.get("apiVersion", kind.api_version) == kind.api_version:
+        return []
+    return [f'unknown field "{key}"' for key in sorted(obj) if key not in _EVERYWHERE]
 
 
 def strict_error(notes: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ from fairlead.apiserver.serving.patching import patch_of
 from fairlead.apiserver.serving.reading import found
 from fairlead.apiserver.serving.refusal import unreadable
 from fairlead.apiserver.serving.tracking import track
-from fairlead.apiserver.serving.typed import typed
+from fairlead.apiserver.serving.typed import of_another_version, told, typed
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.write import Write
 
@@ -108,6 +108,7 @@ def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
     content_type = request.headers.get("content-type", "")
     obj = decoded(request.body, content_type, kind.kind, call.parts.protobuf)
     repeats = repeated_keys(request.body) if media_type_of(content_type) == YAML else []
+    call.warnings.extend(told(of_another_version(kind, obj), options.validation))
     obj, warnings = typed(kind, require_type(obj, kind), options.validation, repeats)
     call.warnings.extend(warnings)
     return as_stored(kind, obj)

@@ -34,6 +34,7 @@ def op(op, path, **more):
         (op("test", "/a/b", value=1), OBJ),
         (op("test", "/a/z", value=None), OBJ),
         (op("replace", "", value={}), {}),
+        (op("replace", "", value=1), OBJ),
     ],
 )
 def test_what_can_be_done(operation, expected):
@@ -58,6 +59,8 @@ def test_what_can_be_done(operation, expected):
         op("frob", "/a"),
         {"op": "add", "value": 1},
         op("move", "/c"),
+        op("add", "", value={}),
+        op("replace", "", value=[]),
         "add",
     ],
     ids=str,

@@ -5,8 +5,11 @@ upstream: pkg/registry/core/pod/storage/storage.go:BindingREST.Create
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.apiserver.binding import bind
 from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import write_options
@@ -14,10 +17,12 @@ from fairlead.apiserver.serving.part.posting import member, posted
 from fairlead.apiserver.serving.refusal import unreadable
 from fairlead.apiserver.serving.status import done
 
+BINDING: Final = Kind("", "v1", "Binding", "bindings")
+
 
 def binding(call: Call) -> Response:
     """Put a pod on a node; its name stands in the path, or in the body alone."""
-    body = posted(call, "Binding")
+    body = posted(call, BINDING)
     options = write_options(call.request, "CreateOptions")
     meta, target = member(body, "metadata"), member(body, "target")
     name = call.target.name or meta.get("name", "")

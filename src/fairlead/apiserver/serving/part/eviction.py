@@ -5,18 +5,23 @@ upstream: pkg/registry/core/pod/storage/eviction.go:EvictionREST.Create
 
 from __future__ import annotations
 
+from typing import Final
+
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.eviction import evict
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import write_options
 from fairlead.apiserver.serving.part.posting import member, posted
 from fairlead.apiserver.serving.status import done
 
+EVICTION: Final = Kind("policy", "v1", "Eviction", "evictions")
+
 
 def eviction(call: Call) -> Response:
     """Ask a pod to go if its budget allows it."""
-    body = posted(call, "Eviction")
+    body = posted(call, EVICTION)
     options = write_options(call.request, "CreateOptions")
     meta, wishes = member(body, "metadata"), member(body, "deleteOptions")
     if meta.get("name", "") != call.target.name:

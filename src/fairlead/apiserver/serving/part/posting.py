@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.body import decoded
 from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.typed import IGNORE, typed
 from fairlead.apiserver.storage import Json
 
 
-def posted(call: Call, kind: str) -> Json:
-    """The body, which should be of that kind. Raises ApiError 400, 415."""
+def posted(call: Call, kind: Kind) -> Json:
+    """The body, read as that kind. Raises ApiError 400, 415."""
     content_type = call.request.headers.get("content-type", "")
-    return decoded(call.request.body, content_type, kind, call.parts.protobuf)
+    body = decoded(call.request.body, content_type, kind.kind, call.parts.protobuf)
+    return typed(kind, body, IGNORE)[0]
 
 
 def member(body: Json, field: str) -> Json:

@@ -32,7 +32,7 @@ _NO_SUBJECT: Final = User(name="")
 
 def self_subject_access_review(call: Call) -> Response:
     """May I?"""
-    body = posted(call, call.kind.kind)
+    body = posted(call, call.kind)
     spec = member(body, "spec")
     _require(_lacking(spec))
     return _reviewed(call, body, spec, call.request.user)
@@ -40,7 +40,7 @@ def self_subject_access_review(call: Call) -> Response:
 
 def subject_access_review(call: Call) -> Response:
     """May they? Within one namespace, if the path names one."""
-    body = posted(call, call.kind.kind)
+    body = posted(call, call.kind)
     spec = member(body, "spec")
     problems = list(_lacking(spec))
     if not spec.get("user") and not spec.get("groups"):
@@ -57,7 +57,7 @@ def subject_access_review(call: Call) -> Response:
 
 def self_subject_rules_review(call: Call) -> Response:
     """What may I in a namespace?"""
-    spec = member(posted(call, call.kind.kind), "spec")
+    spec = member(posted(call, call.kind), "spec")
     namespace = spec.get("namespace", "")
     if not namespace:
         raise bad_request("no namespace on request")
@@ -72,7 +72,7 @@ def self_subject_rules_review(call: Call) -> Response:
 
 def self_subject_review(call: Call) -> Response:
     """Who am I?"""
-    posted(call, call.kind.kind)
+    posted(call, call.kind)
     meta = {"creationTimestamp": format_timestamp(call.now)}
     status = {"userInfo": user_info(call.request.user)}
     return _answered(call, {"metadata": meta, "status": status})
@@ -80,7 +80,7 @@ def self_subject_review(call: Call) -> Response:
 
 def token_review(call: Call) -> Response:
     """Whose token is that?"""
-    body = posted(call, call.kind.kind)
+    body = posted(call, call.kind)
     spec = member(body, "spec")
     identity, token = _identity(call), spec.get("token", "")
     if not token:

@@ -29,7 +29,7 @@ _NS_PER_S: Final = 1_000_000_000
 
 def token(call: Call) -> Response:
     """Issue a token for the account in the path. Raises ApiError 400, 404, 409, 422."""
-    body = posted(call, _KIND.kind)
+    body = posted(call, _KIND)
     identity = call.parts.identity
     if identity is None or identity.issue is None:
         raise bad_request(NO_TOKENS)

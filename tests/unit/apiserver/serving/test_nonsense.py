@@ -1,0 +1,107 @@
+"""Bodies that make no sense: refused as what they are, whatever stands where."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+APPLY = "application/apply-patch+yaml"
+STRATEGIC = "application/strategic-merge-patch+json"
+AUTHORIZATION = "/apis/authorization.k8s.io/v1"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "where"),
+    [
+        (
+            f"{AUTHORIZATION}/selfsubjectaccessreviews",
+            {"spec": {"resourceAttributes": "all"}},
+            "SelfSubjectAccessReview.spec.resourceAttributes",
+        ),
+        (
+            f"{AUTHORIZATION}/selfsubjectrulesreviews",
+            {"spec": {"namespace": {"a": None}}},
+            "SelfSubjectRulesReview.spec.namespace",
+        ),
+        (
+            "/apis/authentication.k8s.io/v1/tokenreviews",
+            {"spec": {"token": [{}]}},
+            "TokenReview.spec.token",
+        ),
+        (
+            "/api/v1/namespaces/default/serviceaccounts/default/token",
+            {"spec": {"expirationSeconds": [[]]}},
+            "TokenRequest.spec.expirationSeconds",
+        ),
+        (
+            "/api/v1/namespaces/default/bindings",
+            {"metadata": {"name": [None]}, "target": {"name": "n"}},
+            "Binding.metadata.name",
+        ),
+        (
+            "/api/v1/namespaces/default/pods/p/eviction",
+            {"deleteOptions": {"gracePeriodSeconds": "soon"}},
+            "Eviction.deleteOptions.gracePeriodSeconds",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) and "." in value else "",
+)
+def test_questions_of_a_wrong_type(api, path, body, where):
+    """What is posted and never stored is of a type, too; the refusal names the field."""
+    answer = api.post(path, body)
+    assert answer.status == 400
+    kind, _, field = where.partition(".")
+    assert f"cannot be handled as a {kind}: " in answer.message
+    assert field in answer.message
+
+
+@pytest.fixture
+def deployment(api):
+    """One, with one container."""
+    pod = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pod}
+    return api.post(DEPLOYMENTS, {"metadata": {"name": "d", "finalizers": ["a.b/c"]}, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("patch", "why"),
+    [
+        (
+            {"spec": {"template": {"spec": {"containers": [{"name": "c"}, ""]}}}},
+            "list element types are not identical: ",
+        ),
+        ({"metadata": {"finalizers": [[None]]}}, "lists of lists are not supported"),
+        ({"metadata": {"finalizers": [None]}}, "lists of lists are not supported"),
+    ],
+)
+def test_lists_that_cannot_be_merged(api, deployment, patch, why):
+    """Items of a list are all of one type."""
+    answer = api.patch(f"{DEPLOYMENTS}/d", patch, STRATEGIC)
+    assert (answer.status, deployment.status) == (500, 201)
+    assert answer.message.startswith(why)
+
+
+@pytest.mark.parametrize("metadata", [True, 1, "text", []])
+def test_applied_metadata_that_is_none(api, metadata):
+    """An object is named by what can be read of it."""
+    config = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+    answer = api.patch(f"{DEPLOYMENTS}/d?fieldManager=m", json.dumps(config), APPLY)
+    assert answer.status == 500
+    assert answer.message.startswith("failed to create typed patch object (/; apps/v1, Kind=")
+
+
+def test_a_pod_without_containers_under_a_limit(api):
+    """What is missing is told, though a LimitRange would have to look into it."""
+    limits = [{"type": "Container", "max": {"cpu": "1"}}]
+    api.post(
+        "/api/v1/namespaces/default/limitranges",
+        {"metadata": {"name": "l"}, "spec": {"limits": limits}},
+    )
+    answer = api.post("/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}})
+    assert answer.status == 422
+    assert "spec.containers: Required value" in answer.message
