@@ -31,6 +31,8 @@ _VERSION: Final = re.compile(r"resourceVersion\"?: ?[\"']\d+[\"']")
 _VERSION_MEMBER: Final = re.compile(r'"resourceVersion":"\d+",?')
 _YAML: Final = re.compile(r"apiVersion: ")
 NOT_SERVED: Final = "not served"
+_STARTING: Final = "storage is (re)initializing"
+_TOO_EARLY: Final = "maybe not yet served"
 
 _LISTS: Final = ("items", "rows", "$names")
 
@@ -41,6 +43,8 @@ def difference(exchange: Exchange, answer: Answer, agreement: Agreement) -> Diff
     if recorded.get("status") is None:
         return None
     recorded_body = recorded.get("body")
+    if _was_too_early(exchange, recorded):
+        return None
     is_text = "$text" in (recorded_body or ())
     body = _of_the_case(exchange, recorded_body, content(answer, as_text=is_text))
     if exchange.is_setup:
@@ -54,6 +58,12 @@ def difference(exchange: Exchange, answer: Answer, agreement: Agreement) -> Diff
             return Difference(NOT_SERVED, "protobuf", _message(body))
         return Difference("status", _told(recorded), [answer.status, _message(body)])
     return _of_headers(recorded, answer, agreement) or of_body(recorded_body, body, agreement)
+
+
+def _was_too_early(exchange: Exchange, recorded: Json) -> bool:
+    """Whether what was asked for was just being made; a server may be done with it at once."""
+    is_starting = recorded["status"] == 429 and _message(recorded.get("body")) == _STARTING
+    return is_starting or exchange.step.get("note") == _TOO_EARLY
 
 
 def _of_the_case(exchange: Exchange, recorded: Any, found: Any) -> Any:

@@ -10,6 +10,7 @@ from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.serving.body import require_type
+from fairlead.apiserver.serving.typed import of_another_version
 from fairlead.apiserver.store import Store
 from fairlead.worlds.simulation.identity import SeededIds
 
@@ -150,3 +151,15 @@ def test_an_object_of_another_kind_is_told_as_invalid(store, registry, definitio
     assert caught.value.message == (
         'Wodget.example.com "a" is invalid: kind: Invalid value: "Wodget": must be Widget'
     )
+
+
+@pytest.mark.parametrize(
+    ("version", "notes"), [("v1", []), ("v2", ['unknown field "data"', 'unknown field "spec"'])]
+)
+def test_fields_of_an_object_of_another_version_are_told(
+    store, registry, definitions, version, notes
+):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    obj = {"apiVersion": f"example.com/{version}", "kind": "Widget", "spec": {}, "data": 1}
+    assert of_another_version(widget_kind(registry), obj) == notes

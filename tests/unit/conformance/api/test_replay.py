@@ -62,6 +62,19 @@ def test_a_status_that_differs_is_told_with_both_messages(told):
     assert line == 'steps[0] GET /x: status: expected [404, "gone"], found [403, "no"]'
 
 
+@pytest.mark.parametrize(
+    ("message", "note", "agrees"),
+    [
+        ("storage is (re)initializing", "", True),
+        ("slow down", "", False),
+        ("slow down", "maybe not yet served", True),
+    ],
+)
+def test_an_answer_to_who_asked_too_early_may_differ(message, note, agrees, told):
+    recorded = case(step({"message": message}, status=429, note=note))
+    assert (told(recorded, case(step({}))) == []) is agrees
+
+
 @pytest.mark.parametrize("name", ["content-type", "warning", "retry-after"])
 def test_headers_that_clients_read_count(name, told):
     assert told(case(step({}, headers={name: "1"})), case(step({}, headers={name: "2"})))
