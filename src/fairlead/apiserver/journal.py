@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,9 +43,12 @@ CREATE TABLE IF NOT EXISTS log (
     namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL
 );
 """
-_LOGGED: Final = "INSERT INTO log VALUES (?, ?, ?, ?, ?, ?)"
-_KEPT: Final = "INSERT OR REPLACE INTO current VALUES (?, ?, ?, ?)"
-_GONE: Final = "DELETE FROM current WHERE resource = ? AND namespace = ? AND name = ?"
+_LOGGED: Final = "INSERT INTO log VALUES {}"
+_KEPT: Final = "INSERT OR REPLACE INTO current VALUES {}"
+_GONE: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
+# Rows of one statement. Each statement lets go of the interpreter and must wait for it again,
+# which on a busy server takes longer than writing; SQLite takes 32,766 parameters at most.
+_ROWS_MAX: Final = 500
 _FORGOTTEN: Final = "DELETE FROM log WHERE version <= ?"
 _SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
 
@@ -179,17 +182,24 @@ class Journal:
         kept: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
         gone = [key for key, row in kept.items() if row[1] == ChangeType.DELETED]
         stay = [(*key, row[5]) for key, row in kept.items() if row[1] != ChangeType.DELETED]
-        execute = self._connection.executemany
         self._connection.execute("BEGIN IMMEDIATE")
-        execute(_LOGGED, rows)
-        execute(_KEPT, stay)
-        execute(_GONE, gone)
+        self._execute(_LOGGED, rows)
+        self._execute(_KEPT, stay)
+        self._execute(_GONE, gone)
         self._uncompacted += len(rows)
         if self._uncompacted >= COMPACTION_EVERY:
             self._uncompacted = 0
             self._connection.execute(_FORGOTTEN, (rows[-1][0] - self._log_capacity,))
             self._connection.execute(_SET, ("version", rows[-1][0]))
         self._connection.execute("COMMIT")
+
+    def _execute(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        """Execute `statement` with many rows at once."""
+        for first in range(0, len(rows), _ROWS_MAX):
+            some = rows[first : first + _ROWS_MAX]
+            places = f"({', '.join('?' * len(some[0]))})"
+            values = [value for row in some for value in row]
+            self._connection.execute(statement.format(", ".join([places] * len(some))), values)
 
     def _settled(self, version: int) -> None:
         with self._changed:
@@ -216,13 +226,10 @@ class Journal:
         return newest
 
     def _write_all(self, storage: Storage) -> None:
-        rows = (
-            (kind.resource, *_key(obj), _encode(obj))
-            for kind in storage.kinds()
-            for obj in storage.unsorted(kind)
-        )
         self._connection.execute("BEGIN IMMEDIATE")
-        self._connection.executemany(_KEPT, rows)
+        for kind in storage.kinds():
+            for obj in storage.unsorted(kind):
+                self._execute(_KEPT, [(kind.resource, *_key(obj), _encode(obj))])
         self._connection.execute(_SET, ("version", storage.version))
         self._connection.execute("COMMIT")
         self._recorded = self._durable = storage.version
