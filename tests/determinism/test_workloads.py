@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.determinism.workloads_of_a_day import START, eventful_world, new_world
+
+from fairlead.core.instant import seconds
+
 PROGRAM = Path(__file__).parent / "workloads_of_a_day.py"
 
 
@@ -28,3 +32,16 @@ def test_another_order_of_sets_changes_no_byte():
         assert kind in reference
     assert reference.count(b"\n") > 500
     assert ran(4_000_000_000) == reference
+
+
+def test_a_restart_changes_nothing():
+    """Whoever takes over the objects finds status, revisions and endpoints as they should be."""
+    world = eventful_world(lambda line: None)
+    end = START + seconds(898)
+    world.run(end)
+    objects = [one for kind in world.store.storage.kinds() for one in world.store.list(kind)]
+    commands = []
+    again = new_world(end, commands.append)
+    again.load(objects)
+    again.run(end + 1)
+    assert commands == []

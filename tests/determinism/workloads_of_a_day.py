@@ -78,10 +78,16 @@ def patch(store, now, *, kind, name, change):
     store.patch(find_kind(kind), namespace, name, change, now)
 
 
-def main():
-    config = EngineConfig(start=START, workloads=WorkloadsConfig(is_observed=True))
+def new_world(start, log):
+    """An empty cluster at `start` in which people read status; `log` is given every command."""
+    config = EngineConfig(start=start, workloads=WorkloadsConfig(is_observed=True))
     engine = build_engine(config, SilentReporter())
-    world = SimulatedWorld(engine, start=START, command_log=print)
+    return SimulatedWorld(engine, start=start, command_log=log)
+
+
+def eventful_world(log):
+    """One with all kinds of workloads, which are about to change."""
+    world = new_world(START, log)
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"}}
     world.load([namespace, *(node(f"n{place}", f"z{place % 2}") for place in range(6))])
     for one in OBJECTS:
@@ -89,6 +95,11 @@ def main():
     for at_s, kind, name, change in CHANGES:
         act = partial(patch, kind=kind, name=name, change=change)
         world.at(START + seconds(at_s), act)
+    return world
+
+
+def main():
+    world = eventful_world(print)
     deployment = find_kind("deployment")
     world.at(
         START + seconds(800), lambda store, now: store.delete(deployment, "default", "web", now)

@@ -57,6 +57,7 @@ class Cron:
     jobs: dict[str, Job] = field(default_factory=dict)
     born: dict[str, None] = field(default_factory=dict)
     going: dict[str, None] = field(default_factory=dict)
+    running: dict[str, None] = field(default_factory=dict)
     ended: dict[str, None] = field(default_factory=dict)
     successful_at: str = ""
     told: str = ""
@@ -162,10 +163,17 @@ class Cron:
 
     def _note_ended(self) -> list[Command]:
         commands: list[Command] = []
+        listed = {entry.get("name", "") for entry in self.view.status.get("active", ())}
         for name, job in self.jobs.items():
-            if name in self.ended or not is_finished(job):
+            if not is_finished(job):
+                self.running[name] = None
+                continue
+            was_running = self.running.pop(name, name) is None or name in listed
+            if name in self.ended:
                 continue
             self.ended[name] = None
+            if not was_running:
+                continue  # it was over before it was first seen
             how = "Complete" if has_condition(job, "Complete") else "Failed"
             self.successful_at = max(self.successful_at, job.status.completion_time)
             note = f"Saw completed job: {name}, condition: {how}"

@@ -107,7 +107,7 @@ class CronJobs:
             case Job():
                 cron = self._cron_of(one)
                 if cron is not None:
-                    for known in (cron.jobs, cron.going, cron.ended):
+                    for known in (cron.jobs, cron.going, cron.running, cron.ended):
                         known.pop(one.metadata.name, None)
                     self._changed[cron.view.metadata.uid] = None
 
