@@ -5,7 +5,7 @@ upstream: pkg/registry/{apps,core}/*/storage/storage.go:ScaleREST
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fairlead.apiserver.custom.scale import scale_parts, with_replicas
 from fairlead.apiserver.error import STALE, Cause, conflict, invalid
@@ -15,9 +15,9 @@ from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.view import written
 from fairlead.apiserver.serving.reading import found
 from fairlead.apiserver.storage import Json
+from fairlead.apiserver.table.reading import selector_text
 
 SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")
-_OPERATORS: Final = {"In": "in", "NotIn": "notin"}
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -72,30 +72,14 @@ def _built_in(obj: Json) -> tuple[Json, Json]:
     spec = obj.get("spec", {})
     replicas = spec.get("replicas", 0)
     status: Json = {"replicas": obj.get("status", {}).get("replicas", 0)}
-    selector = selector_text(spec.get("selector"))
+    selector = _selector_text(spec.get("selector") or {})
     if selector:
         status["selector"] = selector
     return ({"replicas": replicas} if replicas else {}), status
 
 
-def selector_text(selector: Any) -> str:
+def _selector_text(selector: Json) -> str:
     """A label selector, or the map of a ReplicationController, in kubectl's notation."""
-    # upstream: apimachinery/pkg/labels/selector.go:Requirement.String
-    if not isinstance(selector, dict):
-        return ""
-    if not {"matchLabels", "matchExpressions"} & selector.keys():
-        return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
-    terms = [(key, f"{key}={value}") for key, value in (selector.get("matchLabels") or {}).items()]
-    terms += [(row["key"], _expression(row)) for row in selector.get("matchExpressions") or ()]
-    return ",".join(text for _, text in sorted(terms))
-
-
-def _expression(row: Json) -> str:
-    key, values = row["key"], ",".join(sorted(row.get("values") or ()))
-    match row["operator"]:
-        case "Exists":
-            return str(key)
-        case "DoesNotExist":
-            return f"!{key}"
-        case operator:
-            return f"{key} {_OPERATORS.get(operator, operator)} ({values})"
+    if {"matchLabels", "matchExpressions"} & selector.keys():
+        return selector_text(selector)
+    return ",".join(f"{key}={value}" for key, value in sorted(selector.items()))
