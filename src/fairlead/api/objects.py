@@ -490,6 +490,7 @@ class PodDisruptionBudgetStatus(_View, frozen=True):
     desired_healthy: int = 0
     expected_pods: int = 0
     disrupted_pods: dict[str, str] = {}
+    conditions: tuple[Json, ...] = ()
 
 
 class PodDisruptionBudget(_Object, frozen=True):

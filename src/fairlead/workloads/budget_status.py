@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.timestamp import format_timestamp
 from fairlead.core.command import Condition, ObjectRef, PatchStatus, RecordEvent
+from fairlead.core.instant import Instant
 from fairlead.workloads.budget import Standing
 from fairlead.workloads.identity import happened
 
@@ -49,6 +51,24 @@ def failure_patch(view: PodDisruptionBudget, message: str) -> PatchStatus:
     """Allow nothing while the budget cannot be worked out, and say why."""
     condition = Condition(ALLOWED, "False", SYNC_FAILED, message)
     return PatchStatus(_ref(view), {"disruptionsAllowed": 0}, (condition,))
+
+
+def as_read(patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> PatchStatus:
+    """`patch` with its conditions spelled out as upstream writes these: with their generation."""
+    # upstream: apimachinery/pkg/api/meta/conditions.go:SetStatusCondition
+    entries = {one["type"]: one for one in view.status.conditions}
+    for one in patch.conditions:
+        before = entries.get(one.type, {})
+        since = before.get("lastTransitionTime") if before.get("status") == one.status else None
+        entries[one.type] = {
+            "type": one.type,
+            "status": one.status,
+            "observedGeneration": view.metadata.generation,
+            "lastTransitionTime": since or format_timestamp(now),
+            "reason": one.reason,
+            "message": one.message,
+        }
+    return PatchStatus(patch.target, {**patch.fields, "conditions": list(entries.values())})
 
 
 def doubtful(view: PodDisruptionBudget, reason: str) -> RecordEvent:

@@ -35,6 +35,7 @@ from fairlead.workloads.budget_status import (
     KIND,
     NO_PODS,
     UNMANAGED,
+    as_read,
     doubtful,
     failure_patch,
     not_counted,
@@ -169,11 +170,14 @@ class Disruption:
             failed = _fail(ledger, str(cause))
             if failed and self._is_observed:
                 told.append(not_counted(view, str(cause)))
-            return [*told, *failed]
+            return [*told, *(self._spelled(one, view, now) for one in failed)]
         if ledger.is_observed and not ledger.failure and standing.is_written_in(view):
             return told
         ledger.is_writing, ledger.is_observed, ledger.failure = True, True, ""
-        return [*told, standing_patch(view, standing)]
+        return [*told, self._spelled(standing_patch(view, standing), view, now)]
+
+    def _spelled(self, patch: PatchStatus, view: PodDisruptionBudget, now: Instant) -> Command:
+        return as_read(patch, view, now) if self._is_observed else patch
 
     def _doubts(self, ledger: Ledger) -> list[Command]:
         """What a user should know of the pods of a budget, once each time it comes about."""
@@ -205,7 +209,7 @@ class Disruption:
             self._rechecks.add(ledger.recheck_at, (meta.namespace, meta.name))
 
 
-def _fail(ledger: Ledger, message: str) -> list[Command]:
+def _fail(ledger: Ledger, message: str) -> list[PatchStatus]:
     view = ledger.budget.view
     if ledger.failure == message and not view.status.disruptions_allowed:
         return []

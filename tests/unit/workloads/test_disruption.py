@@ -418,3 +418,20 @@ def test_a_simulation_tells_nothing(new_world, build):
     world = new_world(Disruption()).load()
     world.create(build.budget(minAvailable=1))
     assert world.events == []
+
+
+def test_conditions_that_people_read_say_of_which_generation_they_are(new_world, build):
+    world = new_world(Disruption(is_observed=True)).load(build.pod("web-0"), build.pod("web-1"))
+    world.create(build.budget(minAvailable=1))
+    (first,) = world.get("PodDisruptionBudget", "pdb")["status"]["conditions"]
+    since = first["lastTransitionTime"]
+    assert (first["observedGeneration"], first["status"], first["message"]) == (1, "True", "")
+    world.run(seconds(60))
+    world.create(build.pod("web-2"))
+    (later,) = world.get("PodDisruptionBudget", "pdb")["status"]["conditions"]
+    assert later["lastTransitionTime"] == since
+    for name in ("web-0", "web-1"):
+        world.delete("Pod", name, grace=0)
+    (last,) = world.get("PodDisruptionBudget", "pdb")["status"]["conditions"]
+    assert (last["status"], last["reason"]) == ("False", "InsufficientPods")
+    assert last["lastTransitionTime"] != since
