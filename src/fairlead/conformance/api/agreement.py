@@ -43,6 +43,7 @@ class Agreement:
     """Compares under `bindings`.
 
     `managed_fields`: who manages what counts; `encodings`: how bodies are packed does.
+    `versions`: objects' versions keep their values and order, for nobody else writes.
     `structure`: only what kinds of answers come counts, for the recording does not have what its
     clients had found in their cluster.
     """
@@ -50,6 +51,7 @@ class Agreement:
     bindings: Bindings
     managed_fields: bool = False
     encodings: bool = True
+    versions: bool = True
     structure: bool = False
 
     def difference(self, recorded: object, found: object, path: str = "") -> Difference | None:
@@ -72,7 +74,8 @@ class Agreement:
             return bool(found)
         if _is_place(path) and _PLACE.fullmatch(recorded) and _PLACE.fullmatch(str(found)):
             return True  # among equal nodes upstream's choice is chance
-        exact = path.endswith("metadata.resourceVersion") and not _is_of_list(path)
+        is_version = path.endswith("metadata.resourceVersion") and not _is_of_list(path)
+        exact = is_version and self.versions
         return self.bindings.matches(recorded, found, exact_version=exact)
 
     # --- objects ---------------------------------------------------------------------------

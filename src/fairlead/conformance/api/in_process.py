@@ -33,6 +33,11 @@ class InProcess:
     _begin: int = START
     _open: list[Watched] = field(default_factory=list)
 
+    @property
+    def acts_by_itself(self) -> bool:
+        """Whether controllers live here."""
+        return self.own.has_controllers
+
     def begin(self) -> None:
         """Another case begins, a while after the one before."""
         self._begin = self.own.now = self.own.now + _BETWEEN_NS

@@ -32,6 +32,11 @@ class OverHttp:
     ca_file: str | None = None
     _kept: HTTPConnection | None = field(default=None, init=False)
 
+    @property
+    def acts_by_itself(self) -> bool:
+        """Nobody knows."""
+        return True
+
     def ask(self, asking: Asking) -> Answer:
         """One request, one answer; over the same connection as the one before, if it lives."""
         kept = self._kept

@@ -31,6 +31,8 @@ _INJECT: Final = "service.beta.openshift.io/inject-cabundle"
 class OwnCluster(OwnServer):
     """A fresh cluster with three nodes; whatever is due happens when `settle` is called."""
 
+    has_controllers = True
+
     def __init__(self) -> None:
         """Begin with what every cluster has."""
         super().__init__()
@@ -46,7 +48,7 @@ class OwnCluster(OwnServer):
             self.store,
             self.now,
             config=CONFIG,
-            authority="authority",
+            authority="authority\n",
             more=(_Distribution(), self._kubelet),
         )
         self.settle()

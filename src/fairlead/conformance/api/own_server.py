@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
 from fairlead.apiserver.auth.bootstrap import RBAC_GROUP, bootstrap_objects
 from fairlead.apiserver.auth.certificate import new_authority
 from fairlead.apiserver.auth.node import NodeAuthorizer
@@ -60,6 +61,8 @@ USERS: Final[Mapping[str, User]] = {
 class OwnServer:
     """A fresh server; `now` is when it is, in ns since 1970, and is moved by whoever has it."""
 
+    has_controllers = False
+
     def __init__(self) -> None:
         """Begin with what every cluster has."""
         self.now = START
@@ -85,7 +88,8 @@ class OwnServer:
             components=_COMPONENTS,
         )
         self.app = ApiApp(self.server, self.tokens, self._clock)
-        self.store.load((), self.now)
+        for manifest in SYSTEM_CLASSES.values():
+            self.store.put_as_is(manifest, self.now)
         for manifest in (*bootstrap_objects(), *_of_the_distribution()):
             self.store.create(manifest, self.now)
 

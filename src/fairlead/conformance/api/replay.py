@@ -49,6 +49,7 @@ def differences(
         bindings,
         managed_fields=theme == _MANAGED,
         encodings=theme not in _UNPACKED,
+        versions=not transport.acts_by_itself,
         structure=theme == _STRUCTURE,
     )
     default = case.get("user", _DEFAULT_USER)

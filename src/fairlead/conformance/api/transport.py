@@ -43,7 +43,12 @@ class Watching(Protocol):
 
 
 class Transport(Protocol):
-    """A server to ask."""
+    """A server to ask; `acts_by_itself`: controllers change what is there, when they come to it."""
+
+    @property
+    def acts_by_itself(self) -> bool:
+        """See above."""
+        ...
 
     def ask(self, asking: Asking) -> Answer:
         """One request, one answer."""
