@@ -60,7 +60,7 @@ def _overcommittable_requests(spec: Json) -> Json:
 
 def _aggregated(spec: Json, of: str) -> Json:
     """What the containers come to together; `of` is requests or limits."""
-    lists = {key: [_asking(one, of) for one in spec.get(key, ())] for key in _CONTAINER_LISTS}
+    lists = {key: [_asking(one, of) for one in spec.get(key) or ()] for key in _CONTAINER_LISTS}
     amounts = pod_requests(decode_as(Pod, {"spec": lists}))
     return {name: f"{amount}m" if name == CPU else str(amount) for name, amount in amounts.items()}
 

@@ -75,3 +75,9 @@ def test_init_containers_count_as_they_run():
         "resources": {"limits": {"cpu": "4"}},
     }
     assert with_pod_level_requests(spec)["resources"]["requests"] == {"cpu": "2000m"}
+
+
+def test_a_pod_without_containers():
+    spec = {"containers": None, "resources": {"limits": {"cpu": "4"}}}
+    made = with_pod_level_requests(spec)
+    assert made["resources"]["requests"] == {"cpu": "4"}

@@ -170,7 +170,9 @@ class _Walk:
         return [self._item(schema.items, item, _Place(place, at)) for at, item in enumerate(value)]
 
     def _item(self, schema: Schema, item: Any, place: _Place) -> Any:
-        return zero_value(schema) if item is None else self.value(schema, item, place)
+        if item is not None:
+            return self.value(schema, item, place)
+        return "" if schema.type is Type.BYTES else zero_value(schema)
 
     def _map(self, schema: Schema, value: Any, place: _Place) -> Json:
         if not isinstance(value, dict) or schema.items is None:

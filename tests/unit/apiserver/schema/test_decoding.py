@@ -29,6 +29,12 @@ def test_nulls_are_gone():
     assert "nodeName" not in spec_of(nodeName=None)
 
 
+def test_nulls_in_maps_are_empty_values():
+    secret = {"apiVersion": "v1", "kind": "Secret", "data": {"a": None}, "stringData": {"b": None}}
+    made, _ = decoded(schema_of("v1", "Secret"), secret)
+    assert (made["data"], made["stringData"]) == ({"a": ""}, {"b": ""})
+
+
 @pytest.mark.parametrize(
     ("written", "kept"),
     [
