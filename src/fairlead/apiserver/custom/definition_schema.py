@@ -6,12 +6,11 @@ pkg/apis/apiextensions/validation/validation.go:ValidateCustomResourceDefinition
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 from fairlead.apiserver.custom.checking import checked
-from fairlead.apiserver.custom.rules import RuleError, is_verdict
+from fairlead.apiserver.custom.definition_rules import wrong_rules
 from fairlead.apiserver.custom.structural import structural
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import forbidden, invalid, not_supported, required
@@ -20,15 +19,6 @@ Json = dict[str, Any]
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LIST_TYPES: Final = ("atomic", "set", "map")
-# A rule as upstream's language shows it in a refusal.
-_SHOWN: Final = (
-    ("Rule", "rule", ""),
-    ("Message", "message", ""),
-    ("MessageExpression", "messageExpression", ""),
-    ("Reason", "reason", None),
-    ("FieldPath", "fieldPath", ""),
-    ("OptionalOldSelf", "optionalOldSelf", None),
-)
 
 
 def wrong_schema(raw: Json, field: str) -> Iterator[Cause]:
@@ -52,7 +42,7 @@ def _wrong_node(raw: Json, field: str) -> Iterator[Cause]:
         yield forbidden(f"{field}.uniqueItems", why)
     yield from _wrong_list(raw, field)
     yield from _wrong_default(raw, field)
-    yield from _wrong_rules(raw, field)
+    yield from wrong_rules(raw, field)
     yield from _wrong_below(raw, field)
 
 
@@ -72,25 +62,6 @@ def _wrong_default(raw: Json, field: str) -> Iterator[Cause]:
     if "default" in raw:
         for cause in checked(structural(raw), raw["default"], ""):
             yield Cause(cause.reason, cause.message, f"{field}.default{cause.field}")
-
-
-def _wrong_rules(raw: Json, field: str) -> Iterator[Cause]:
-    for at, rule in enumerate(raw.get("x-kubernetes-validations") or ()):
-        place = f"{field}.x-kubernetes-validations[{at}].rule"
-        if not str(rule.get("rule", "")).strip():
-            yield required(place, "rule is not specified")
-            continue
-        try:
-            if not is_verdict(rule["rule"]):
-                yield _about_rule(place, rule, "cel expression must evaluate to a bool")
-        except RuleError as cause:
-            yield _about_rule(place, rule, f"compilation failed: {cause}")
-
-
-def _about_rule(place: str, rule: Json, why: str) -> Cause:
-    shown = {name: rule.get(key, zero) for name, key, zero in _SHOWN}
-    text = json.dumps(shown, separators=(",", ":"))
-    return Cause("FieldValueInvalid", f"Invalid value: {text}: {why}", place)
 
 
 def _wrong_below(raw: Json, field: str) -> Iterator[Cause]:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 RULES_CACHED_MAX: Final = 1_024
+MESSAGE_MAX: Final = 5 * 1024
 _OLD: Final = re.compile(r"\boldSelf\b")
+# What was there before is an optional value where the rule says so.
+_OPTIONAL: Final = "cel.bind(oldSelf, oldSelf == null ? optional.none() : optional.of(oldSelf), {})"
 _NOISE: Final = re.compile(r"^[A-Z_]+: ")
 _TOLD: Final = (
     (re.compile(r"^Key not found in map : \"(.*)\"$"), r"no such key: \1"),
@@ -70,18 +73,25 @@ def _item_before(schema: Structural, item: Any, old: Any) -> Any:
 def _broken(rule: Json, schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
     expression = str(rule.get("rule", ""))
     about_change = bool(_OLD.search(expression))
-    if about_change and old is ABSENT and not rule.get("optionalOldSelf"):
+    is_optional = bool(rule.get("optionalOldSelf"))
+    if about_change and old is ABSENT and not is_optional:
         return
     known = {"self": _seen(schema, value)}
-    if about_change:
+    if about_change or is_optional:
         known["oldSelf"] = None if old is ABSENT else _seen(schema, old)
     where = path + str(rule.get("fieldPath", ""))
-    result = compiled(with_times(schema, expression)).eval(data=known)
+    result = compiled(_asked(rule, schema, expression)).eval(data=known)
     if result.type().name() == "ERROR":
         said = f"{_problem(result)} evaluating rule: {rule.get('message') or expression}"
         yield _cause(rule, value, said, where)
     elif result.plain_value() is not True:
         yield _cause(rule, value, _message(rule, schema, known), where)
+
+
+def _asked(rule: Json, schema: Structural, expression: str) -> str:
+    """`expression` as the library is to answer it."""
+    text = _OPTIONAL.format(expression) if rule.get("optionalOldSelf") else expression
+    return with_times(schema, text)
 
 
 def _problem(result: cel.Value) -> str:
@@ -93,11 +103,12 @@ def _problem(result: cel.Value) -> str:
 
 
 def _message(rule: Json, schema: Structural, known: Json) -> str:
-    if rule.get("messageExpression"):
-        expression = with_times(schema, str(rule["messageExpression"]))
-        said = compiled(expression).eval(data=known).plain_value()
-        if isinstance(said, str) and said.strip():
-            return said
+    expression = str(rule.get("messageExpression") or "")
+    if expression:
+        told = compiled(_asked(rule, schema, expression)).eval(data=known)
+        said = told.plain_value() if told.type().name() == "STRING" else ""
+        if said.strip() and "\n" not in said and len(said) <= MESSAGE_MAX:
+            return str(said)
     return str(rule.get("message") or f"failed rule: {str(rule.get('rule', '')).strip()}")
 
 
@@ -156,3 +167,8 @@ def compiled(expression: str) -> cel.Expression:
 def is_verdict(expression: str) -> bool:
     """Whether an expression says yes or no. Raises RuleError."""
     return compiled(expression).return_type().name() in ("BOOL", "DYN")
+
+
+def is_text(expression: str) -> bool:
+    """Whether an expression says something. Raises RuleError."""
+    return compiled(expression).return_type().name() in ("STRING", "DYN")

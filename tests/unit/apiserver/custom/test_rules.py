@@ -18,6 +18,7 @@ def ruled(rule, **schema):
 
 
 NUMBER = {"type": "integer"}
+NEW_YEAR = "2026-01-01T00:00:00Z"
 
 
 def test_a_rule_about_a_change_is_not_asked_of_what_is_new():
@@ -83,3 +84,29 @@ def test_a_rule_must_say_yes_or_no(expression, expected):
 def test_what_cannot_be_compiled_says_why():
     with pytest.raises(RuleError, match="Syntax error"):
         compiled("self.a +")
+
+
+@pytest.mark.parametrize(
+    ("old", "kept"), [(ABSENT, True), ({"a": 1, "t": NEW_YEAR}, True), ({"a": 3}, False)]
+)
+def test_what_was_before_is_optional_where_the_rule_says_so(old, kept):
+    rule = {
+        "rule": "!oldSelf.hasValue() || oldSelf.value().a <= self.a",
+        "messageExpression": "'was ' + string(oldSelf.value().a)",
+        "optionalOldSelf": True,
+    }
+    moment = {"type": "string", "format": "date-time"}
+    schema = {
+        "type": "object",
+        "properties": {"a": NUMBER, "t": moment},
+        "x-kubernetes-validations": [rule],
+    }
+    messages = [message for _, _, message in broken(schema, {"a": 2}, old)]
+    assert messages == ([] if kept else ["Invalid value: was 3"])
+
+
+@pytest.mark.parametrize("expression", ["self.missing", "'a\\nb'", "''"])
+def test_a_message_that_is_none_is_replaced(expression):
+    rule = {"rule": "false", "messageExpression": expression, "message": "m"}
+    schema = {"type": "object", "x-kubernetes-validations": [rule]}
+    assert broken(schema, {}) == [("FieldValueInvalid", "spec", "Invalid value: m")]

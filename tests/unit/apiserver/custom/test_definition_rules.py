@@ -1,0 +1,45 @@
+"""Rules that a definition may not have."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.custom.definition_rules import wrong_rules
+
+
+def wrong(**rule):
+    found = wrong_rules({"x-kubernetes-validations": [rule]}, "s")
+    return [(cause.field.partition("[0].")[2], cause.message) for cause in found]
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "said"),
+    [
+        ({"rule": " "}, "rule", "rule is not specified"),
+        ({"rule": "true", "message": " "}, "message", "must be non-empty if specified"),
+        ({"rule": "true", "message": "a\nb"}, "message", "must not contain line breaks"),
+        ({"rule": "true &&\ntrue"}, "message", "must be specified if rule contains line breaks"),
+        ({"rule": "true", "messageExpression": " "}, "messageExpression", "must be non-empty"),
+        ({"rule": "true", "messageExpression": "1"}, "messageExpression", "evaluate to a string"),
+        ({"rule": "true", "messageExpression": "'a"}, "messageExpression", "compilation failed"),
+        ({"rule": "true", "reason": "Because"}, "reason", "supported values"),
+        ({"rule": "1"}, "rule", "must evaluate to a bool"),
+        ({"rule": "self.a +"}, "rule", "compilation failed"),
+    ],
+)
+def test_rules_that_cannot_be(rule, field, said):
+    ((where, message),) = wrong(**rule)
+    assert where == field
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"rule": "self.a > oldSelf.a", "reason": "FieldValueForbidden"},
+        {"rule": "true\n", "message": "m\n"},
+        {"rule": "self.b", "messageExpression": "self.text"},
+    ],
+)
+def test_rules_that_can_be(rule):
+    assert wrong(**rule) == []
