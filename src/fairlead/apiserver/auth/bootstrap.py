@@ -10,9 +10,17 @@ from fairlead.apiserver.auth.bootstrap_table import (
     CLUSTER_ROLES,
     READ,
     READ_WRITE,
+    ROLE_BINDINGS,
+    ROLES,
     WRITE,
 )
-from fairlead.apiserver.kind import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
+from fairlead.apiserver.kind import (
+    CLUSTER_ROLE,
+    CLUSTER_ROLE_BINDING,
+    ROLE,
+    ROLE_BINDING,
+    Kind,
+)
 
 Json = dict[str, Any]
 
@@ -21,6 +29,8 @@ NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 AUTOUPDATE: Final = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
 BOOTSTRAPPING: Final = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 AGGREGATE_TO: Final = f"{RBAC_GROUP}/aggregate-to-"
+# The one role whose binding has another name.
+_BOUND_UNDER_PREFIX: Final = "extension-apiserver-"
 _VERBS: Final = {"READ": READ, "WRITE": WRITE, "READ_WRITE": READ_WRITE}
 
 
@@ -28,16 +38,19 @@ def bootstrap_objects() -> Iterator[Json]:
     """Namespaces, then cluster roles and their bindings; what roles gather is in them already."""
     for name in NAMESPACES:
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    roles = list(_cluster_roles())
+    roles = list(_roles(CLUSTER_ROLES))
     for role in roles:
         yield {**role, "rules": _gathered(role, roles)}
     for name, *subjects in CLUSTER_ROLE_BINDINGS:
         yield _binding(name, subjects)
+    yield from _roles(ROLES)
+    for name, *subjects in ROLE_BINDINGS:
+        yield _binding(name, subjects)
 
 
-def _cluster_roles() -> Iterator[Json]:
+def _roles(table: str) -> Iterator[Json]:
     role: Json = {}
-    for line in CLUSTER_ROLES.strip().splitlines():
+    for line in table.strip().splitlines():
         if line.startswith(" "):
             role["rules"].append(_rule(line.split()))
         else:
@@ -51,9 +64,10 @@ def _role(line: str) -> Json:
     """A role without rules; `NAME -> ROLE` is gathered into one, `NAME <- LABEL` gathers."""
     head, _, gathers = line.partition(" <- ")
     name, _, into = head.partition(" -> ")
-    labels = {**BOOTSTRAPPING, **({f"{AGGREGATE_TO}{into}": "true"} if into else {})}
-    meta = {"name": name, "labels": labels, "annotations": dict(AUTOUPDATE)}
-    role = _typed(CLUSTER_ROLE.kind, meta, {"rules": []})
+    meta = _meta(name)
+    if into:
+        meta["labels"][f"{AGGREGATE_TO}{into}"] = "true"
+    role = _typed(ROLE if "namespace" in meta else CLUSTER_ROLE, meta, {"rules": []})
     if gathers:
         selector = {"matchLabels": {f"{AGGREGATE_TO}{gathers}": "true"}}
         role["aggregationRule"] = {"clusterRoleSelectors": [selector]}
@@ -82,11 +96,28 @@ def _gathered(role: Json, roles: list[Json]) -> list[Json]:
 
 
 def _binding(name: str, subjects: list[tuple[str, str]]) -> Json:
-    meta = {"name": name, "labels": dict(BOOTSTRAPPING), "annotations": dict(AUTOUPDATE)}
-    given = [{"kind": kind, "apiGroup": RBAC_GROUP, "name": whom} for kind, whom in subjects]
-    reference = {"apiGroup": RBAC_GROUP, "kind": CLUSTER_ROLE.kind, "name": name}
-    return _typed(CLUSTER_ROLE_BINDING.kind, meta, {"subjects": given, "roleRef": reference})
+    meta = _meta(name)
+    namespace = meta.get("namespace", "")
+    role, binding = (ROLE, ROLE_BINDING) if namespace else (CLUSTER_ROLE, CLUSTER_ROLE_BINDING)
+    reference = {"apiGroup": RBAC_GROUP, "kind": role.kind, "name": meta["name"]}
+    given = [_subject(kind, whom) for kind, whom in subjects]
+    if meta["name"].startswith(_BOUND_UNDER_PREFIX):
+        meta["name"] = f"system::{meta['name']}"
+    return _typed(binding, meta, {"subjects": given, "roleRef": reference})
 
 
-def _typed(kind: str, meta: Json, fields: Json) -> Json:
-    return {"apiVersion": f"{RBAC_GROUP}/v1", "kind": kind, "metadata": meta, **fields}
+def _subject(kind: str, name: str) -> Json:
+    if kind == "ServiceAccount":
+        return {"kind": kind, "name": name, "namespace": "kube-system"}
+    return {"kind": kind, "apiGroup": RBAC_GROUP, "name": name}
+
+
+def _meta(place: str) -> Json:
+    """Metadata of `NAME`, or of `NAMESPACE/NAME`."""
+    namespace, _, name = place.rpartition("/")
+    meta: Json = {"name": name, "labels": dict(BOOTSTRAPPING), "annotations": dict(AUTOUPDATE)}
+    return {**meta, "namespace": namespace} if namespace else meta
+
+
+def _typed(kind: Kind, meta: Json, fields: Json) -> Json:
+    return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta, **fields}

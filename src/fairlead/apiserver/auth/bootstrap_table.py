@@ -128,6 +128,53 @@ system:persistent-volume-provisioner
   create,patch,update - events
 """  # noqa: E501 - a row is a row
 
+# In namespaces: `NAMESPACE/ROLE`.
+ROLES: Final = """
+kube-system/extension-apiserver-authentication-reader
+  READ - configmaps extension-apiserver-authentication
+kube-system/system::leader-locking-kube-controller-manager
+  watch - configmaps
+  get,update - configmaps kube-controller-manager
+kube-system/system::leader-locking-kube-scheduler
+  watch - configmaps
+  get,update - configmaps kube-scheduler
+kube-system/system:controller:bootstrap-signer
+  READ - secrets
+kube-system/system:controller:cloud-provider
+  create,get,list,watch - configmaps
+kube-system/system:controller:token-cleaner
+  delete,get,list,watch - secrets
+  create,patch,update -,events.k8s.io events
+kube-public/system:controller:bootstrap-signer
+  READ - configmaps
+  get,update - configmaps cluster-info
+  create,patch,update -,events.k8s.io events
+"""
+
+# Whom those are given to.
+ROLE_BINDINGS: Final = (
+    (
+        "kube-system/extension-apiserver-authentication-reader",
+        ("User", "system:kube-controller-manager"),
+        ("User", "system:kube-scheduler"),
+    ),
+    (
+        "kube-system/system::leader-locking-kube-controller-manager",
+        ("User", "system:kube-controller-manager"),
+        ("ServiceAccount", "kube-controller-manager"),
+        ("ServiceAccount", "leader-election-controller"),
+    ),
+    (
+        "kube-system/system::leader-locking-kube-scheduler",
+        ("User", "system:kube-scheduler"),
+        ("ServiceAccount", "kube-scheduler"),
+    ),
+    ("kube-system/system:controller:bootstrap-signer", ("ServiceAccount", "bootstrap-signer")),
+    ("kube-system/system:controller:cloud-provider", ("ServiceAccount", "cloud-provider")),
+    ("kube-system/system:controller:token-cleaner", ("ServiceAccount", "token-cleaner")),
+    ("kube-public/system:controller:bootstrap-signer", ("ServiceAccount", "bootstrap-signer")),
+)
+
 # ClusterRole, then whom it is given to.
 CLUSTER_ROLE_BINDINGS: Final = (
     ("cluster-admin", ("Group", "system:masters")),

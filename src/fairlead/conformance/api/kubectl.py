@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import time_ns  # noqa: TID251 - kubectl reads the machine's clock
 from typing import Any, Final
 
 import yaml
@@ -35,8 +36,10 @@ Json = dict[str, Any]
 PROGRAM: Final = "kubectl"
 _TIMEOUT_S: Final = 20
 _BETWEEN_NS: Final = 2_000_000_000
+_BEFORE_NS: Final = 3_600_000_000_000
 _OLDEST_MINOR: Final = 32  # recordings of an older one show another program's texts
 _WORK: Final = "<wd>"
+_HERE: Final = "kcwd"  # within that
 _NO_WAIT: Final = "--wait=false"
 # The context's namespace, from the command with that number on.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
@@ -79,7 +82,10 @@ class KubectlSession:
             raise ValueError(f"{PROGRAM} is not on the path")
         self._program = program
         self._work = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
-        self._socket = self._stack.enter_context(OnSocket(OwnCluster(), self._work))
+        # kubectl reckons ages by the machine's clock. Time goes faster here, so it begins before.
+        cluster = OwnCluster(time_ns() - _BEFORE_NS)
+        self._socket = self._stack.enter_context(OnSocket(cluster, self._work))
+        (self._work / _HERE).mkdir()
         for name, text in _EDITORS.items():
             (self._work / name).write_text(text)
             (self._work / name).chmod(0o700)
@@ -115,7 +121,7 @@ class KubectlSession:
 
     def _ran(self, line: Json) -> _Ran:
         for name, text in line["files"].items():
-            path = self._work / name
+            path = self._work / _HERE / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         given = {name: self._placed(value) for name, value in line["env"].items()}
@@ -134,7 +140,7 @@ class KubectlSession:
                 [self._program, *arguments],
                 input=stdin or "",
                 env={**self._environment(), **env},
-                cwd=self._work,
+                cwd=self._work / _HERE,
                 capture_output=True,
                 text=True,
                 timeout=_TIMEOUT_S,
@@ -151,7 +157,7 @@ class KubectlSession:
         return subprocess.Popen(  # noqa: S603 - likewise
             ["/bin/sh", "-c", script],
             env={**self._environment(), "K": self._program, **env},
-            cwd=self._work,
+            cwd=self._work / _HERE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
@@ -188,8 +194,8 @@ def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Difference]:
     bindings = Bindings()
     if not line.get("stdout_structure_only"):
         shown = ran.stdout.replace(work, _WORK)
-        # Events of one second are listed as they come out of a map.
-        in_order = not any("event" in argument for argument in line["argv"])
+        # Events of one second are listed as they come out of a map; drains go on side by side.
+        in_order = not any("event" in argument or argument == "drain" for argument in line["argv"])
         found = printed.difference(line["stdout"], shown, bindings, "stdout", in_order=in_order)
         if found is not None:
             yield found

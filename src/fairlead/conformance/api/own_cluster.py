@@ -8,7 +8,7 @@ from fairlead.api.timestamp import format_micro_time
 from fairlead.apiserver.kind import NAMESPACE, NODE, kind_of
 from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
-from fairlead.conformance.api.own_server import OwnServer
+from fairlead.conformance.api.own_server import START, OwnServer
 from fairlead.conformance.api.recorded_kubelet import RecordedKubelet
 from fairlead.conformance.api.recorded_nodes import recorded_nodes
 from fairlead.core.instant import seconds
@@ -33,9 +33,9 @@ class OwnCluster(OwnServer):
 
     has_controllers = True
 
-    def __init__(self) -> None:
-        """Begin with what every cluster has."""
-        super().__init__()
+    def __init__(self, start: int = START) -> None:
+        """Begin at `start` with what every cluster has."""
+        super().__init__(start)
         for manifest in recorded_nodes(self.now):
             stored = self.store.put_as_is(manifest, self.now)
             # As a kubelet that never said when: null, which nobody but a server would store.

@@ -63,9 +63,9 @@ class OwnServer:
 
     has_controllers = False
 
-    def __init__(self) -> None:
-        """Begin with what every cluster has."""
-        self.now = START
+    def __init__(self, start: int = START) -> None:
+        """Begin at `start` with what every cluster has."""
+        self.now = start
         ids = SeededIds(_SEED)
         admission = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
         self.store = Store(ids, admission=admission, strategies=ServedStrategies())

@@ -12,6 +12,7 @@ from contextlib import suppress
 from itertools import zip_longest
 from typing import Any, Final
 
+from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.agreement import Agreement
 from fairlead.conformance.api.placeholder import Bindings, has_placeholder, same_form
 from fairlead.conformance.comparison import ABSENT, Difference
@@ -20,6 +21,7 @@ _BLANKS: Final = re.compile(r" {2,}|\t+ *")
 _KLOG: Final = re.compile(r"^[EWI]\d{4} [\d:.]+ +\d+ ", re.MULTILINE)
 _DRAFT: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
 # Among equal nodes upstream's choice is chance.
+_SUFFIX: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
 _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
 
 
@@ -63,13 +65,17 @@ def _rearranged(lines: list[str], others: list[str]) -> list[str]:
 
 
 def _is_alike(expected: str, shown: str) -> bool:
-    return same_form(_NODE.sub("", expected), _NODE.sub("", shown))
+    return same_form(_without_chance(expected), _without_chance(shown))
 
 
 def _is_same(expected: str, shown: str, bindings: Bindings) -> bool:
     if bindings.matches(expected, shown):
         return True
-    return bindings.matches(_NODE.sub("", expected), _NODE.sub("", shown))
+    return bindings.matches(_without_chance(expected), _without_chance(shown))
+
+
+def _without_chance(line: str) -> str:
+    return _SUFFIX.sub("", _NODE.sub("", line))
 
 
 def _object(text: str) -> dict[str, Any] | None:
