@@ -9,6 +9,7 @@ upstream: apiextensions-apiserver/pkg/controller/{establish,finalizer,status}
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead.apiserver.custom.definition import causes
@@ -22,16 +23,24 @@ from fairlead.apiserver.store import Store
 
 Json = dict[str, Any]
 
+Noted = Callable[[Json, Json, int], Json]
+
 CHANGES_MAX: Final = 10_000
+
+
+def unnoted(_: Json, new: Json, __: int) -> Json:
+    """A status as it is written, where nobody wants to know by whom."""
+    return new
 
 
 class Definitions:
     """Keeps `registry` what the definitions in `store` say."""
 
-    def __init__(self, store: Store, registry: Registry) -> None:
-        """Begin with the definitions that are there already."""
+    def __init__(self, store: Store, registry: Registry, noted: Noted = unnoted) -> None:
+        """Begin with the definitions that are there already; `noted` notes who writes a status."""
         self._store = store
         self._registry = registry
+        self._noted = noted
         # Names in the order in which something happened to them.
         self._changed: dict[str, None] = {
             definition["metadata"]["name"]: None
@@ -70,7 +79,7 @@ class Definitions:
             return
         accepted = established(definition, now)
         if accepted is not definition:
-            storage.put(CUSTOM_RESOURCE_DEFINITION, accepted)
+            storage.put(CUSTOM_RESOURCE_DEFINITION, self._noted(definition, accepted, now))
         self._registry.define(name, kinds)
 
     def _end(self, name: str, definition: Json, now: int) -> None:

@@ -19,7 +19,7 @@ from fairlead.api.timestamp import parse_duration
 from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.custom.definitions import Definitions
 from fairlead.apiserver.error import ApiError, bad_request
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Headers, Request, Response
 from fairlead.apiserver.serving import component_status, deleting, reading, writing
@@ -40,6 +40,7 @@ from fairlead.apiserver.serving.refusal import no_method, no_resource
 from fairlead.apiserver.serving.rendering import Renderer, TableOf, text_of
 from fairlead.apiserver.serving.route import Target, target_of, verb_of, without_namespace
 from fairlead.apiserver.serving.status import failure
+from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.serving.watch import Watch, Watches
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
@@ -59,6 +60,7 @@ _DEPRECATED: Final[Mapping[str, str]] = {
     "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
     "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
 }
+_OWN_NAME: Final = "kube-apiserver"
 _OBSERVED: Final[Mapping[str, Callable[[Call], Answer]]] = {
     "get": component_status.get,
     "list": component_status.list_parts,
@@ -98,7 +100,7 @@ class ApiServer:
         self._authorize = authorize
         self._documents = tuple(documents)
         registry = registry or Registry()
-        self._definitions = Definitions(store, registry)
+        self._definitions = Definitions(store, registry, _noted)
         self._definitions.settle(clock())
         self._parts = Parts(
             store=store,
@@ -178,6 +180,11 @@ class ApiServer:
         if self._parts.registry.versions(target.group):
             raise no_resource()
         return NOT_FOUND
+
+
+def _noted(old: Json, new: Json, now: int) -> Json:
+    """The status of a definition, as this server writes it itself."""
+    return track(CUSTOM_RESOURCE_DEFINITION, _OWN_NAME, "Update", "status", now)(old, new)
 
 
 def refused(refusal: ApiError, request: Request, warnings: tuple[str, ...] = ()) -> Response:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from fairlead.apiserver.custom.definitions import Definitions
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.request import Request
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.serving.body import require_type
+from fairlead.apiserver.serving.server import ApiServer
 from fairlead.apiserver.serving.typed import of_another_version
 from fairlead.apiserver.store import Store
 from fairlead.worlds.simulation.identity import SeededIds
@@ -163,3 +167,13 @@ def test_fields_of_an_object_of_another_version_are_told(
     definitions.settle(NOW)
     obj = {"apiVersion": f"example.com/{version}", "kind": "Widget", "spec": {}, "data": 1}
     assert of_another_version(widget_kind(registry), obj) == notes
+
+
+def test_who_writes_the_status_of_a_definition_is_noted(store, registry):
+    server = ApiServer(store, clock=lambda: NOW, registry=registry)
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    server.handle(Request("POST", path, body=json.dumps(manifest()).encode()), NOW)
+    server.handle(Request("GET", "/apis"), NOW)
+    entry, _ = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)["metadata"]["managedFields"]
+    assert (entry["manager"], entry["subresource"]) == ("kube-apiserver", "status")
+    assert entry["fieldsV1"]["f:status"].keys() == {"f:acceptedNames", "f:conditions"}
