@@ -160,9 +160,9 @@ class Store:
         obj = write.tracked(None, obj)
         obj = self.admitted(Operation.CREATE, kind, obj, write=write)
         self._validate_new(kind, obj)
-        self._warn(kind, None, obj, write)
         existing = self.storage.find(kind, namespace, name)
         if existing is not None:
+            self._warn(kind, None, obj, write)
             going = bool(existing["metadata"].get("deletionTimestamp"))
             raise already_exists(kind, namespace, name, terminating=going)
         uid = self._ids.new_uid(kind, namespace, name)
@@ -170,6 +170,7 @@ class Store:
         obj = with_label_keys(obj) if kind is POD else obj
         if self._strategies is not None:
             obj = self._strategies.created(kind, obj, self.storage)
+        self._warn(kind, None, obj, write)
         return obj if write.dry_run else self.storage.put(kind, obj)
 
     def update(self, manifest: Mapping[str, Any], now: int) -> Json:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from fairlead.apiserver.condition import with_conditions
-from fairlead.apiserver.kind import DEPLOYMENT, ENDPOINT_SLICE, NODE, POD, Kind
+from fairlead.apiserver.kind import DEPLOYMENT, ENDPOINT_SLICE, NODE, POD, PRIORITY_CLASS, Kind
 from fairlead.apiserver.storage import Storage
 
 Json = dict[str, Any]
@@ -137,9 +137,12 @@ def _new_pod_status(pod: Json, timestamp: str) -> Json:
 def _is_respecified(kind: Kind, old: Json, new: Json) -> bool:
     """Whether anything but metadata and status differs.
 
-    A Deployment counts annotations too, an EndpointSlice labels.
+    A Deployment counts annotations too, an EndpointSlice labels, a PriorityClass nothing.
     """
-    # upstream, in pkg/registry: PrepareForUpdate of apps/deployment and discovery/endpointslice
+    # upstream, in pkg/registry: PrepareForUpdate of apps/deployment, discovery/endpointslice and
+    # scheduling/priorityclass
+    if kind is PRIORITY_CLASS:
+        return False
     if kind is DEPLOYMENT and _annotations(old) != _annotations(new):
         return True
     if kind is ENDPOINT_SLICE and old["metadata"].get("labels") != new["metadata"].get("labels"):

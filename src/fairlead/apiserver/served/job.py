@@ -10,27 +10,20 @@ from typing import Final
 from fairlead.apiserver.error import invalid as refused
 from fairlead.apiserver.kind import JOB
 from fairlead.apiserver.storage import Json, Storage
-from fairlead.apiserver.validation.field import Causes, invalid, required
+from fairlead.apiserver.validation.field import Causes, invalid
 from fairlead.apiserver.validation.metadata import check_labels
+from fairlead.apiserver.validation.served.workload import check_job_selector
 from fairlead.apiserver.validation.workload import MISMATCH
 
 CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 JOB_NAME: Final = "batch.kubernetes.io/job-name"
 
 
-def _manual_causes(spec: Json) -> Causes:
-    selector = spec.get("selector")
-    if selector is None:
-        yield required("spec.selector")
-        labels = spec["template"]["metadata"].get("labels")
-        yield invalid("spec.template.metadata.labels", labels, MISMATCH)
-
-
 def with_own_labels(job: Json, _: Storage) -> Json:
     """A new Job; one with `manualSelector` sees to its selector itself."""
     meta, spec = job["metadata"], job["spec"]
     if spec.get("manualSelector"):
-        _refuse(job, _manual_causes(spec))
+        _refuse(job, check_job_selector(spec))
         return job
     own = {
         CONTROLLER_UID: meta["uid"],
@@ -63,8 +56,7 @@ def _own_causes(job: Json) -> Causes:
         yield invalid("spec.selector", spec["selector"], "`selector` not auto-generated")
     if not spec["selector"]["matchLabels"].items() <= labels.items():
         yield invalid("spec.template.metadata.labels", labels, MISMATCH)
-    for _ in range(2):  # upstream looks twice
-        yield from check_labels("spec.template.labels", labels)
+    yield from check_labels("spec.template.labels", labels)
 
 
 def _refuse(job: Json, causes: Causes) -> None:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import ReplicaSet
+from fairlead.api.selector import selector_matches
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import (
     Causes,
@@ -26,6 +29,7 @@ from fairlead.apiserver.validation.served.form import (
 )
 from fairlead.apiserver.validation.served.pod import check_spec
 from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
+from fairlead.apiserver.validation.workload import MISMATCH
 
 Json = dict[str, Any]
 
@@ -222,9 +226,20 @@ def _bare(field: str, text: str) -> Cause:
     return Cause("FieldValueInvalid", text, field)
 
 
+def check_job_selector(spec: Json) -> Causes:
+    """A Job finds the pods that it makes."""
+    selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
+    if selector is None:
+        yield required("spec.selector")
+    owner = decode_as(ReplicaSet, {"spec": {"selector": selector} if selector else {}})
+    if not selector_matches(owner.spec.selector, labels or {}):
+        yield invalid("spec.template.metadata.labels", labels, MISMATCH)
+
+
 def check_job_update(old: Json, new: Json) -> Causes:
     """What a Job began, it ends."""
     before, after = old["spec"], new["spec"]
+    yield from check_job_selector(after)
     fixed = ["selector", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
     elastic = after.get("completionMode") == "Indexed" and (
         after.get("completions") == after.get("parallelism")

@@ -1,0 +1,19 @@
+"""Which updates count."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.strategy import prepared_for_update
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "counted"),
+    [("scheduling.k8s.io/v1", "PriorityClass", 1), ("policy/v1", "PodDisruptionBudget", 2)],
+)
+def test_generations(api_version, kind, counted):
+    meta = {"name": "x", "resourceVersion": "1", "generation": 1}
+    old = {"apiVersion": api_version, "kind": kind, "metadata": meta}
+    made = prepared_for_update(kind_of(old), old, {**old, "spec": {"a": 1}})
+    assert made["metadata"]["generation"] == counted
