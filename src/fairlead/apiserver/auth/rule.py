@@ -18,15 +18,15 @@ ALL: Final = "*"
 
 def allows(rule: Json, asked: Attributes) -> bool:
     """Whether `rule` lets somebody do what is asked."""
-    verbs = rule.get("verbs", ())
+    verbs = _listed(rule, "verbs")
     if asked.verb not in verbs and ALL not in verbs:
         return False
     if not asked.is_resource:
-        return any(_is_path_in(asked.path, url) for url in rule.get("nonResourceURLs", ()))
+        return any(_is_path_in(asked.path, url) for url in _listed(rule, "nonResourceURLs"))
     return (
-        _has(rule.get("apiGroups", ()), asked.group)
-        and _has_resource(rule.get("resources", ()), asked.resource, asked.subresource)
-        and _has_name(rule.get("resourceNames", ()), asked.name)
+        _has(_listed(rule, "apiGroups"), asked.group)
+        and _has_resource(_listed(rule, "resources"), asked.resource, asked.subresource)
+        and _has_name(_listed(rule, "resourceNames"), asked.name)
     )
 
 
@@ -40,7 +40,7 @@ def compact(rules: Iterable[Json]) -> list[Json]:
     # upstream: validation/policy_compact.go:CompactRules
     merged: dict[tuple[Any, ...], Json] = {}
     for rule in rules:
-        key = tuple(tuple(rule.get(name, ())) for name in _ABOUT)
+        key = tuple(tuple(_listed(rule, name)) for name in _ABOUT)
         if key in merged:
             verbs = merged[key]["verbs"]
             merged[key] = {**rule, "verbs": list(dict.fromkeys((*verbs, *rule["verbs"])))}
@@ -64,6 +64,12 @@ _SHOWN: Final = {
     "resourceNames": "ResourceNames",
     "verbs": "Verbs",
 }
+
+
+def _listed(rule: Json, name: str) -> Sequence[str]:
+    """A member of a rule; what is null is nothing."""
+    found: Sequence[str] = rule.get(name) or ()
+    return found
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -95,12 +101,12 @@ def _is_path_in(path: str, url: str) -> bool:
 
 
 def _parts(rule: Json) -> Iterator[Json]:
-    for verb in rule.get("verbs", ()):
-        for url in rule.get("nonResourceURLs", ()):
+    for verb in _listed(rule, "verbs"):
+        for url in _listed(rule, "nonResourceURLs"):
             yield {"nonResourceURLs": [url], "verbs": [verb]}
-        for group, resource in product(rule.get("apiGroups", ()), rule.get("resources", ())):
+        for group, resource in product(_listed(rule, "apiGroups"), _listed(rule, "resources")):
             part = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
-            for name in rule.get("resourceNames", ()):
+            for name in _listed(rule, "resourceNames"):
                 yield {**part, "resourceNames": [name]}
             if not rule.get("resourceNames"):
                 yield part
@@ -111,17 +117,17 @@ def _is_covered(part: Json, owned: Sequence[Json]) -> bool:
 
 
 def _covers(rule: Json, part: Json) -> bool:
-    if not _has(rule.get("verbs", ()), part["verbs"][0]):
+    if not _has(_listed(rule, "verbs"), part["verbs"][0]):
         return False
     if "nonResourceURLs" in part:
-        return _covers_url(rule.get("nonResourceURLs", ()), part["nonResourceURLs"][0])
-    names = rule.get("resourceNames", ())
+        return _covers_url(_listed(rule, "nonResourceURLs"), part["nonResourceURLs"][0])
+    names = _listed(rule, "resourceNames")
     named = not names or (bool(part.get("resourceNames")) and part["resourceNames"][0] in names)
     resource, _, subresource = part["resources"][0].partition("/")
     return (
         named
-        and _has(rule.get("apiGroups", ()), part["apiGroups"][0])
-        and _has_resource(rule.get("resources", ()), resource, subresource)
+        and _has(_listed(rule, "apiGroups"), part["apiGroups"][0])
+        and _has_resource(_listed(rule, "resources"), resource, subresource)
     )
 
 
