@@ -54,6 +54,37 @@ _EDITORS: Final[Mapping[str, str]] = {
 }
 
 
+# What others had left in the recorded cluster.
+_LEFT_BEHIND: Final[Json] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "things.kopf.example.com"},
+    "spec": {
+        "group": "kopf.example.com",
+        "names": {
+            "plural": "things",
+            "singular": "thing",
+            "kind": "Thing",
+            "listKind": "ThingList",
+        },
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
 @dataclass(frozen=True, slots=True)
 class _Ran:
     """What came of a command."""
@@ -84,6 +115,7 @@ class KubectlSession:
         self._work = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         # kubectl reckons ages by the machine's clock. Time goes faster here, so it begins before.
         cluster = OwnCluster(time_ns() - _BEFORE_NS)
+        cluster.store.create(_LEFT_BEHIND, cluster.now)
         self._socket = self._stack.enter_context(OnSocket(cluster, self._work))
         (self._work / _HERE).mkdir()
         for name, text in _EDITORS.items():

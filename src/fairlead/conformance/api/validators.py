@@ -38,6 +38,9 @@ class Validators:
             else value
             for name, value in asking.headers.items()
         }
+        if exchange.answer.get("status") == 304 and asking.path in self._tags:
+            # A client that was told that nothing has changed had asked so, recorded or not.
+            headers = {**headers, "If-None-Match": self._tags[asking.path]}
         asking = replace(asking, headers=headers)
         is_current = exchange.answer.get("status") == 200
         if is_current and any(_is_hash(name, value) for name, value in asking.query):
