@@ -14,11 +14,9 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import LOG_CAPACITY, Json, Storage
+from fairlead.apiserver.storage import LOG_CAPACITY, Json, Key, Storage
 
 HOT_MAX: Final = 10_000
-
-Key = tuple[str, str]
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(type=Json).decode
@@ -65,6 +63,13 @@ class ColdStorage(Storage):
             key = _key(obj["metadata"])
             self._of(kind)[key] = obj
             self._keep(kind, key)
+        super().restore((), version)
+
+    def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
+        """Like `restore`; texts stay what they are until somebody asks."""
+        for kind, key, text in texts:
+            objects: dict[Key, Any] = self._of(kind)
+            objects[key] = text
         super().restore((), version)
 
     def _warmed(self, kind: Kind, meta: Json) -> Key:

@@ -24,8 +24,8 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.apiserver.error import internal_error
-from fairlead.apiserver.kind import Kind, kind_of
-from fairlead.apiserver.storage import LOG_CAPACITY, Change, ChangeType, Storage
+from fairlead.apiserver.kind import KINDS, Kind, kind_of
+from fairlead.apiserver.storage import LOG_CAPACITY, Change, ChangeType, Key, Storage
 
 Json = dict[str, Any]
 Row = tuple[int, str, str, str, str, bytes]
@@ -43,6 +43,8 @@ CREATE TABLE IF NOT EXISTS log (
     namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL
 );
 """
+# Of several versions the one that is stored.
+_BUILT_IN: Final = {kind.resource: kind for kind in reversed(KINDS) if not kind.is_custom}
 _LOGGED: Final = "INSERT INTO log VALUES {}"
 _KEPT: Final = "INSERT OR REPLACE INTO current VALUES {}"
 _GONE: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
@@ -89,9 +91,8 @@ class Journal:
 
     def restore(self, storage: Storage) -> None:
         """Fill an empty `storage` with what was written. Raises JournalError."""
-        rows = self._connection.execute("SELECT resource, namespace, object FROM current")
-        loaded = (_loaded(resource, ns, blob) for resource, ns, blob in rows)
-        storage.restore(loaded, self._newest())
+        query = "SELECT resource, namespace, name, object FROM current"
+        storage.restore_texts(map(_placed, self._connection.execute(query)), self._newest())
         storage.resume(list(self._logged()))
 
     def _logged(self) -> Iterator[Change]:
@@ -261,6 +262,12 @@ def _loaded(resource: str, namespace: str, blob: bytes) -> tuple[Kind, Json]:
     plural, _, group = resource.partition(".")
     version = obj.get("apiVersion", "").rpartition("/")[2]
     return Kind(group, version, obj.get("kind", ""), plural, namespaced=bool(namespace)), obj
+
+
+def _placed(row: tuple[str, str, str, bytes]) -> tuple[Kind, Key, bytes]:
+    resource, namespace, name, blob = row
+    kind = _BUILT_IN.get(resource) or _loaded(resource, namespace, blob)[0]
+    return kind, (namespace, name), blob
 
 
 def _key(obj: Json) -> tuple[str, str]:

@@ -17,10 +17,13 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any, Final
 
+import msgspec
+
 from fairlead.apiserver.error import expired
 from fairlead.apiserver.kind import Kind
 
 Json = dict[str, Any]
+Key = tuple[str, str]
 Listener = Callable[["Change"], None]
 
 LOG_CAPACITY: Final = 10_000
@@ -118,6 +121,10 @@ class Storage:
             self._of(kind)[meta.get("namespace", ""), meta["name"]] = obj
         self._version = self._oldest = max(self._version, version)
         self._log.clear()
+
+    def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
+        """Like `restore`, of objects as JSON texts."""
+        self.restore(((kind, msgspec.json.decode(text)) for kind, _, text in texts), version)
 
     def resume(self, changes: Iterable[Change]) -> None:
         """Take over the log of a storage that went on after it; the newest change comes last.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
@@ -64,3 +66,14 @@ def test_what_is_restored_is_text_beyond_what_is_kept_warm():
 def test_what_is_not_there_cannot_be_removed():
     with pytest.raises(KeyError):
         ColdStorage().remove(KINDS[0], "a", "x")
+
+
+@pytest.mark.parametrize("storage", [Storage(), ColdStorage()], ids=["warm", "cold"])
+def test_texts_are_restored_as_the_objects_that_they_are(storage):
+    kind = KINDS[0]
+    obj = manifest(kind, "a", "x", 1)
+    storage.restore_texts([(kind, ("a", "x"), json.dumps(obj).encode())], 7)
+    assert (storage.find(kind, "a", "x"), storage.version) == (obj, 7)
+    changed = storage.put(kind, manifest(kind, "a", "x", 2))
+    assert storage.changes_since(7)[0].previous == obj
+    assert changed["metadata"]["resourceVersion"] == "8"
