@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, Final
 
 from fairlead.api.timestamp import format_micro_time
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, NODE, kind_of
 from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
@@ -90,4 +92,5 @@ class _Distribution:
                 "metadata": {**place, "annotations": {_INJECT: "true"}},
                 "data": {"service-ca.crt": ""},
             }
-            store.create(manifest, now)
+            with suppress(ApiError):  # a quota may be in the way
+                store.create(manifest, now)

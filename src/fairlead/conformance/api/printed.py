@@ -65,17 +65,27 @@ def _rearranged(lines: list[str], others: list[str]) -> list[str]:
 
 
 def _is_alike(expected: str, shown: str) -> bool:
-    return same_form(_without_chance(expected), _without_chance(shown))
+    return any(same_form(cut(expected), cut(shown)) for cut in _CUTS)
 
 
 def _is_same(expected: str, shown: str, bindings: Bindings) -> bool:
-    if bindings.matches(expected, shown):
-        return True
-    return bindings.matches(_without_chance(expected), _without_chance(shown))
+    return any(bindings.matches(cut(expected), cut(shown)) for cut in _CUTS)
 
 
-def _without_chance(line: str) -> str:
+def _whole(line: str) -> str:
+    return line
+
+
+def _without_nodes(line: str) -> str:
+    return _NODE.sub("", line)
+
+
+def _without_suffixes(line: str) -> str:
     return _SUFFIX.sub("", _NODE.sub("", line))
+
+
+# What of a line must be the same, from all of it to what no chance has a part in.
+_CUTS: Final = (_whole, _without_nodes, _without_suffixes)
 
 
 def _object(text: str) -> dict[str, Any] | None:
