@@ -74,6 +74,7 @@ class Driver:
         self._controller = controller
         self._world = world
         self._stimuli: deque[Stimulus] = deque()
+        self._commands: deque[Command] = deque()
         self._steps = 0
         self._steps_max = steps_per_instant_max
         self._story: deque[Stimulus | None] = deque(maxlen=STORY_LENGTH)
@@ -83,15 +84,18 @@ class Driver:
         until: Instant,
         *,
         stop_when: Callable[[], bool] | None = None,
+        pause_when: Callable[[], bool] | None = None,
         on_progress: Callable[[Instant], None] | None = None,
     ) -> None:
         """Let everything due at or before `until` happen; it is `until` then.
 
-        `stop_when` is asked whenever all has settled and ends the run where it says yes.
-        `on_progress` is told the time as often. Raises LivelockError.
+        `stop_when` is asked whenever all has settled and ends the run where it says yes;
+        `pause_when` is asked in the midst of it, too. `on_progress` is told the time whenever all
+        has settled. Raises LivelockError.
         """
         while True:
-            self._settle()
+            if not self._settle(pause_when):
+                return
             if on_progress is not None:
                 on_progress(self.now)
             if stop_when is not None and stop_when():
@@ -111,39 +115,51 @@ class Driver:
 
         For a world that others change too: what they did by then was not done in the past.
         """
-        due = self.next_due()
+        due = self._next_due()
         then = until if due is None else min(due, until)
         if then > self.now:
             self.now, self._steps = then, 0
 
     def next_due(self) -> Instant | None:
-        """When something is due next, in the world or for the controller."""
+        """When something is due next, in the world or for the controller; now, if left undone."""
+        return self.now if self._commands or self._stimuli else self._next_due()
+
+    def _next_due(self) -> Instant | None:
         ours, theirs = self._controller.next_deadline(), self._world.next_event()
         if ours is None or theirs is None:
             return theirs if ours is None else ours
         return min(ours, theirs)
 
-    def _settle(self) -> None:
-        while self._stimuli or self._poll():
-            stimulus = self._stimuli.popleft()
-            self._step(stimulus)
-            self._perform(self._controller.handle(stimulus, self.now))
+    def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
+        """Tell everything there is to tell; whether that is done."""
+        while self._commands or self._stimuli or self._poll():
+            if self._commands:
+                self._perform(self._commands.popleft())
+            else:
+                stimulus = self._stimuli.popleft()
+                self._step(stimulus)
+                self._commands.extend(self._controller.handle(stimulus, self.now))
+            if pause_when is not None and pause_when() and self._is_busy():
+                return False
+        return True
+
+    def _is_busy(self) -> bool:
+        return bool(self._commands or self._stimuli or self._poll())
 
     def _poll(self) -> bool:
         self._stimuli.extend(self._world.poll(self.now))
         return bool(self._stimuli)
 
-    def _perform(self, commands: list[Command]) -> None:
-        for command in commands:
-            outcome = self._world.perform(command, self.now)
-            if outcome is not None:
-                self._stimuli.append(outcome)
+    def _perform(self, command: Command) -> None:
+        outcome = self._world.perform(command, self.now)
+        if outcome is not None:
+            self._stimuli.append(outcome)
 
     def _do_what_is_due(self) -> None:
         """One unit of the controller's work; what is due in the world, the next poll will tell."""
         deadline = self._controller.next_deadline()
         if deadline is not None and deadline <= self.now:
-            self._perform(self._controller.handle_deadline(self.now))
+            self._commands.extend(self._controller.handle_deadline(self.now))
 
     def _step(self, cause: Stimulus | None) -> None:
         self._steps += 1

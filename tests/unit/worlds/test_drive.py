@@ -208,3 +208,27 @@ def test_time_passes_up_to_what_is_due() -> None:
     assert driver.now == 7
     driver.pass_time(3)
     assert driver.now == 7
+
+
+def test_a_pause_leaves_the_rest_for_later():
+    """Whoever has something else to do comes back; time may have passed meanwhile."""
+    diary = Diary({1: ["a", "b", "c"]})
+    driver = Driver(diary, diary, now=0)
+    driver.run(5, pause_when=lambda: True)
+    assert diary.entries == [("see", "a", 1)]
+    assert (driver.now, driver.next_due()) == (1, 1)
+    driver.pass_time(3)
+    driver.run(5)
+    assert [name for _, name, _ in diary.entries] == ["a", "b", "c"]
+    assert (driver.now, driver.next_due()) == (5, None)
+
+
+def test_a_pause_between_commands():
+    """Many commands at once do not keep anybody waiting."""
+    diary = Diary({1: ["a"]}, replies={"a": ["x", "y"]})
+    driver = Driver(diary, diary, now=0)
+    for _ in range(2):
+        driver.run(1, pause_when=lambda: True)
+    assert diary.entries == [("see", "a", 1), ("perform", "x", 1)]
+    driver.run(1)
+    assert [name for _, name, _ in diary.entries] == ["a", "x", "y", "x done", "y done"]

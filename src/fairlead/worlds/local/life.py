@@ -64,10 +64,11 @@ class Life:
     ) -> Instant:
         """Let everything happen that is due by then, or until `stop_when`; what time it is.
 
-        Raises LivelockError.
+        What is left undone is due next. Raises LivelockError.
         """
         self._driver.pass_time(instant)
-        self._driver.run(max(instant, self._driver.now), stop_when=stop_when)
+        until = max(instant, self._driver.now)
+        self._driver.run(until, stop_when=stop_when, pause_when=stop_when)
         return self._driver.now
 
 

@@ -70,7 +70,8 @@ class Runner:
         while True:
             now = self._slice(target)
             clock.jump_to(now)
-            if now >= target:
+            due = self.next_due()
+            if now >= target and (due is None or due > target):
                 self.wake()
                 return now
             await asyncio.sleep(0)
@@ -92,10 +93,10 @@ class Runner:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if reached < now:
+        due = self._cluster.life.next_due()
+        if reached < now or (due is not None and due <= now):
             self.wake()
             return
-        due = self._cluster.life.next_due()
         wait_s = None if due is None else clock.seconds_until(due)
         if wait_s is not None:
             self._timer = self._loop.call_later(wait_s, self.wake)

@@ -133,3 +133,78 @@ def test_nodes_are_in_their_zones_in_turn(make_cluster):
         for node in cluster.local.store.list(NODE)
     ]
     assert zones == ["zone-a", "zone-b", "zone-c", "zone-a"]
+
+
+def test_a_quota_may_keep_a_namespace_bare(cluster):
+    """What it does not allow is not there; when it does, it comes."""
+    quotas = "/api/v1/namespaces/default/resourcequotas"
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"configmaps": "0"}}}
+    cluster.ask("POST", quotas, quota)
+    cluster.ask("DELETE", "/api/v1/namespaces/default/configmaps/kube-root-ca.crt")
+    assert cluster.list("ConfigMap") == []
+    patch = {"spec": {"hard": {"configmaps": "1"}}}
+    cluster.ask("PATCH", f"{quotas}/q", patch, "application/merge-patch+json")
+    assert [obj["metadata"]["name"] for obj in cluster.list("ConfigMap")] == ["kube-root-ca.crt"]
+
+
+def test_quotas_are_counted(cluster):
+    """By what there is when they are made, and by what comes and goes."""
+    path = "/api/v1/namespaces/default"
+
+    def used():
+        return cluster.find("ResourceQuota", "q")["status"]["used"]
+
+    cluster.ask("POST", f"{path}/configmaps", {"metadata": {"name": "a"}})
+    hard = {"configmaps": "5", "requests.cpu": "2"}
+    cluster.ask(
+        "POST", f"{path}/resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": hard}}
+    )
+    assert used() == {"configmaps": "2", "requests.cpu": "0"}
+    cluster.ask("DELETE", f"{path}/configmaps/a")
+    assert used() == {"configmaps": "1", "requests.cpu": "0"}
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "500m"}}}
+    cluster.ask(
+        "POST", f"{path}/pods", {"metadata": {"name": "p"}, "spec": {"containers": [container]}}
+    )
+    assert used() == {"configmaps": "1", "requests.cpu": "500m"}
+
+
+def test_a_deployment_tells_its_revision_with_its_status(cluster):
+    """Its controller writes both at once: the generation stays."""
+    pod = {
+        "metadata": {"labels": {"a": "b"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": pod}
+    cluster.ask(
+        "POST",
+        "/apis/apps/v1/namespaces/default/deployments",
+        {"metadata": {"name": "d"}, "spec": spec},
+    )
+    meta = cluster.find("Deployment", "d")["metadata"]
+    assert meta["annotations"] == {"deployment.kubernetes.io/revision": "1"}
+    assert meta["generation"] == 1
+
+
+def test_a_container_says_that_it_runs(cluster):
+    """And no more: nothing is executed."""
+    pods = "/api/v1/namespaces/default/pods"
+    cluster.ask(
+        "POST",
+        pods,
+        {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}},
+    )
+    cluster.pass_time(10)
+    assert cluster.ask("GET", f"{pods}/p/exec")["reason"] == "NotImplemented"
+
+
+def test_component_statuses(cluster):
+    """One process is all of them."""
+    path = "/api/v1/componentstatuses"
+    found = cluster.ask("GET", path)
+    assert "resourceVersion" not in found["metadata"]
+    names = [one["metadata"]["name"] for one in found["items"]]
+    assert names == ["controller-manager", "scheduler", "etcd-0"]
+    assert cluster.ask("GET", f"{path}/scheduler")["conditions"][0]["status"] == "True"
+    assert cluster.ask("GET", f"{path}/x")["reason"] == "NotFound"
+    assert cluster.ask("POST", path, {"metadata": {"name": "x"}})["reason"] == "MethodNotAllowed"

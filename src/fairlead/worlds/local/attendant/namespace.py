@@ -1,7 +1,8 @@
 """What every namespace has, and how one ends.
 
 A namespace gets its `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`, and gets them
-back. One that is deleted is emptied, pods with their grace, and goes when nothing is left in it.
+back, as far as its quotas allow. One that is deleted is emptied, pods with their grace, and goes
+when nothing is left in it.
 
 upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go,
 pkg/controller/certificates/rootcacertpublisher, pkg/controller/namespace/deletion
@@ -14,7 +15,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import NAMESPACE, POD, Kind, kind_of
+from fairlead.apiserver.kind import NAMESPACE, POD, RESOURCE_QUOTA, Kind, kind_of
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.core.instant import Instant
@@ -44,7 +45,9 @@ class Namespaces:
         if change.kind is NAMESPACE:
             if change.type is not ChangeType.DELETED:
                 self._see_to(change.object["metadata"]["name"], store, now)
-        elif change.type is ChangeType.DELETED and change.kind.namespaced:
+        elif change.kind.namespaced and (
+            change.type is ChangeType.DELETED or change.kind is RESOURCE_QUOTA
+        ):
             self._see_to(change.object["metadata"].get("namespace", ""), store, now)
 
     def _see_to(self, name: str, store: Store, now: Instant) -> None:
@@ -84,7 +87,8 @@ def _ensure(store: Store, kind: Kind, namespace: str, content: Json, now: Instan
     meta = {**content["metadata"], "namespace": namespace}
     if store.find(kind, namespace, meta["name"]) is None:
         named = {"apiVersion": kind.api_version, "kind": kind.kind}
-        store.create({**named, **content, "metadata": meta}, now)
+        with suppress(ApiError):  # a quota may be in the way
+            store.create({**named, **content, "metadata": meta}, now)
 
 
 def _emptied(store: Store, kind: Kind, namespace: str, now: Instant) -> int:
