@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import LabelSelector, ReplicaSet
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import Causes, invalid, not_supported
 
@@ -132,6 +134,13 @@ def check_cidr(field: str, text: str) -> Causes:
         is_range = False
     if not is_range:
         yield invalid(field, text, NO_CIDR)
+
+
+def label_selector(selector: Json | None) -> LabelSelector | None:
+    """A selector as the rules read it; of nothing, nothing."""
+    if selector is None:
+        return None
+    return decode_as(ReplicaSet, {"spec": {"selector": selector}}).spec.selector
 
 
 def check_share(field: str, amount: int | str) -> Causes:

@@ -10,13 +10,14 @@ from typing import Any, Final
 
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid
-from fairlead.apiserver.validation.metadata import check_labels
+from fairlead.apiserver.validation.metadata import check_labels, dns_label_problems
 from fairlead.apiserver.validation.served import (
     autoscaling,
     configuration,
     device,
     event,
     limit_range,
+    network,
     pod,
     quota,
     rbac,
@@ -107,7 +108,20 @@ def _revision_update(old: Json, new: Json) -> Causes:
     yield from check_unchanged("data", old.get("data"), new.get("data"))
 
 
-_NEW: Final[Mapping[str, Check]] = {"pods": pod.check_new_pod, "events": event.check_event}
+def _runtime_class(obj: Json) -> Causes:
+    for problem in dns_label_problems(obj["handler"]):
+        yield invalid("handler", obj["handler"], problem)
+
+
+def _runtime_class_update(old: Json, new: Json) -> Causes:
+    yield from check_unchanged("handler", old["handler"], new["handler"])
+
+
+_NEW: Final[Mapping[str, Check]] = {
+    "pods": pod.check_new_pod,
+    "events": event.check_event,
+    "ingresses.networking.k8s.io": network.check_new_ingress,
+}
 _ANY: Final[Mapping[str, Check]] = {
     "configmaps": configuration.check_config_map,
     "secrets": configuration.check_secret,
@@ -133,6 +147,10 @@ _ANY: Final[Mapping[str, Check]] = {
     "rolebindings.rbac.authorization.k8s.io": rbac.check_role_binding,
     "clusterrolebindings.rbac.authorization.k8s.io": rbac.check_cluster_role_binding,
     "horizontalpodautoscalers.autoscaling": autoscaling.check_autoscaler,
+    "ingresses.networking.k8s.io": network.check_ingress,
+    "ingressclasses.networking.k8s.io": network.check_ingress_class,
+    "networkpolicies.networking.k8s.io": network.check_network_policy,
+    "runtimeclasses.node.k8s.io": _runtime_class,
     "resourceslices.resource.k8s.io": device.check_slice,
     "resourceclaims.resource.k8s.io": device.check_claim,
     "resourceclaimtemplates.resource.k8s.io": device.check_claim_template,
@@ -147,6 +165,8 @@ _CHANGED: Final[Mapping[str, CheckUpdate]] = {
     "storageclasses.storage.k8s.io": storage.check_storage_class_update,
     "services": service.check_service_update,
     "endpointslices.discovery.k8s.io": service.check_endpoint_slice_update,
+    "ingressclasses.networking.k8s.io": network.check_ingress_class_update,
+    "runtimeclasses.node.k8s.io": _runtime_class_update,
     "deployments.apps": workload.check_selector_update,
     "replicasets.apps": workload.check_selector_update,
     "daemonsets.apps": workload.check_selector_update,

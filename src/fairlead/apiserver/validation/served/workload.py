@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairlead.api.codec import decode_as
-from fairlead.api.objects import ReplicaSet
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import (
@@ -26,6 +24,7 @@ from fairlead.apiserver.validation.served.form import (
     check_share,
     check_unchanged,
     is_nothing,
+    label_selector,
 )
 from fairlead.apiserver.validation.served.pod import check_spec
 from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
@@ -231,8 +230,7 @@ def check_job_selector(spec: Json) -> Causes:
     selector, labels = spec.get("selector"), spec["template"]["metadata"].get("labels")
     if selector is None:
         yield required("spec.selector")
-    owner = decode_as(ReplicaSet, {"spec": {"selector": selector} if selector else {}})
-    if not selector_matches(owner.spec.selector, labels or {}):
+    if not selector_matches(label_selector(selector), labels or {}):
         yield invalid("spec.template.metadata.labels", labels, MISMATCH)
 
 
