@@ -1,0 +1,17 @@
+"""docs/testing.md is true: its blocks are one test suite, and it passes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+pytest_plugins = ["pytester"]
+
+GUIDE = Path(__file__).parents[1] / "docs" / "testing.md"
+BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+
+def test_the_guide(pytester) -> None:
+    blocks = BLOCK.findall(GUIDE.read_text())
+    pytester.makepyfile("\n\n".join(blocks))
+    pytester.runpytest("--strict-markers").assert_outcomes(passed=len(blocks))
