@@ -138,7 +138,9 @@ class KubectlSession:
             tokens = {user: token_of(user) for user in USERS}
             authority = str(self._socket.authority_file)
             transport = OverHttp(self._socket.url, tokens, authority)
-            return list(differences(line, transport, self._validators))
+            found = list(differences(line, transport, self._validators))
+            transport.close()
+            return found
         ran = self._ran(line)
         if line.get("setup") or _tells_its_version(line):
             return []

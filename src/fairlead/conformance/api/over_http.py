@@ -54,6 +54,12 @@ class OverHttp:
         response = self._response(connection, asking)
         return HttpWatching(connection, response, asking.timeout_s or 1.0)
 
+    def close(self) -> None:
+        """Hang up."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
     def reach(self, at_ms: int) -> None:
         """A server behind a URL has its own time; the next step follows at once."""
 
@@ -111,6 +117,7 @@ class HttpWatching:
         if status != 200:
             return WatchEnd(Answer(status, headers, self._response.read()), ended=True)
         ended = self._read(events, until_end=until_end)
+        self._response.close()
         self._connection.close()
         shown = [json.loads(line) for line in self._lines]
         return WatchEnd(Answer(status, headers, b""), shown, ended)

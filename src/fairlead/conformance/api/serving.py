@@ -50,6 +50,7 @@ def cases(server: str, tokens: Path | None, ca: Path | None, only: str) -> Itera
     if server:
         transport = OverHttp(server, _tokens(tokens), str(ca) if ca else None)
         yield ApiCases(lambda _: transport, every=every)
+        transport.close()
         return
     commands = _Commands()
     try:
