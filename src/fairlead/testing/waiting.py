@@ -1,7 +1,8 @@
 """Waiting for something in a cluster: its time passes, from one thing that is due to the next.
 
 Where clients watch the cluster, they are given a moment of real time before each step, to react to
-what has happened, and more before a long one: minutes must not pass while an operator thinks.
+what has happened, and more before a long one: minutes must not pass while an operator thinks. Most
+they get once nothing happens by itself any more, for then it is up to them alone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from fairlead.worlds.local.runner import Runner
 
 REACTION_S: Final = 0.02
 PATIENCE_S: Final = 3.0
+LAST_PATIENCE_S: Final = 10.0
 LONG: Final[DurationNs] = seconds(10)
 _POLL_S: Final = 0.01
 
@@ -43,8 +45,7 @@ class Waiting:
         """Let time pass until the next thing that is due, unless clients do something first."""
         due = runner.next_due()
         then = limit if due is None else min(due, limit)
-        gap = max(0, then - runner.clock.now())
-        if not await self._change(PATIENCE_S if gap >= LONG else REACTION_S):
+        if not await self._change(_patience_s(runner, due, limit)):
             await runner.advance(max(0, then - runner.clock.now()))
 
     def until_watched(self, kind: Kind, patience_s: float) -> bool:
@@ -71,3 +72,9 @@ class Waiting:
             if self._cluster.store.version != before:
                 return True
         return False
+
+
+def _patience_s(runner: Runner, due: Instant | None, limit: Instant) -> float:
+    if due is None or due > limit:
+        return LAST_PATIENCE_S
+    return PATIENCE_S if due - runner.clock.now() >= LONG else REACTION_S
