@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,11 +66,20 @@ class Journal:
     """The journal in the file `path`. Single writer, like its storage."""
 
     def __init__(
-        self, path: Path, *, synced: bool = True, log_capacity: int = LOG_CAPACITY
+        self,
+        path: Path,
+        *,
+        synced: bool = True,
+        log_capacity: int = LOG_CAPACITY,
+        clock: Callable[[], int] | None = None,
     ) -> None:
-        """Open or create it; `synced`: withstand power failures. Raises JournalError."""
+        """Open or create it; `synced`: withstand power failures. Raises JournalError.
+
+        `clock` (ns since 1970) tells the time that `last_time` is to know.
+        """
         self._path = path
         self._log_capacity = log_capacity
+        self._clock = clock
         self._connection = _opened(path, synced=synced)
         self._pending: list[Row] = []
         self._recorded = self._durable = self._newest()
@@ -88,6 +97,12 @@ class Journal:
         """Whether nothing was ever written to it."""
         row = self._connection.execute("SELECT 1 FROM current LIMIT 1").fetchone()
         return row is None and self._recorded == 0
+
+    @property
+    def last_time(self) -> int:
+        """When something was written last, by the clock of then; 0 if nobody told."""
+        found = self._connection.execute("SELECT value FROM about WHERE name = 'time'").fetchone()
+        return int(found[0]) if found else 0
 
     def restore(self, storage: Storage) -> None:
         """Fill an empty `storage` with what was written. Raises JournalError."""
@@ -187,6 +202,8 @@ class Journal:
         self._execute(_LOGGED, rows)
         self._execute(_KEPT, stay)
         self._execute(_GONE, gone)
+        if self._clock is not None:
+            self._connection.execute(_SET, ("time", self._clock()))
         self._uncompacted += len(rows)
         if self._uncompacted >= COMPACTION_EVERY:
             self._uncompacted = 0

@@ -66,7 +66,8 @@ def serve(wanted: Wanted) -> int:
             without=without,
         )
         clock = SteeredClock(speed=wanted.speed, paused=wanted.paused)
-        cluster = LocalCluster(options, clock, home.users, home.account_key, _journal(wanted))
+        journal = _journal(wanted, clock)
+        cluster = LocalCluster(options, clock, home.users, home.account_key, journal)
         write_secret(place, _kubeconfig(f"https://{address}", home))
 
         def say_ready() -> None:
@@ -97,14 +98,19 @@ def _home(wanted: Wanted, now: datetime) -> Home:
         raise InputError("--data-dir", str(cause)) from None
 
 
-def _journal(wanted: Wanted) -> Journal | None:
-    """Where objects are kept, None where they are not. Raises InputError."""
+def _journal(wanted: Wanted, clock: SteeredClock) -> Journal | None:
+    """Where objects are kept, None where they are not; time goes on from where it was there.
+
+    Raises InputError.
+    """
     if wanted.data_dir is None:
         return None
     try:
-        return Journal(objects_file(wanted.data_dir))
+        journal = Journal(objects_file(wanted.data_dir), clock=clock.now)
     except (JournalError, OSError) as cause:
         raise InputError("--data-dir", str(cause)) from None
+    clock.jump_to(journal.last_time)
+    return journal
 
 
 def _user(text: str) -> User:

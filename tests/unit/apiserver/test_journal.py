@@ -101,6 +101,18 @@ def test_custom_resources_keep_the_plural_of_their_definition(tmp_path):
     journal.close()
 
 
+def test_it_knows_when_something_was_written_last(tmp_path):
+    _, journal = opened(tmp_path / "j")
+    assert journal.last_time == 0
+    journal.close()
+    storage, journal = opened(tmp_path / "k", clock=lambda: 42)
+    storage.put(CONFIG_MAP, config_map("a"))
+    journal.close()
+    again = Journal(tmp_path / "k")
+    assert again.last_time == 42
+    again.close()
+
+
 def test_settling_waits_for_what_was_recorded(tmp_path):
     storage, journal = opened(tmp_path / "j")
 
