@@ -17,6 +17,7 @@ from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.cluster import LocalCluster
 
 SLICE_S: Final = 0.02
+AFTER_DEFECT_S: Final = 1.0
 
 
 class Runner:
@@ -89,10 +90,15 @@ class Runner:
         self._is_woken = False
         clock = self._cluster.clock
         now = clock.now()
-        reached = self._slice(now)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        try:
+            reached = self._slice(now)
+        except Exception:
+            # The loop tells of it; what is left to do is done all the same.
+            self._timer = self._loop.call_later(AFTER_DEFECT_S, self.wake)
+            raise
         due = self._cluster.life.next_due()
         if reached < now or (due is not None and due <= now):
             self.wake()

@@ -1,0 +1,109 @@
+"""The runner does what is due when it is due, in slices."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from fairlead.core.instant import seconds
+from fairlead.worlds.local import runner
+from fairlead.worlds.local.clock import SteeredClock
+from fairlead.worlds.local.runner import Runner
+
+START = seconds(1000)
+
+
+@dataclass
+class Life:
+    """Something due at each of these instants; the first one may go wrong."""
+
+    due: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    fails: int = 0
+
+    def next_due(self):
+        return self.due[0] if self.due else None
+
+    def run_until(self, instant, *, stop_when=None):
+        if self.fails:
+            self.fails -= 1
+            raise ValueError("defect")
+        while self.due and self.due[0] <= instant:
+            self.done.append(self.due.pop(0))
+            if stop_when is not None and stop_when():
+                break
+        return instant
+
+
+@dataclass
+class Store:
+    """Nobody writes into it."""
+
+    def subscribe(self, _):
+        return lambda: None
+
+
+@dataclass
+class Cluster:
+    """All that a runner looks at."""
+
+    life: Life
+    clock: SteeredClock = field(default_factory=lambda: SteeredClock(START, paused=True))
+    store: Store = field(default_factory=Store)
+
+
+def run(life, body):
+    """Let `body` have a started runner in a loop; what the loop was told of defects."""
+    told = []
+
+    async def main():
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: told.append(about))
+        one = Runner(Cluster(life))
+        one.start()
+        await body(one)
+        one.stop()
+
+    asyncio.run(main())
+    return told
+
+
+def test_what_is_due_is_done_though_time_stands_still(monkeypatch):
+    """One slice after the other, until nothing is left."""
+    monkeypatch.setattr(runner, "SLICE_S", 0)
+    life = Life([START - 2, START - 1, START, START + 1])
+    assert run(life, lambda _: asyncio.sleep(0.05)) == []
+    assert life.done == [START - 2, START - 1, START]
+
+
+def test_advancing_waits_for_everything(monkeypatch):
+    """It comes back when nothing more is due by then."""
+    monkeypatch.setattr(runner, "SLICE_S", 0)
+    life = Life([START + second for second in range(1, 6)])
+
+    async def advance(one):
+        assert await one.advance(4) == START + 4
+
+    run(life, advance)
+    assert life.done == [START + second for second in range(1, 5)]
+
+
+def test_a_defect_ends_nothing(monkeypatch):
+    """It is told, and what is left is done after a while."""
+    monkeypatch.setattr(runner, "AFTER_DEFECT_S", 0.01)
+    life = Life([START], fails=1)
+    told = run(life, lambda _: asyncio.sleep(0.2))
+    assert [str(about["exception"]) for about in told] == ["defect"]
+    assert life.done == [START]
+
+
+def test_advancing_tells_of_a_defect():
+    """Whoever asked is told."""
+    life = Life([START], fails=2)
+
+    async def advance(one):
+        with pytest.raises(ValueError, match="defect"):
+            await one.advance(1)
+
+    run(life, advance)
