@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Any, Final
 
 import yaml
@@ -28,7 +29,7 @@ _HEADERS: Final = (
     "etag",
 )
 _VERSION: Final = re.compile(r"resourceVersion\"?: ?[\"']\d+[\"']")
-_VERSION_MEMBER: Final = re.compile(r'"resourceVersion":"\d+",?')
+_VERSION_MEMBER: Final = re.compile(r',"resourceVersion":"\d+"')
 _YAML: Final = re.compile(r"apiVersion: ")
 NOT_SERVED: Final = "not served"
 _STARTING: Final = "storage is (re)initializing"
@@ -40,8 +41,8 @@ _LISTS: Final = ("items", "rows", "$names")
 def difference(exchange: Exchange, answer: Answer, agreement: Agreement) -> Difference | None:
     """Where the answer to a step differs; of preparations it only matters that they succeed."""
     recorded = exchange.answer
-    if recorded.get("status") is None:
-        return None
+    if recorded.get("status") in (None, HTTPStatus.SERVICE_UNAVAILABLE):
+        return None  # no answer, or one that came too early
     recorded_body = recorded.get("body")
     if _was_too_early(exchange, recorded):
         return None

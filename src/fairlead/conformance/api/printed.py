@@ -22,6 +22,7 @@ _KLOG: Final = re.compile(r"^[EWI]\d{4} [\d:.]+ +\d+ ", re.MULTILINE)
 _DRAFT: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
 # Among equal nodes upstream's choice is chance.
 _SUFFIX: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
+_HASH: Final = re.compile(rf"(?<=[-=])[{SUFFIX_ALPHABET}]{{8,10}}\b")
 _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
 
 
@@ -81,7 +82,7 @@ def _without_nodes(line: str) -> str:
 
 
 def _without_suffixes(line: str) -> str:
-    return _SUFFIX.sub("", _NODE.sub("", line))
+    return _HASH.sub("", _SUFFIX.sub("", _NODE.sub("", line)))
 
 
 # What of a line must be the same, from all of it to what no chance has a part in.
