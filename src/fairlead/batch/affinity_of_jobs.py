@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from fairlead.batch.job_table import JobTable
 from fairlead.batch.task import ALLOCATED_STATUSES, TaskInfo
-from fairlead.core.status import Status
+from fairlead.core.status import SKIP, Status
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import Locality
 from fairlead.plugins.inter_pod_affinity.filtering import (
@@ -32,7 +32,7 @@ _NO_NAMESPACE_LABELS: Mapping[str, str] = {}
 
 
 class AffinityOfJobs:
-    """Filter."""
+    """PreFilter, Filter."""
 
     name = "InterPodAffinity"
     locality = Locality.CLUSTER
@@ -41,6 +41,13 @@ class AffinityOfJobs:
         """Tasks are those of `jobs` that belong to a session."""
         self._jobs = jobs
         self._cluster = cluster
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Skipped where neither the pod nor any task that is placed has terms."""
+        if has_pod_affinity(pod.shape.spec):
+            return None
+        has_terms = (has_pod_affinity(task.info.shape.spec) for task in self._placed())
+        return None if any(has_terms) else SKIP
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """The first rule that the node breaks."""
