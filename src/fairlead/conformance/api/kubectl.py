@@ -54,7 +54,8 @@ _EDITORS: Final[Mapping[str, str]] = {
 }
 
 
-# What others had left in the recorded cluster.
+# What others had in the recorded cluster, for the commands with these numbers.
+_OTHERS: Final = range(301, 401)
 _LEFT_BEHIND: Final[Json] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -104,6 +105,7 @@ class KubectlSession:
     _program: str = field(init=False)
     _namespace: str = ""
     _is_hasty: bool = False
+    _has_others: bool = False
     _validators: Validators = field(default_factory=Validators)
 
     def __post_init__(self) -> None:
@@ -115,7 +117,6 @@ class KubectlSession:
         self._work = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         # kubectl reckons ages by the machine's clock. Time goes faster here, so it begins before.
         cluster = OwnCluster(time_ns() - _BEFORE_NS)
-        cluster.store.create(_LEFT_BEHIND, cluster.now)
         self._socket = self._stack.enter_context(OnSocket(cluster, self._work))
         (self._work / _HERE).mkdir()
         for name, text in _EDITORS.items():
@@ -129,7 +130,9 @@ class KubectlSession:
 
     def judge(self, line: Json) -> list[Difference]:
         """What differs when the line's command is run."""
-        self._enter_namespace(line)
+        number = int(line["id"].split(".")[1])
+        self._enter_namespace(number)
+        self._let_others(number)
         if not self._is_hasty:
             self._socket.pass_time(_BETWEEN_NS)
         # Whoever does not wait for what they asked for wants to see it on its way.
@@ -146,12 +149,17 @@ class KubectlSession:
             return []
         return list(_compared(line, ran, str(self._work)))
 
-    def _enter_namespace(self, line: Json) -> None:
-        number = int(line["id"].split(".")[1])
+    def _enter_namespace(self, number: int) -> None:
         wanted = next((name for first, name in _NAMESPACES if number >= first), "")
         if wanted != self._namespace:
             self._namespace = wanted
             self._run(["config", "set-context", "--current", f"--namespace={wanted}"], {})
+
+    def _let_others(self, number: int) -> None:
+        if (number in _OTHERS) != self._has_others:
+            self._has_others = not self._has_others
+            verb = "create" if self._has_others else "delete"
+            self._run([verb, "--filename=-"], {}, json.dumps(_LEFT_BEHIND))
 
     def _ran(self, line: Json) -> _Ran:
         for name, text in line["files"].items():
