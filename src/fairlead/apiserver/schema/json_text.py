@@ -6,9 +6,17 @@ upstream: sigs.k8s.io/json, which keeps to the case of names and reports duplica
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn
+import re
+from typing import Any, Final, NoReturn
 
 Json = dict[str, Any]
+
+_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+_ESCAPE: Final = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
+    re.DOTALL,
+)
 
 
 class JsonError(ValueError):
@@ -22,7 +30,15 @@ class Repeating(dict[str, Any]):
 
 
 def parse_json(text: bytes | str) -> Any:
-    """The value; objects that repeat members are `Repeating`. Raises JsonError."""
+    """The value; objects that repeat members are `Repeating`. Raises JsonError.
+
+    Halves of surrogate pairs become U+FFFD, as do bytes that are no UTF-8: what was read can be
+    written.
+    """
+    if isinstance(text, bytes):
+        text = text.decode(errors="replace")
+    if may_have_halves(text):
+        text = _ESCAPE.sub(_whole, text)
     try:
         return json.loads(text, object_pairs_hook=_object, parse_constant=_refused)
     except json.JSONDecodeError as cause:
@@ -31,6 +47,15 @@ def parse_json(text: bytes | str) -> Any:
         raise
     except (UnicodeDecodeError, RecursionError, ValueError):
         raise JsonError("invalid character in string literal") from None
+
+
+def may_have_halves(text: str) -> bool:
+    """Whether some escape in `text` stands for half a surrogate pair, or both for one."""
+    return _HALF.search(text) is not None
+
+
+def _whole(found: re.Match[str]) -> str:
+    return r"\ufffd" if found["half"] else found[0]
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Json:

@@ -6,6 +6,7 @@ apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
@@ -14,7 +15,7 @@ import yaml
 
 from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.json_text import JsonError, parse_json
+from fairlead.apiserver.schema.json_text import JsonError, may_have_halves, parse_json
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.serving.negotiation import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.serving.refusal import unknown_body
@@ -68,8 +69,14 @@ def _from_protobuf(body: bytes, expected: str, protobuf: DecodeProtobuf) -> Json
 
 
 def parsed_yaml(body: bytes) -> Any:
-    """The one document in `body` as a JSON value; YAML's dates stay texts."""
-    return yaml.load(body, Loader=_TextLoader)  # noqa: S506, TID251 - a safe loader
+    """The one document in `body` as a JSON value; YAML's dates stay texts. Raises YAMLError."""
+    value = yaml.load(body, Loader=_TextLoader)  # noqa: S506, TID251 - a safe loader
+    if may_have_halves(body.decode(errors="replace")):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except (UnicodeEncodeError, TypeError, ValueError):
+            raise yaml.YAMLError("invalid Unicode character escape code") from None
+    return value
 
 
 def require_type(obj: Json, kind: Kind) -> Json:

@@ -33,3 +33,20 @@ def test_a_repeated_member_counts_last_and_is_seen():
     assert value == {"a": 2}
     assert isinstance(value, Repeating)
     assert value.pairs == [("a", 1), ("a", 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (rb'"\ud83d\ude00"', "\U0001f600"),
+        (rb'"\ud83d"', "\ufffd"),
+        (rb'"\ude00\ud83dx"', "\ufffd\ufffdx"),
+        (rb'"\\ud83d"', r"\ud83d"),
+        (rb'"\uD83D\uDE00\uDE00"', "\U0001f600\ufffd"),
+        (b'"\xff"', "\ufffd"),
+        ('"é"'.encode(), "é"),
+    ],
+)
+def test_halves_of_pairs(text, value):
+    """What was read can be written."""
+    assert parse_json(text) == value
