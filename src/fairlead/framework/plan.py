@@ -57,6 +57,13 @@ Broken = dict[int, Status]
 _COLUMNS_FROM: Final = 12
 
 
+# A plugin's statuses, the plan's code for each, and whether there is one for each.
+_Mapping = tuple[tuple[Status, ...] | None, Codes | None, bool]
+# So many are given their codes at once, for then nothing is looked for afterwards.
+_STATUSES_FEW: Final = 8
+_NO_MAPPING: Final[_Mapping] = (None, None, False)
+
+
 class ShapePlan:
     """See the module's docstring. `state` holds what the cached plugins' PreFilter left.
 
@@ -81,7 +88,7 @@ class ShapePlan:
         self._drop_skipped()
         self.statuses: list[Status] = [SUCCESS]
         self._code_of: dict[Status, int] = {}
-        self._mappings: dict[str, tuple[tuple[Status, ...], Codes]] = {}
+        self._mappings: dict[str, _Mapping] = {}
         self.has_errors = False
         self._static_broken: Broken = {}
         self._row_broken: Broken = {}
@@ -348,27 +355,29 @@ class ShapePlan:
         """A plugin's own codes as codes of this plan."""
         if not np.count_nonzero(verdicts.codes):
             return verdicts.codes
-        statuses, mapping = self._mappings.get(plugin, (None, None))
+        statuses, mapping, is_complete = self._mappings.get(plugin, _NO_MAPPING)
         if mapping is not None and statuses is verdicts.statuses:
             codes = mapping.take(verdicts.codes)
-            if np.minimum.reduce(codes) >= 0:
+            if is_complete or np.minimum.reduce(codes) >= 0:
                 return codes
         return self._mapping(plugin, verdicts).take(verdicts.codes)
 
     def _mapping(self, plugin: str, verdicts: Verdicts) -> Codes:
-        """The plan's code for each of a plugin's own that is in use, -1 for the others.
+        """The plan's code for each of a plugin's own, -1 for some that are not in use.
 
         Kept while the plugin answers with the same tuple of statuses.
         """
         mapping = np.full(len(verdicts.statuses), -1, np.int32)
         mapping[0] = 0
         used = np.bincount(verdicts.codes, minlength=len(mapping)).tolist()
+        is_short = len(mapping) <= _STATUSES_FEW
         for code, rows in enumerate(used):
-            if code and rows:
-                status = verdicts.statuses[code]
+            status = verdicts.statuses[code]
+            if code and (rows or (is_short and status.code is not Code.ERROR)):
                 mapping[code] = self.code(status if status.plugin else status.by(plugin))
         if isinstance(verdicts.statuses, tuple):
-            self._mappings[plugin] = (verdicts.statuses, mapping)
+            is_complete = bool(np.minimum.reduce(mapping) >= 0)
+            self._mappings[plugin] = (verdicts.statuses, mapping, is_complete)
         return mapping
 
 

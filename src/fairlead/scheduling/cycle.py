@@ -115,9 +115,10 @@ def _decide(
     broken = yield from pass_extenders(asked, found)
     if broken is not None:
         return Failure(broken.message, is_error=True)
-    if not found.count():
+    feasible = found.count()
+    if not feasible:
         return (yield from _make_room(served, pod, found, asked))
-    return (yield from _select(served, pod, found, asked, tie_break))
+    return (yield from _select(served, pod, found, feasible, asked, tie_break))
 
 
 def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
@@ -127,9 +128,15 @@ def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
 
 
 def _select(
-    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker], tie_break: TieBreak
+    served: Served,
+    pod: PodInfo,
+    found: Feasibility,
+    feasible: int,
+    asked: list[Asker],
+    tie_break: TieBreak,
 ) -> Consultation[Decision]:
-    plan, feasible = found.plan, found.count()
+    """Choose among the `feasible` nodes that are left."""
+    plan = found.plan
     if feasible == 1:
         best, via = found.positions(), "single"
     else:

@@ -47,14 +47,26 @@ def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows |
         return failure
     asked = _asked(found, pod)
     if not asked and not plan.live:
-        totals = plan.total
-        if not found.is_cached:
-            totals = np.where(found.codes == 0, totals, NOT_FEASIBLE)
-        # Less around it than flatnonzero and max have, which shows at this place.
-        best: Rows = (totals == np.maximum.reduce(totals)).nonzero()[0]
-        return best
+        return _highest(plan.total, found)
     result = _prioritize(plans, pod, found, asked)
     return result.best if result.error is None else result.error
+
+
+def _highest(totals: Scores, found: Feasibility) -> Rows:
+    """Where the highest of `totals` is among the feasible nodes; there is at least one.
+
+    The nodes that are best of all are mostly feasible, so they are tried first. (There is less
+    around `reduce` and `nonzero` than `max` and `flatnonzero` have, which shows at this place.)
+    """
+    is_best = totals == np.maximum.reduce(totals)
+    if not found.is_cached:
+        is_open = found.codes == 0
+        is_best &= is_open
+        if not np.count_nonzero(is_best):
+            totals = np.where(is_open, totals, NOT_FEASIBLE)
+            is_best = totals == np.maximum.reduce(totals)
+    best: Rows = is_best.nonzero()[0]
+    return best
 
 
 def prioritize(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
