@@ -72,7 +72,7 @@ def answer_simulation(request: Request, options: OutputOptions) -> int:
         write_whole(request.metrics, finished.metrics)
         say_written("metrics", request.metrics)
     if files.snapshot is not None:
-        write_whole(files.snapshot, encode_snapshot(finished.objects))
+        write_whole(files.snapshot, encode_snapshot(finished.objects, finished.outcome.ended_at))
         say_written("snapshot", files.snapshot)
     heading = Heading(experiment.title, path, experiment.seed, perf_counter() - started)
     report_to(files.report, simulation_report(heading, finished.outcome))

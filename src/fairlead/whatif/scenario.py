@@ -17,7 +17,7 @@
     outputs: {report: out.html, json: out.json, commands: out.jsonl, snapshot: after.json}
 
 Input files are found relative to the scenario file, outputs relative to where the command runs.
-Virtual time starts at the newest timestamp of `files`, else at 2026-01-01T00:00:00Z.
+Virtual time starts when `files` were taken (see snapshot.py), else at 2026-01-01T00:00:00Z.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from fairlead.whatif.manifest import Manifest, manifests, refuse_duplicates
 from fairlead.whatif.priority_classes import refuse_absent_classes
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.settings import Settings, kubelet_config, node_lifecycle_config
-from fairlead.whatif.snapshot import DEFAULT_START, newest_instant
+from fairlead.whatif.snapshot import start_of_time
 from fairlead.whatif.strict import StrictForm, decode_strictly, field_duration
 from fairlead.whatif.timed_event import TimedEvent, steps_of
 from fairlead.whatif.trace import Arrival, Trace, read_trace
@@ -97,7 +97,7 @@ def experiment_of(
     folder = Path(path).parent
     files = [document for name in scenario.cluster.files for document in read(str(folder / name))]
     from_files = manifests(files)
-    start = newest_instant(from_files) or DEFAULT_START
+    start = start_of_time(files, from_files)
     made, arrivals = _made(path, folder, scenario, seed, start)
     initial = [*from_files, *made]
     refuse_duplicates(initial)

@@ -1,7 +1,8 @@
 """SNAPSHOT: what `kubectl get nodes,pods,... -A -o yaml|json` prints, as it is or in pieces.
 
 Virtual time starts at the newest timestamp that the objects' metadata and status hold: that is
-when the dump was taken, as far as it tells.
+when the dump was taken, as far as it tells. A snapshot that Fairlead wrote says it in an annotation
+of its List, since nothing need have happened for a while before the end of a simulation.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from fairlead.api.timestamp import parse_timestamp
+from fairlead.api.timestamp import format_micro_time, parse_timestamp
 from fairlead.apiserver.kind import NODE
 from fairlead.core.command import Json
 from fairlead.core.instant import Instant
-from fairlead.whatif.documents import STDIN, read
+from fairlead.whatif.documents import STDIN, Document, read
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.limits import refuse_excess
 from fairlead.whatif.manifest import Manifest, manifests
 
 DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
+
+TAKEN_AT: Final = "fairlead.dev/taken-at"
 
 _TIME_KEYS: Final = frozenset(
     {
@@ -54,17 +57,37 @@ class Snapshot:
 def read_snapshot(path: str, stdin: BinaryIO | None = None) -> Snapshot:
     """The snapshot at `path` (a file, a directory, `-` for standard input). Raises InputError."""
     source = STDIN if path == "-" else path
-    found = manifests(read(path, stdin))
+    documents = read(path, stdin)
+    found = manifests(documents)
     if not any(manifest.kind is NODE for manifest in found):
         raise InputError(source, "holds no Node; a cluster needs at least one")
     refuse_excess(found)
-    return Snapshot(source, tuple(found), newest_instant(found) or DEFAULT_START)
+    return Snapshot(source, tuple(found), start_of_time(documents, found))
 
 
-def encode_snapshot(objects: list[Json]) -> bytes:
+def encode_snapshot(objects: list[Json], taken_at: Instant) -> bytes:
     """`objects` as kubectl prints them, one List in JSON; `read_snapshot` reads it."""
-    whole = {"apiVersion": "v1", "items": objects, "kind": "List", "metadata": {}}
+    metadata = {"annotations": {TAKEN_AT: format_micro_time(taken_at)}}
+    whole = {"apiVersion": "v1", "items": objects, "kind": "List", "metadata": metadata}
     return msgspec.json.encode(whole) + b"\n"
+
+
+def start_of_time(documents: Iterable[Document], found: Iterable[Manifest]) -> Instant:
+    """When `documents`, which hold the objects `found`, were taken. Raises InputError."""
+    known = (newest_instant(found), *map(_taken_at, documents))
+    return max((instant for instant in known if instant is not None), default=DEFAULT_START)
+
+
+def _taken_at(document: Document) -> Instant | None:
+    """What a List that Fairlead wrote says of itself."""
+    match document.value:
+        case {"kind": "List", "metadata": {"annotations": {"fairlead.dev/taken-at": str(text)}}}:
+            try:
+                return parse_timestamp(text)
+            except ValueError as cause:
+                field = f"metadata.annotations[{TAKEN_AT}]"
+                raise InputError(document.source, str(cause), field=field) from None
+    return None
 
 
 def newest_instant(found: Iterable[Manifest]) -> Instant | None:

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.whatif.input_error import InputError
-from fairlead.whatif.snapshot import DEFAULT_START, read_snapshot
+from fairlead.whatif.snapshot import DEFAULT_START, encode_snapshot, read_snapshot
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
 
@@ -77,3 +77,18 @@ def test_endless_workloads_are_refused(tmp_path):
                "metadata": {"name": "d"}, "spec": {"replicas": 10**12}}  # fmt: skip
     with pytest.raises(InputError, match=r"Deployment default/d: spec.replicas: 1000000000000 is"):
         snapshot(tmp_path, NODE, endless)
+
+
+def test_what_fairlead_wrote_says_when_that_was(tmp_path):
+    """Although nothing had happened for a while."""
+    path = tmp_path / "after.json"
+    old = {**NODE, "metadata": {"name": "n", "creationTimestamp": "2026-01-01T00:00:00Z"}}
+    path.write_bytes(encode_snapshot([old], parse_timestamp("2026-01-01T00:05:00.25Z")))
+    assert read_snapshot(str(path)).taken_at == parse_timestamp("2026-01-01T00:05:00.25Z")
+
+
+def test_it_may_not_say_nonsense(tmp_path):
+    path = tmp_path / "after.json"
+    path.write_bytes(encode_snapshot([NODE], 0).replace(b"1970-01-01T", b"yesterday "))
+    with pytest.raises(InputError, match=r"after.json: metadata.annotations.fairlead.dev/taken-at"):
+        read_snapshot(str(path))
