@@ -81,7 +81,7 @@ def print_drain_turns(console: Console, rows: Sequence[DrainTurn], start: Instan
 def _headline(found: OutageOutcome) -> str:
     parts = [
         f"{_counted(len(found.nodes), 'node')} went quiet",
-        f"with {_counted(found.concerned, 'pod')} on them",
+        f"with {_counted(found.concerned, 'pod')} on {'it' if len(found.nodes) == 1 else 'them'}",
         f"{found.evicted:,} evicted",
         f"{found.replaced:,} back as new pods",
         f"{found.back_with_node:,} back with their nodes",
@@ -102,9 +102,15 @@ def _turns(found: OutageOutcome, start: Instant) -> Iterator[str]:
         where = zone_phrase(line.zone)
         span = _span(start, line.first, line.last)
         yield (
-            f"In {where}, {_counted(line.count, 'node')} tainted {span}; "
+            f"In {where}, {_tainted(len(line.nodes), line.count)} {span}; "
             f"the rate allows {line.allowed:,} in that time."
         )
+
+
+def _tainted(nodes: int, turns: int) -> str:
+    """A node that comes and goes has several turns."""
+    counted = f"{_counted(nodes, 'node')} tainted"
+    return counted if turns == nodes else f"{counted} {turns:,} times"
 
 
 def _evictions(found: OutageOutcome, start: Instant) -> str:

@@ -125,6 +125,8 @@ def _counts_of_difference(found: Difference) -> str:
         "removed": len(found.removed),
         "PDBs breached": len(found.pdb_breaches),
     }
+    if not any(counts.values()):
+        return f"Difference: nobody left a node   pods on nodes that went quiet {found.quiet:,}"
     return f"Difference: {_in_line(counts)}"
 
 

@@ -24,12 +24,14 @@ _SLACK: Final = 1e-6  # a rate such as 0.1 is no binary fraction
 
 @dataclass(frozen=True, slots=True)
 class RateLine:
-    """`count` nodes of `zone` were tainted from `first` to `last`; `points` is what was allowed.
+    """`count` times were `nodes` of `zone` tainted, from `first` to `last`.
 
-    Each point is an instant and the number of nodes that the rate allowed by then.
+    `points` is what was allowed: each is an instant and the number of nodes that the rate allowed
+    by then.
     """
 
     zone: str
+    nodes: frozenset[str]
     count: int
     points: tuple[tuple[Instant, float], ...]
 
@@ -61,9 +63,11 @@ class RateLine:
 def rate_lines(outage: OutageOutcome) -> Iterator[RateLine]:
     """One for each zone in which nodes were tainted in turn, by the zone's key."""
     for zone in sorted({turn.zone for turn in outage.turns}):
-        instants = [turn.at for turn in outage.turns if turn.zone == zone]
+        turns = [turn for turn in outage.turns if turn.zone == zone]
+        instants = [turn.at for turn in turns]
+        nodes = frozenset(turn.node for turn in turns)
         changes = [change for change in outage.zones if change.zone == zone]
-        yield RateLine(zone, len(instants), tuple(_points(changes, instants)))
+        yield RateLine(zone, nodes, len(instants), tuple(_points(changes, instants)))
 
 
 def _points(changes: list[ZoneChange], turns: list[Instant]) -> Iterator[tuple[Instant, float]]:

@@ -51,3 +51,9 @@ def test_a_single_taint_has_a_line_of_one_point():
 
 def test_zones_without_taints_have_no_line():
     assert lines([], (0, 0.1)) == []
+
+
+def test_a_node_that_has_several_turns_is_one_node():
+    turns = [Turn(seconds(at), "z", node) for at, node in ((50, "a"), (60, "b"), (500, "a"))]
+    [line] = rate_lines(SimpleNamespace(turns=turns, zones=[ZoneChange(0, "z", "", 9, 9, 0.1)]))
+    assert (line.nodes, line.count) == ({"a", "b"}, 3)
