@@ -16,6 +16,7 @@ from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
 from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.core.command import Command
 from fairlead.whatif import command_making
+from fairlead.whatif.deletion import deleted_with
 from fairlead.whatif.documents import read
 from fairlead.whatif.experiment import Step
 from fairlead.whatif.failures import Failures, option_duration
@@ -140,9 +141,10 @@ def _turns(change: Change) -> Turns | None:
 
 def _delete(collected: _Steps) -> None:
     for text in collected.change.delete:
-        target = collected.inventory.find_deletable("--delete", text, collected.change.namespace)
-        collected.inventory.remove(target)
-        collected.add(target.title, "--delete", command_making.delete(target.ref))
+        target = collected.inventory.find("--delete", text, collected.change.namespace)
+        for one in deleted_with("--delete", target, collected.inventory):
+            collected.inventory.remove(one)
+            collected.add(one.title, "--delete", command_making.delete(one.ref))
 
 
 def _apply(collected: _Steps) -> None:

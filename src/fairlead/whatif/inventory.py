@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
-from fairlead.apiserver.kind import KINDS, NAMESPACE, NODE, Kind, find_kind
+from fairlead.apiserver.kind import KINDS, NODE, Kind, find_kind
 from fairlead.whatif.input_error import InputError, known_names
 from fairlead.whatif.manifest import Manifest
 
@@ -50,6 +50,15 @@ class Inventory:
         """All objects of `kind`, in the order they were added."""
         return list(self._by_resource.get(kind.resource, {}).values())
 
+    def in_namespace(self, namespace: str) -> list[Manifest]:
+        """All objects in `namespace`, kind by kind, in the order they were added."""
+        return [
+            manifest
+            for objects in self._by_resource.values()
+            for (object_namespace, _), manifest in objects.items()
+            if object_namespace == namespace
+        ]
+
     def find(
         self, source: str, text: str, namespace: str = "", expected: Sequence[Kind] = ()
     ) -> Manifest:
@@ -75,14 +84,6 @@ class Inventory:
         full_name = f"{namespace}/{name}" if namespace else name
         problem = f"there is no {kind.kind} {full_name}{self._similar(kind, name)}"
         raise InputError(source, problem)
-
-    def find_deletable(self, source: str, text: str, namespace: str = "") -> Manifest:
-        """As `find`, for an object whose deletion can be simulated."""
-        found = self.find(source, text, namespace)
-        if found.kind is NAMESPACE:
-            problem = f"deleting the {found.title} with all it holds is not simulated yet"
-            raise InputError(source, f"{problem}; delete its workloads")
-        return found
 
     def nodes(self, source: str, text: str) -> list[str]:
         """The names of the nodes that `text`, a name or a selector, means; at least one.

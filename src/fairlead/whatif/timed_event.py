@@ -27,6 +27,7 @@ from fairlead.core.command import Command, Json
 from fairlead.core.instant import DurationNs
 from fairlead.whatif import command_making
 from fairlead.whatif.chance import draws
+from fairlead.whatif.deletion import deleted_with
 from fairlead.whatif.documents import Document, read
 from fairlead.whatif.experiment import Step
 from fairlead.whatif.input_error import InputError
@@ -224,7 +225,8 @@ class _NumberedEvent:
         match self._event:
             case TimedEvent(delete=str() | list() as targets):
                 for target in [targets] if isinstance(targets, str) else targets:
-                    yield command_making.delete(inventory.find_deletable(where, target).ref)
+                    for one in deleted_with(where, inventory.find(where, target), inventory):
+                        yield command_making.delete(one.ref)
             case TimedEvent(patch=PatchForm() as form):
                 yield from self._patch(inventory.find(where, form.target), form.merge)
             case TimedEvent(scale=str(text)):

@@ -111,6 +111,16 @@ def test_deleting_a_workload_removes_its_pods(ask, make):
     assert len(ask(cluster, delete=("deploy/web",)).difference.removed) == 2
 
 
+def test_with_a_namespace_everything_in_it_ends(ask, make):
+    """And nobody makes it anew."""
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
+    workload = make.workload(name="web", namespace="shop", replicas=2)
+    pods = [make.pod("solo", "shop", node_name="a"), make.pod("other", node_name="a")]
+    found = ask([make.node("a"), space, workload, *pods], delete=("ns/shop",))
+    assert [pod.key for pod in found.changed.pods.values()] == ["default/other"]
+    assert len(found.difference.removed) == 3
+
+
 def test_stored_pods_keep_a_priority_whose_class_is_absent(ask, make):
     low = make.pod("low", cpu="3", node_name="a", owner="rs", priority=10)
     named = make.pod(
