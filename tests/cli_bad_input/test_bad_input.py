@@ -47,6 +47,10 @@ metadata: {name: b, namespace: shop}
 spec: {minAvailable: 1, selector: {matchExpressions: [{key: a, operator: Near, values: [b]}]}}
 """
 CLASS = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: %s}\nvalue: %s\n"
+VOLCANO = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: "
+QUEUE = VOLCANO + "Queue\nmetadata: {name: q}\nspec: "
+GROUP = VOLCANO + "PodGroup\nmetadata: {name: g, namespace: shop}\nspec: "
+LEASE = "apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: n1, namespace: a}\n"
 DEFAULT_CLASS = CLASS + "globalDefault: true\n"
 SCENARIO = "cluster: {generated: {nodes: 2}}\n"
 CONFIG = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -104,6 +108,12 @@ def change(name, arguments, *says, content="", cluster=None):
 def scenario(name, content, *says, files=()):
     """A case of a bad scenario."""
     return Case(name, "simulate s.yaml", says, (("s.yaml", content), *files))
+
+
+def jobs(name, content, *says):
+    """A case of a bad configuration for whole jobs."""
+    files = (("dump.yaml", NODE), ("b.yaml", content))
+    return Case(name, "whatif dump.yaml --batch-config b.yaml", ("b.yaml: ", *says), files)
 
 
 def config(name, content, *says):
@@ -172,6 +182,15 @@ CASES = [
              "Deployment shop/web: spec.replicas"),
     snapshot("bad taint", NODE + "spec: {taints: [{key: a, effect: Nope}]}\n",
              "Node n1: ", "taints[0].effect", "Nope"),
+    snapshot("a queue of lots", documents(NODE, QUEUE + "{capability: {cpu: lots}}\n"),
+             "Queue q: spec.capability[cpu]: Invalid value"),
+    snapshot("a guarantee of lots", documents(NODE, QUEUE + "{guarantee: {resource: {cpu: x}}}\n"),
+             "Queue q: spec.guarantee.resource[cpu]: Invalid value"),
+    snapshot("a group of lots", documents(NODE, GROUP + "{minResources: {memory: lots}}\n"),
+             "PodGroup shop/g: spec.minResources[memory]: Invalid value"),
+    snapshot("a lease of the far future", documents(
+        NODE, LEASE + "spec: {renewTime: '9999-12-31T23:59:59.999999Z'}\n"),
+        "Lease a/n1: '9999-12-31T23:59:59.999999Z' is later than 2250"),
     # --- changes -------------------------------------------------------------------------------
     change("apply nothing there", "--apply none.yaml", "none.yaml: cannot be read"),
     change("apply rubbish", "--apply change.yaml", "change.yaml: is not YAML", content="a: b: c"),
@@ -225,6 +244,9 @@ CASES = [
     change("fail a share of nowhere", "--fail-fraction 0.5@b", "there is no zone b"),
     change("fail no number", "--fail-fraction nan", "--fail-fraction: 'nan' is no share above 0"),
     change("flap without an up", "--flap n1@60s", "--flap: 'flap 60s' is no behaviour of a"),
+    change("flap without end", "--flap n1@1ns/1ns", "--flap: '1ns' is shorter than 1s"),
+    change("an unset variable", "--fail-node n1 --for=", "--for: is empty"),
+    change("a rate beyond floats", "--node-eviction-rate 1e39", "--node-eviction-rate: 1e39 is no"),
     change("flap a stranger", "--flap n9@60s/60s", "--flap: there is no Node n9; known: n1"),
     change("fail in no way", "--fail-node n1 --how sideways", "--how: 'sideways' is no behaviour"),
     change("fail as usual", "--fail-node n1 --how running", "--how: 'running' is how kubelets are"),
@@ -259,6 +281,12 @@ CASES = [
     config("sampling beyond all", CONFIG + "percentageOfNodesToScore: 107", "percentageOfNodesTo"),
     config("unknown plugin", CONFIG + "profiles: [{plugins: {score: {enabled: [{name: Best}]}}}]",
            "profiles[0].plugins.score.enabled[0].name: no plugin 'Best'"),
+    # --- configurations for whole jobs -----------------------------------------------------------
+    jobs("an action of nobody", "actions: explode", "actions: no action 'explode'; known: "),
+    jobs("a plugin of nobody", "tiers: [{plugins: [{name: x}]}]", "tiers[0].plugins: no plugin"),
+    jobs("a weight beyond reason",
+         "tiers: [{plugins: [{name: nodeorder, arguments: {leastrequested.weight: 9999999999}}]}]",
+         "tiers[0].plugins[0].arguments.leastrequested.weight: 9999999999 does not fit 32 bits"),
     # --- scenarios -----------------------------------------------------------------------------
     scenario("scenario of a wrong type", "[]", "s.yaml: expected object, got array"),
     scenario("no cluster", "seed: 1", "s.yaml: cluster: is required"),

@@ -4,7 +4,8 @@
     stopped            the machine is dark: no lease, no status, and nothing happens to its pods
     paused             the kubelet is silent while its containers go on; it catches up later
     slow 45s           renews its lease and posts its status only so often
-    flap 60s/120s      dark for 60 s, up for 120 s, again and again, beginning when it is told
+    flap 60s/120s      dark for 60 s, up for 120 s, again and again, beginning when it is told;
+                       neither shorter than a second
     not-ready          posts Ready=False
     memory-pressure, disk-pressure, pid-pressure
                        posts that condition
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from fairlead.api.timestamp import parse_duration
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_duration
 
 KUBELET: Final = "fairlead.dev/kubelet"
 
@@ -88,7 +89,7 @@ def _mode(word: str) -> KubeletBehaviour:
             return KubeletBehaviour(Mode.SLOW, every=_positive(every))
         case ["flap", times] if times.count("/") == 1:
             dark, up = times.split("/")
-            return KubeletBehaviour(Mode.FLAP, dark=_positive(dark), up=_positive(up))
+            return KubeletBehaviour(Mode.FLAP, dark=_seconds(dark), up=_seconds(up))
     raise ValueError(f"{word!r} is no behaviour of a kubelet; known: {_WORDS}")
 
 
@@ -96,4 +97,12 @@ def _positive(text: str) -> int:
     duration = parse_duration(text)
     if duration <= 0:
         raise ValueError(f"{text!r} is not longer than 0s")
+    return duration
+
+
+def _seconds(text: str) -> int:
+    """A second at least: every change of a flapping node is looked at, however many there are."""
+    duration = _positive(text)
+    if duration < NANOSECONDS_PER_SECOND:
+        raise ValueError(f"{text!r} is shorter than 1s")
     return duration

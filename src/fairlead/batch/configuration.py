@@ -114,6 +114,9 @@ _TOP: Final = (
 )
 SCHEDULE_PERIOD_S: Final = 1.0
 _TAKES_WHOLE_GANGS: Final = {"gangs": True, "pods": False}
+# Weights are multiplied by scores and added up, in 64 bits.
+_NUMBER_MAX: Final = 2**31 - 1
+_DIGITS_MAX: Final = 40
 _PLUGIN: Final = ("arguments", "name", *SWITCHES)
 
 
@@ -256,7 +259,12 @@ def _arguments(raw: object, path: str) -> dict[str, str]:
     """Values are texts; numbers and booleans are taken as written, as upstream's YAML does."""
     if raw is None:
         return {}
-    return {str(key): _text(value) for key, value in _mapping(raw, path).items()}
+    found = {str(key): _text(value) for key, value in _mapping(raw, path).items()}
+    for key, text in found.items():
+        digits = text.strip().lstrip("+-")
+        if digits.isdecimal() and (len(digits) > _DIGITS_MAX or int(digits) > _NUMBER_MAX):
+            raise ConfigurationError(f"{path}.{key}: {text[:_DIGITS_MAX]} does not fit 32 bits")
+    return found
 
 
 def _text(value: object) -> str:

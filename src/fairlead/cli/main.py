@@ -71,6 +71,7 @@ def run(arguments: Sequence[str]) -> int:
     debug = DEBUG_FLAG in arguments
     tokens = [argument for argument in arguments if argument != DEBUG_FLAG]
     try:
+        _refuse_empty(tokens)
         app = _app(asked=tokens[0] if tokens else "")
         code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -84,6 +85,18 @@ def run(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         return _report(cause)
     return code if isinstance(code, int) else exit_code.SUCCESS
+
+
+def _refuse_empty(tokens: Sequence[str]) -> None:
+    """An empty text is a variable of the shell that was not set: nobody means it as a default."""
+    from fairlead.whatif.input_error import InputError
+
+    for before, token in zip(("", *tokens), tokens, strict=False):
+        name, is_joined, value = token.partition("=")
+        if not token:
+            raise InputError(before if before.startswith("-") else "arguments", "is empty")
+        if name.startswith("--") and is_joined and not value:
+            raise InputError(name, "is empty")
 
 
 def _app(asked: str) -> App:

@@ -68,7 +68,7 @@ def serve(wanted: Wanted) -> int:
         clock = SteeredClock(speed=wanted.speed, paused=wanted.paused)
         journal = _journal(wanted, clock)
         cluster = LocalCluster(options, clock, home.users, home.account_key, journal)
-        write_secret(place, _kubeconfig(f"https://{address}", home))
+        _hand_out(place, _kubeconfig(f"https://{address}", home))
 
         def say_ready() -> None:
             print(f"export KUBECONFIG={place}  # {_about(wanted)}; Ctrl-C ends it", flush=True)
@@ -85,6 +85,15 @@ def serve(wanted: Wanted) -> int:
             )
             serve_cluster(cluster, door, say_ready)
     return exit_code.SUCCESS
+
+
+def _hand_out(place: Path, text: str) -> None:
+    """Write the kubeconfig. Raises InputError where it cannot be."""
+    try:
+        write_secret(place, text)
+    except OSError as cause:
+        problem = cause.strerror or str(cause)
+        raise InputError("--kubeconfig", problem, object_name=str(place)) from None
 
 
 def _home(wanted: Wanted, now: datetime) -> Home:

@@ -19,6 +19,7 @@ from fairlead.nodelifecycle.profile import V1_36, Profile
 
 FEATURE_GATES: Final = "feature-gates"
 INT32_MAX: Final = 2**31 - 1
+FLOAT32_MAX: Final = float.fromhex("0x1.fffffep+127")
 
 
 class FlagError(ValueError):
@@ -56,7 +57,7 @@ def _period(text: str) -> int:
 
 def _rate(text: str) -> float:
     rate = float(text)
-    if not 0 <= rate < float("inf"):
+    if not 0 <= rate <= FLOAT32_MAX:
         raise ValueError(f"{text} is no number of nodes per second")
     return rate
 

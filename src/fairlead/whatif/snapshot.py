@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from fairlead.api.timestamp import format_micro_time, parse_timestamp
+from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import NODE
 from fairlead.core.command import Json
 from fairlead.core.instant import Instant
@@ -26,6 +26,10 @@ DEFAULT_START: Final[Instant] = parse_timestamp("2026-01-01T00:00:00Z")
 
 TAKEN_AT: Final = "fairlead.dev/taken-at"
 
+# Between them lie the times at which a dump can have been taken: those before are Go's zero time
+# and its like, and behind the last one there would be no room for what is simulated.
+_EARLIEST: Final[Instant] = 0
+_LATEST: Final[Instant] = parse_timestamp("2250-01-01T00:00:00Z")
 _TIME_KEYS: Final = frozenset(
     {
         "acquireTime",
@@ -83,7 +87,7 @@ def _taken_at(document: Document) -> Instant | None:
     match document.value:
         case {"kind": "List", "metadata": {"annotations": {"fairlead.dev/taken-at": str(text)}}}:
             try:
-                return parse_timestamp(text)
+                return _instant(text)
             except ValueError as cause:
                 field = f"metadata.annotations[{TAKEN_AT}]"
                 raise InputError(document.source, str(cause), field=field) from None
@@ -99,12 +103,20 @@ def newest_instant(found: Iterable[Manifest]) -> Instant | None:
     for manifest in found:
         for text in dict.fromkeys(_timestamps(manifest)):
             try:
-                instant = parse_timestamp(text)
+                instant = _instant(text)
             except ValueError as cause:
                 raise manifest.refuse(str(cause)) from None
-            if newest is None or instant > newest:
+            if instant is not None and (newest is None or instant > newest):
                 newest = instant
     return newest
+
+
+def _instant(text: str) -> Instant | None:
+    """When that is; None where it tells nothing. Raises ValueError."""
+    instant = parse_timestamp(text)
+    if instant > _LATEST:
+        raise ValueError(f"{text!r} is later than {format_timestamp(_LATEST)}")
+    return instant if instant >= _EARLIEST else None
 
 
 def _timestamps(manifest: Manifest) -> Iterator[str]:

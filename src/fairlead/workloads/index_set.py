@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def parse_indexes(text: str) -> list[int]:
-    """The indexes that `text` names, in order; what makes no sense in it is left out."""
+def parse_indexes(text: str, completions: int) -> list[int]:
+    """The indexes below `completions` that `text` names, in order.
+
+    What makes no sense in it is left out.
+    """
     # upstream: pkg/controller/job/indexed_job_utils.go:parseIndexesFromString
     found: list[int] = []
     for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
         if first.isdecimal() and (last or first).isdecimal():
-            found.extend(range(int(first), int(last or first) + 1))
+            found.extend(range(int(first), min(int(last or first) + 1, completions)))
     return found
 
 

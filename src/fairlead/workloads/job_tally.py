@@ -81,8 +81,9 @@ class JobTally:
         leaving = 0 if replaces_failed_only(job) else states.count(PodState.LEAVING)
         tally.succeeded = max(status.succeeded, states.count(PodState.SUCCEEDED))
         tally.failed = max(status.failed, states.count(PodState.FAILED) + leaving)
-        tally.completed = dict.fromkeys(parse_indexes(status.completed_indexes))
-        tally.failed_indexes = dict.fromkeys(parse_indexes(status.failed_indexes))
+        completions = job.spec.completions or 0
+        tally.completed = dict.fromkeys(parse_indexes(status.completed_indexes, completions))
+        tally.failed_indexes = dict.fromkeys(parse_indexes(status.failed_indexes, completions))
         for pod in pods.pods.values():
             state = ended[pod.metadata.uid]
             index = index_of(pod)

@@ -82,7 +82,7 @@ def _met_policy(job: Job, tally: JobTally) -> Verdict | None:
         wanted = (
             list(completed)
             if rule.succeeded_indexes is None
-            else parse_indexes(rule.succeeded_indexes)
+            else parse_indexes(rule.succeeded_indexes, job.spec.completions or 0)
         )
         done = sum(index in completed for index in wanted)
         needed = len(wanted) if rule.succeeded_count is None else rule.succeeded_count

@@ -50,6 +50,8 @@ def test_what_a_kubelet_is_told(text: str, meaning: KubeletBehaviour) -> None:
         ("slow 0s", "'0s' is not longer than 0s"),
         ("flap 60s", "'flap 60s' is no behaviour"),
         ("flap 60s/-1s", "'-1s' is not longer than 0s"),
+        ("flap 999ms/60s", "'999ms' is shorter than 1s"),
+        ("flap 60s/1ns", "'1ns' is shorter than 1s"),
         ("stopped,paused", "'stopped,paused' asks for stopped and paused at once"),
     ],
 )

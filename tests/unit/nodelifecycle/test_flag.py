@@ -61,6 +61,7 @@ def test_gates_of_old_versions_are_read():
         ("node-monitor-period", "0s", "longer than 0"),
         ("node-monitor-grace-period", "-1s", "is negative"),
         ("node-eviction-rate", "-1", "is no number of nodes per second"),
+        ("node-eviction-rate", "1e39", "is no number of nodes per second"),
         ("node-eviction-rate", "nan", "is no number of nodes per second"),
         ("node-eviction-rate", "fast", "could not convert"),
         ("unhealthy-zone-threshold", "1.5", "is not from 0 to 1"),

@@ -370,9 +370,14 @@ def test_somebody_elses_job_is_left_alone(seen, build):
     [("", []), ("3", [3]), ("1,3-5,7", [1, 3, 4, 5, 7]), ("1,2", [1, 2]), ("0-2", [0, 1, 2])],
 )
 def test_indexes_are_written_as_intervals(text, numbers):
-    assert parse_indexes(text) == numbers
+    assert parse_indexes(text, 8) == numbers
     assert format_indexes(numbers) == text
 
 
 def test_indexes_that_make_no_sense_are_none():
-    assert parse_indexes("a,2-,x-3,4") == [2, 4]
+    assert parse_indexes("a,2-,x-3,4", 8) == [2, 4]
+
+
+def test_indexes_that_no_pod_can_have_are_none():
+    """However many are written, no more come of it than the Job has."""
+    assert parse_indexes("1,6-99999999999,99999999998", 8) == [1, 6, 7]

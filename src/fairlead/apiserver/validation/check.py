@@ -14,7 +14,9 @@ from fairlead.api.objects import (
     Node,
     Pod,
     PodDisruptionBudget,
+    PodGroup,
     PriorityClass,
+    Queue,
     ReplicaSet,
     ReplicationController,
     StatefulSet,
@@ -23,6 +25,7 @@ from fairlead.api.quantity import QuantityError
 from fairlead.apiserver.defaults import with_defaults
 from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
+from fairlead.apiserver.validation.group import check_pod_group, check_queue
 from fairlead.apiserver.validation.metadata import check_metadata
 from fairlead.apiserver.validation.node import check_node
 from fairlead.apiserver.validation.pod import (
@@ -192,6 +195,10 @@ def _stored(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
             yield from check_replication_controller(view)
         case Job():
             yield from check_job(view)
+        case Queue():
+            yield from check_queue(view)
+        case PodGroup():
+            yield from check_pod_group(view)
         case _:
             return
 

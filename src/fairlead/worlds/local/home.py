@@ -86,14 +86,21 @@ def _unknown(found: Home, fresh: Home) -> dict[str, User]:
 def _read(directory: Path) -> Home | None:
     if not (directory / _TOKENS).exists():
         return None
-    certificate, key = ((directory / name).read_text() for name in _AUTHORITY)
-    rows = csv.reader(StringIO((directory / _TOKENS).read_text()))
+    certificate, key = (_text(directory / name) for name in _AUTHORITY)
+    rows = csv.reader(StringIO(_text(directory / _TOKENS)))
     try:
         users = {row[0]: _user(*row[1:]) for row in rows}
     except (IndexError, TypeError) as cause:
         raise ValueError(f"{directory / _TOKENS}: not a file of tokens") from cause
-    account_key = (directory / _ACCOUNTS).read_text()
+    account_key = _text(directory / _ACCOUNTS)
     return Home(authority=Pair(certificate, key), account_key=account_key, users=users)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: is not text") from None
 
 
 def _user(name: str, uid: str, groups: str) -> User:
