@@ -56,3 +56,4 @@ class Experiment:
     scheduler: SchedulerConfig = field(default_factory=SchedulerConfig)
     batch: BatchConfig | None = None
     node_lifecycle: NodeLifecycleConfig = DEFAULT
+    runs_cron_jobs: bool = False

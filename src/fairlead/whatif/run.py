@@ -42,6 +42,7 @@ from fairlead.whatif.progress import Progress
 from fairlead.whatif.recorder import Recorder
 from fairlead.whatif.refusal import as_input_error, refusal_of
 from fairlead.whatif.stock import allocations, nodes_at_end, requested_in
+from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.extender.caller import reaching
 from fairlead.worlds.simulation.performing import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
@@ -133,6 +134,8 @@ class _Run:
             kubelet=experiment.kubelet,
             scheduler=experiment.scheduler,
             node_lifecycle=experiment.node_lifecycle,
+            # CronJobs read what Jobs say of themselves.
+            workloads=WorkloadsConfig(is_observed=experiment.runs_cron_jobs),
             batch=experiment.batch,
         )
         engine = build_engine(config, self._metrics or self._jobs)

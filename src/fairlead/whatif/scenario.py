@@ -120,6 +120,7 @@ def experiment_of(
         kubelet=kubelet_config(path, scenario.settings.kubelet),
         scheduler=read_scheduler_config(_config_path(folder, scenario), plugins),
         node_lifecycle=node_lifecycle_config(path, scenario.settings.controller_manager),
+        runs_cron_jobs=scenario.settings.cron_jobs,
     )
     source = jobs.source or _batch_source(folder, scenario)
     return with_jobs(experiment, replace(jobs, source=source), steps)

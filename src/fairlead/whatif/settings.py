@@ -51,12 +51,14 @@ class Settings(StrictForm, frozen=True, kw_only=True):
     """`settings:` of a scenario; `scheduler` is a KubeSchedulerConfiguration file.
 
     `batch` is how whole jobs are scheduled: a file, or the name of a shipped configuration.
+    `cron_jobs`: CronJobs make their Jobs, which end as annotations say, or never.
     """
 
     kubelet: KubeletSettings = KubeletSettings()
     scheduler: str | None = None
     batch: str | None = None
     controller_manager: ControllerManagerSettings = ControllerManagerSettings()
+    cron_jobs: bool = False
 
 
 def node_lifecycle_config(source: str, settings: ControllerManagerSettings) -> NodeLifecycleConfig:

@@ -175,3 +175,18 @@ def test_metrics_are_there_when_asked_for(finish):
     metrics = finish(event, metered=True).metrics.decode()
     attempts = 'scheduler_schedule_attempts_total{profile="default-scheduler",result="scheduled"}'
     assert f"{attempts} 1.0" in metrics
+
+
+CRON_JOB = (
+    "objects: [{apiVersion: batch/v1, kind: CronJob, metadata: {name: c, namespace: default}, "
+    "spec: {schedule: '*/5 * * * *', concurrencyPolicy: Forbid, jobTemplate: {spec: {template: "
+    "{metadata: {annotations: {fairlead.dev/run-duration: 1m}}, spec: {restartPolicy: Never, "
+    "containers: [{name: c, image: i}]}}}}}}]\nduration: 18m\n"
+)
+
+
+def test_cron_jobs_run_where_that_is_asked_for(finish):
+    """One after the other, so each learns that the one before has ended."""
+    assert not finish(CRON_JOB).outcome.pods
+    pods = finish(CRON_JOB + "settings: {cron-jobs: true}\n").outcome.pods.values()
+    assert [pod.is_completed for pod in pods] == [True] * 3
