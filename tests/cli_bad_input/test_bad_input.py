@@ -46,6 +46,12 @@ kind: PodDisruptionBudget
 metadata: {name: b, namespace: shop}
 spec: {minAvailable: 1, selector: {matchExpressions: [{key: a, operator: Near, values: [b]}]}}
 """
+KUBECONFIG = """\
+current-context: a
+contexts: [{name: a, context: {cluster: a, user: a}}]
+users: [{name: a, user: {token: t}}]
+clusters: [{name: a, cluster: {server: %s}}]
+"""
 CLASS = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: %s}\nvalue: %s\n"
 VOLCANO = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: "
 QUEUE = VOLCANO + "Queue\nmetadata: {name: q}\nspec: "
@@ -114,6 +120,11 @@ def jobs(name, content, *says):
     """A case of a bad configuration for whole jobs."""
     files = (("dump.yaml", NODE), ("b.yaml", content))
     return Case(name, "whatif dump.yaml --batch-config b.yaml", ("b.yaml: ", *says), files)
+
+
+def clock(name, content, *says):
+    """A case of a bad kubeconfig."""
+    return Case(name, "clock show --kubeconfig k", ("k: ", *says), (("k", content),))
 
 
 def config(name, content, *says):
@@ -341,6 +352,17 @@ CASES = [
          (("dump.yaml", NODE),)),
     Case("explain without a snapshot", "explain pod/none", ("explain: --snapshot is missing",)),
     change("an option without its value", "--drain", "whatif: --drain is without its value"),
+    clock("a kubeconfig of no cluster", NODE, "is no kubeconfig"),
+    clock("a kubeconfig of another context", KUBECONFIG.replace("name: a,", "name: b,") % "x",
+          "is no kubeconfig"),
+    clock("a server of no port", KUBECONFIG % "'http://127.0.0.1:99999'", "is no kubeconfig"),
+    clock("a server of no name", KUBECONFIG % 5, "is no kubeconfig"),
+    clock("a token of several lines", KUBECONFIG.replace("token: t", r'token: "t\nx"')
+          % "'http://127.0.0.1:1'", "is no kubeconfig"),
+    clock("an authority of nobody", KUBECONFIG
+          % "'https://127.0.0.1:1', certificate-authority-data: aGVsbG8=",
+          "certificate-authority-data is no certificate"),
+    clock("a server that is not there", KUBECONFIG % "'http://127.0.0.1:1'", "does not answer"),
     Case("conformance of nothing", "conformance", ("conformance: KIND is missing",)),
     Case("unknown command", "whatfi x", ("whatfi",)),
     Case("nothing to ask about", "whatif", ("whatif: SNAPSHOT is missing",)),
@@ -373,7 +395,7 @@ def test_bad_input_gets_one_line_and_exit_code_2(case, meet):
     assert out == ""
     assert err.count("\n") == 1
     assert err.endswith("\n")
-    assert err.startswith("fairlead: ")
+    assert err.startswith(("fairlead: ", "fairlead conformance: "))
     assert "Traceback" not in err
     assert len(err) < 600
     for text in case.says:
@@ -403,3 +425,11 @@ def test_input_is_never_changed(meet, tmp_path):
     assert (code, err, made) == (0, "", set())
     assert (tmp_path / "dump.yaml").read_text() == documents(NODE, POD)
     assert Path("dump.yaml").exists()
+
+
+def test_conformance_of_no_case_at_all_is_no_success(meet):
+    """A pattern that matches nothing, or an empty file, would always agree."""
+    case = Case("none", "conformance scheduling c.jsonl", (), (("c.jsonl", ""),))
+    code, _, err, _ = meet(case)
+    assert code == 2
+    assert err == "fairlead conformance: no case to replay\n"

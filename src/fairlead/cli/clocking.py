@@ -32,12 +32,20 @@ class _Cluster:
     authority: str
 
 
+class _State(msgspec.Struct, frozen=True):
+    """What the clock says of itself."""
+
+    now: str
+    speed: float
+    paused: bool
+
+
 def steer(act: str, amount: str, kubeconfig: Path | None) -> int:
     """Do it and print the time; the exit code. Raises InputError."""
     wish = _wish(act, amount)
     state = _asked(_cluster(_path(kubeconfig)), wish)
-    pace = "paused" if state["paused"] else f"speed {state['speed']:g}"
-    print(f"{state['now']}  {pace}")
+    pace = "paused" if state.paused else f"speed {state.speed:g}"
+    print(f"{state.now}  {pace}")
     return exit_code.SUCCESS
 
 
@@ -80,7 +88,9 @@ def _cluster(path: Path) -> _Cluster:
         cluster = _named(config, "clusters", context["cluster"])["cluster"]
         user = _named(config, "users", context["user"])["user"]
         authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
-        return _Cluster(source, cluster["server"], user.get("token", ""), authority)
+        token = user.get("token", "")
+        _check(cluster["server"], token)
+        return _Cluster(source, cluster["server"], token, authority)
     except OSError as cause:
         raise InputError(source, cause.strerror or str(cause)) from None
     except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError):
@@ -88,10 +98,20 @@ def _cluster(path: Path) -> _Cluster:
 
 
 def _named(config: Any, field: str, name: str) -> Any:
-    return next(row for row in config[field] if row["name"] == name)
+    rows = {row["name"]: row for row in config[field]}
+    return rows[name]
 
 
-def _asked(cluster: _Cluster, wish: dict[str, Any] | None) -> Any:
+def _check(server: str, token: str) -> None:
+    """Raise ValueError or TypeError for what nobody could be asked with."""
+    place = urlsplit(server)
+    if place.scheme not in ("http", "https") or not place.hostname or place.port == 0:
+        raise ValueError(server)
+    if not (token.isascii() and token.isprintable()):
+        raise ValueError("token")
+
+
+def _asked(cluster: _Cluster, wish: dict[str, Any] | None) -> _State:
     """The answer of the cluster. Raises InputError for a refusal, or for nobody there."""
     headers = {"Authorization": f"Bearer {cluster.token}", "Accept": "application/json"}
     body = None if wish is None else msgspec.json.encode(wish)
@@ -99,20 +119,32 @@ def _asked(cluster: _Cluster, wish: dict[str, Any] | None) -> Any:
     try:
         connection.request("GET" if wish is None else "POST", PATH, body, headers)
         response = connection.getresponse()
-        answer = msgspec.json.decode(response.read())
+        answer = response.read()
+        state = msgspec.json.decode(answer, type=_State) if response.status == 200 else None
     except (OSError, HTTPException, msgspec.DecodeError) as cause:
         raise InputError(cluster.source, f"{cluster.server} does not answer: {cause}") from None
     finally:
         connection.close()
-    if response.status != 200:
-        problem = answer.get("message", "refused") if isinstance(answer, dict) else "refused"
-        raise InputError(cluster.source, str(problem))
-    return answer
+    if state is None:
+        raise InputError(cluster.source, _refusal(answer))
+    return state
+
+
+def _refusal(answer: bytes) -> str:
+    """The message of a Status, if `answer` is one."""
+    try:
+        return str(msgspec.json.decode(answer, type=dict[str, Any]).get("message", "refused"))
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return "refused"
 
 
 def _connection(cluster: _Cluster) -> HTTPConnection:
     place = urlsplit(cluster.server)
     if place.scheme == "https":
-        context = ssl.create_default_context(cadata=cluster.authority or None)
+        try:
+            context = ssl.create_default_context(cadata=cluster.authority or None)
+        except ssl.SSLError:
+            problem = "certificate-authority-data is no certificate"
+            raise InputError(cluster.source, problem) from None
         return HTTPSConnection(place.hostname or "", place.port, timeout=TIMEOUT_S, context=context)
     return HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT_S)

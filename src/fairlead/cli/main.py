@@ -135,6 +135,8 @@ def _line_and_code(cause: Exception) -> tuple[str, int]:
             return f"{one_line(str(cause))} (see fairlead --help)", exit_code.BAD_INPUT
         case OSError(filename=str(name), strerror=str(reason)):
             return f"{one_line(name)}: {reason}", exit_code.OUTPUT_FAILED
+        case OSError(filename=None, strerror=str(reason)):  # standard output, as a rule
+            return f"output: {reason}", exit_code.OUTPUT_FAILED
         case _:
             what = one_line(f"{type(cause).__name__}: {cause}")
             return f"internal error: {what} (--debug shows where)", exit_code.DEFECT

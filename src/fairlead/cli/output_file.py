@@ -32,15 +32,23 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 class WholeFile(AbstractContextManager["WholeFile"]):
-    """A file that appears under its name when the block ends without an error."""
+    """A file that appears under its name when the block ends without an error.
+
+    A symbolic link stays, and what it leads to is replaced. A device or a pipe is written into:
+    nothing can take its place.
+    """
 
     def __init__(self, path: Path) -> None:
         """Nothing is written before the block is entered."""
-        self._path = path
+        self._path = path.resolve()
+        self._is_stream = self._path.exists() and not self._path.is_file()
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
         """Open a file beside the one that is meant."""
+        if self._is_stream:
+            self._file = self._path.open("wb")
+            return self
         self._file = tempfile.NamedTemporaryFile(
             dir=self._path.parent, prefix=f".{self._path.name}.", delete=False
         )
@@ -60,6 +68,8 @@ class WholeFile(AbstractContextManager["WholeFile"]):
         """Put the file in its place, or take it away."""
         assert self._file is not None
         self._file.close()
+        if self._is_stream:
+            return
         if error is not None:
             Path(self._file.name).unlink()
             return

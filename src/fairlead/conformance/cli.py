@@ -137,6 +137,9 @@ def run(  # noqa: PLR0913 - a command's options
         complain(f"fairlead conformance: {path}: cannot be read: {problem.strerror or problem}")
         return 2
     total = sum(result.cases for result in results)
+    if not total:
+        complain(f"fairlead conformance: no case to replay{'' if only == '*' else f': {only}'}")
+        return 2
     differ = sum(len(result.differences) for result in results)
     remarks = sum(len(result.remarks) for result in results)
     say(f"total: {tally(total, differ, remarks)}")

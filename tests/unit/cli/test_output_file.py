@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 
 import pytest
 
 from fairlead.cli.output_file import WholeFile, require_writable, write_whole
 from fairlead.whatif.input_error import InputError
+from fairlead.worlds.local.kubeconfig import write_secret
 
 
 def test_a_file_appears_when_the_block_ends(tmp_path):
@@ -34,6 +36,30 @@ def test_writing_replaces(tmp_path):
     path.write_bytes(b"a longer old content")
     write_whole(path, b"new")
     assert path.read_bytes() == b"new"
+
+
+def test_what_a_link_leads_to_is_replaced_and_the_link_stays(tmp_path):
+    path, link = tmp_path / "out", tmp_path / "link"
+    path.write_bytes(b"old")
+    link.symlink_to(path)
+    write_whole(link, b"new")
+    assert link.is_symlink()
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("write", [write_whole, lambda p, c: write_secret(p, c.decode())])
+def test_a_pipe_is_written_into_and_stays_one(tmp_path, write):
+    """Replaced, /dev/null would be a file from then on, for everybody."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write(pipe, b"new")
+        assert os.read(reader, 10) == b"new"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
 
 
 def test_unwritable_places_are_refused_beforehand(tmp_path):

@@ -41,7 +41,14 @@ def kubeconfig(
 
 
 def write_secret(path: Path, text: str) -> None:
-    """Write what only the user may read, all of it or nothing."""
+    """Write what only the user may read, all of it or nothing; into a device or a pipe as it is.
+
+    Raises OSError.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        path.write_text(text)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
