@@ -329,6 +329,15 @@ CASES = [
     snapshot("a kubelet of no behaviour",
              NODE.replace("labels:", "annotations: {fairlead.dev/kubelet: asleep}, labels:"),
              "Node n1: metadata.annotations[fairlead.dev/kubelet]: 'asleep' is no behaviour of a"),
+    snapshot("a pod of no duration", documents(NODE, POD.replace(
+        "namespace: shop", "namespace: shop, annotations: {fairlead.dev/run-duration: 10m5}")),
+        "Pod shop/web: metadata.annotations[fairlead.dev/run-duration]: '10m5' is no duration"),
+    snapshot("a pod of no usage", documents(NODE, POD.replace(
+        "namespace: shop", "namespace: shop, annotations: {fairlead.dev/usage: memory=lots}")),
+        "Pod shop/web: metadata.annotations[fairlead.dev/usage]: "),
+    snapshot("a template of no duration", documents(NODE, DEPLOYMENT.replace(
+        "metadata: {labels", "metadata: {annotations: {fairlead.dev/stop-duration: -1s}, labels")),
+        "spec.template.metadata.annotations[fairlead.dev/stop-duration]: '-1s' is negative"),
     scenario("unknown flag", SCENARIO + "settings: {controller-manager: {flags: {qps: 1}}}",
              "s.yaml: settings.controller-manager.flags.qps: is none of node-monitor-period, "),
     scenario("unknown version", SCENARIO + "settings: {controller-manager: {version: 1.2}}",

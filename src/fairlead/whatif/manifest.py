@@ -16,7 +16,7 @@ from fairlead.apiserver.kind import NODE, Kind, kind_of
 from fairlead.core.command import Json, ObjectRef
 from fairlead.whatif.documents import Document
 from fairlead.whatif.input_error import InputError, one_line
-from fairlead.whatif.steering import FIELD, steering_problem
+from fairlead.whatif.steering import FIELD, pod_steering_problem, steering_problem
 
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -73,6 +73,8 @@ def manifests(documents: Iterable[Document], namespace: str = DEFAULT_NAMESPACE)
     for manifest in found:
         if manifest.kind is NODE and (problem := steering_problem(manifest.value)):
             raise manifest.refuse(problem, field=FIELD)
+        if problem := pod_steering_problem(manifest.value):
+            raise manifest.refuse(problem)
     return found
 
 
