@@ -197,6 +197,9 @@ CASES = [
              "Queue q: spec.capability[cpu]: Invalid value"),
     snapshot("a guarantee of lots", documents(NODE, QUEUE + "{guarantee: {resource: {cpu: x}}}\n"),
              "Queue q: spec.guarantee.resource[cpu]: Invalid value"),
+    snapshot("queues without a top", documents(
+        NODE, *[QUEUE.replace("q}", f"q{n}}}") + f"{{parent: q{n + 1}}}\n" for n in range(1200)]),
+        "Queue q0: spec.parent: has more than 100 queues above it"),
     snapshot("a group of lots", documents(NODE, GROUP + "{minResources: {memory: lots}}\n"),
              "PodGroup shop/g: spec.minResources[memory]: Invalid value"),
     snapshot("a lease of the far future", documents(

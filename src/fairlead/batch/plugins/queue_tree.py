@@ -53,12 +53,16 @@ class QueueTree:
     def __init__(self, claims: Mapping[str, Claim]) -> None:
         """`claims` by queue."""
         self._claims = claims
+        self._parents = {name: self._found_parent(name) for name in claims}
         self._children: dict[str, list[str]] = {}
-        for name in claims:
-            self._children.setdefault(self.parent_of(name), []).append(name)
+        for name, parent in self._parents.items():
+            self._children.setdefault(parent, []).append(name)
 
     def parent_of(self, name: str) -> str:
         """The queue above, ROOT for none."""
+        return self._parents[name]
+
+    def _found_parent(self, name: str) -> str:
         seen, at = {name}, self._claims[name].parent
         while at in self._claims:
             if at in seen:
