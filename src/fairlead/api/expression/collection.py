@@ -5,7 +5,6 @@ upstream: apiserver/pkg/cel/library/{lists,regex}.go, cel-go/ext/sets.go
 
 from __future__ import annotations
 
-import re
 from itertools import islice, pairwise
 from typing import Any, Final
 
@@ -19,12 +18,13 @@ from fairlead.api.expression.function import (
     free,
     member,
 )
+from fairlead.api.pattern import compiled_pattern
 
 
 def _found(text: str, expression: str) -> str:
     """The first match, "" where there is none."""
     matched = _compiled(expression).search(text)
-    return matched[0] if matched else ""
+    return str(matched[0]) if matched else ""
 
 
 def _all_found(text: str, expression: str, limit: int = -1) -> list[str]:
@@ -33,10 +33,10 @@ def _all_found(text: str, expression: str, limit: int = -1) -> list[str]:
     return [one[0] for one in islice(matches, limit if limit >= 0 else None)]
 
 
-def _compiled(expression: str) -> re.Pattern[str]:
+def _compiled(expression: str) -> Any:
     try:
-        return re.compile(expression)
-    except re.error as cause:
+        return compiled_pattern(expression)
+    except ValueError as cause:
         raise ValueError(f"Illegal regex: {cause}") from None
 
 

@@ -6,10 +6,10 @@ apiextensions-apiserver/pkg/apiserver/validation/validation.go:kubeOpenAPIResult
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fairlead.api.pattern import compiled_pattern
 from fairlead.apiserver.custom.format import has_format
 from fairlead.apiserver.custom.structural import Structural, structural
 from fairlead.apiserver.error import Cause
@@ -79,8 +79,8 @@ def _wrong_text(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
 def _matches(pattern: str, value: str) -> bool:
     """Whether a pattern is somewhere in `value`; one that cannot be read matches nothing."""
     try:
-        return re.search(pattern, value) is not None
-    except re.error:
+        return compiled_pattern(pattern).search(value) is not None
+    except ValueError:
         return False
 
 

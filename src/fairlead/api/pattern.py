@@ -1,0 +1,30 @@
+"""Patterns: regular expressions that users write, read by RE2.
+
+A pattern takes time in proportion to the text, whatever it says; Python's own `re` needs a minute
+for `(a+)+$` and thirty letters. It is also what upstream reads them with: a pattern that one takes
+the other takes.
+
+upstream: Go's regexp, which has RE2's syntax
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import re2
+
+_QUIET: Final = re2.Options()
+_QUIET.log_errors = False
+
+
+def compiled_pattern(expression: str) -> Any:
+    """A pattern with the `search` and `finditer` of `re`. Raises ValueError if it is none."""
+    try:
+        return re2.compile(expression, _QUIET)
+    except re2.error as cause:
+        raise ValueError(_text(cause)) from None
+
+
+def _text(cause: Exception) -> str:
+    said = cause.args[0] if cause.args else ""
+    return said.decode(errors="replace") if isinstance(said, bytes) else str(said)
