@@ -11,7 +11,6 @@ upstream: apiserver/pkg/server/config.go, endpoints/handlers/{responsewriters/wr
 
 from __future__ import annotations
 
-import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from urllib.parse import parse_qsl
 
 from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.http.receiving import BodyTooLongError, ClientGone, read_body
 from fairlead.apiserver.http.stream import stream
 from fairlead.apiserver.http.webhooks import ask_webhook
 from fairlead.apiserver.request import Request, Response, User
@@ -48,10 +48,6 @@ Act = Callable[[Request], Awaitable[Response]]
 # Keeps a line of the audit log.
 Audit = Callable[[bytes], object]
 NO_ACTS: Final[Mapping[str, Act]] = {}
-
-
-class ClientGone(Exception):  # noqa: N818 - an event, not an error of ours
-    """Whoever asked has left."""
 
 
 class ApiApp:
@@ -143,30 +139,17 @@ def _parameters(query: str) -> tuple[tuple[str, str], ...]:
 
 
 async def _body(request: Request, receive: Receive) -> bytes:
-    """The whole body. Raises ApiError for one that is too long or too slow."""
-    length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > BODY_BYTES_MAX:
-        raise _too_long()
-    body = bytearray()
+    """The whole body. Raises ApiError for one that is too long or too slow, and ClientGone."""
     try:
-        async with asyncio.timeout(BODY_SECONDS_MAX):
-            while True:
-                message = await receive()
-                if message["type"] != "http.request":
-                    raise ClientGone
-                body += message.get("body", b"")
-                if len(body) > BODY_BYTES_MAX:
-                    raise _too_long()
-                if not message.get("more_body", False):
-                    return bytes(body)
+        return await read_body(
+            request.headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX
+        )
+    except BodyTooLongError:
+        text = f"Request entity too large: limit is {BODY_BYTES_MAX}"
+        raise ApiError("RequestEntityTooLarge", 413, text) from None
     except TimeoutError:
         text = f"the body took longer than {BODY_SECONDS_MAX:g} seconds"
         raise ApiError("Timeout", 408, text) from None
-
-
-def _too_long() -> ApiError:
-    text = f"Request entity too large: limit is {BODY_BYTES_MAX}"
-    return ApiError("RequestEntityTooLarge", 413, text)
 
 
 async def _send(send: Send, request: Request, response: Response) -> None:

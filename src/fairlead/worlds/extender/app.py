@@ -13,13 +13,13 @@ here is not one of `hosts`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
 from fairlead.api.extender import ProtocolError
+from fairlead.apiserver.http.receiving import BodyTooLongError, ClientGone, read_body
 from fairlead.engine.adviser import AdviserError
 
 BODY_BYTES_MAX: Final = 128 << 20
@@ -38,10 +38,6 @@ class _Refusal(Exception):  # noqa: N818 - an answer, not an error of ours
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
         self.status = status
-
-
-class _Gone(Exception):  # noqa: N818 - likewise
-    """Whoever asked has left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +65,7 @@ class ExtenderApp:
             verb = self._verb(request)
             body = await _body(request, receive)
             answer = await self._answer(verb, body)
-        except _Gone:
+        except ClientGone:
             return
         except _Refusal as refusal:
             await _refuse(send, refusal)
@@ -110,30 +106,17 @@ def _host(request: _Request) -> str:
 
 
 async def _body(request: _Request, receive: Receive) -> bytes:
-    """The whole body. Raises _Refusal for one that is too long or too slow."""
-    length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > BODY_BYTES_MAX:
-        raise _too_long()
-    body = bytearray()
+    """The whole body. Raises _Refusal for one that is too long or too slow, and ClientGone."""
     try:
-        async with asyncio.timeout(BODY_SECONDS_MAX):
-            while True:
-                message = await receive()
-                if message["type"] != "http.request":
-                    raise _Gone
-                body += message.get("body", b"")
-                if len(body) > BODY_BYTES_MAX:
-                    raise _too_long()
-                if not message.get("more_body", False):
-                    return bytes(body)
+        return await read_body(
+            request.headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX
+        )
+    except BodyTooLongError:
+        text = f"the body is longer than {BODY_BYTES_MAX} bytes"
+        raise _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text) from None
     except TimeoutError:
         text = f"the body took longer than {BODY_SECONDS_MAX:g} seconds"
         raise _Refusal(HTTPStatus.REQUEST_TIMEOUT, text) from None
-
-
-def _too_long() -> _Refusal:
-    text = f"the body is longer than {BODY_BYTES_MAX} bytes"
-    return _Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
 
 
 async def _refuse(send: Send, refusal: _Refusal) -> None:
