@@ -135,6 +135,10 @@ class Page:
             f"[...document.querySelectorAll({json.dumps(selector)})].map(e => e.innerText)"
         )
 
+    def lines(self, selector: str) -> list[str]:
+        """As `texts`, each on one line."""
+        return [" ".join(text.split()) for text in self.texts(selector)]
+
     def click(self, selector: str, number: int = 0, dx: float = 0.5, dy: float = 0.5) -> None:
         """Click at a point in an element, given as shares of its width and height."""
         self.mouse_over(selector, number, dx, dy)

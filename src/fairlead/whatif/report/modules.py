@@ -28,7 +28,7 @@ MODULES = (
     "nodes.js",
     "table.js",
     "tabs.js",
-    "outage_chart.js",
+    "steps_chart.js",
     "outage_charts.js",
     "outage.js",
     "queues.js",

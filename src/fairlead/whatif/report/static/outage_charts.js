@@ -3,7 +3,7 @@
 
 import { count, duration, plural } from "./format.js";
 import { h } from "./dom.js";
-import { outageChart } from "./outage_chart.js";
+import { stepsChart } from "./steps_chart.js";
 
 const SYNC = "outage";
 
@@ -28,7 +28,7 @@ export function outageCharts(report) {
     rateChart(outage),
     podsChart(outage, report),
   ].filter((chart) => chart !== null);
-  return h("div", { class: "card outage-charts" }, charts);
+  return h("div", { class: "card steps-charts" }, charts);
 }
 
 function nodesChart({ nodes_over_time: line, figures }, report) {
@@ -36,7 +36,7 @@ function nodesChart({ nodes_over_time: line, figures }, report) {
   if (!rows.length) return null;
   const note = `${count(figures.nodes)} of ${plural(report.nodes.length, "node")} went quiet`;
   const model = { title: "Nodes out of service", note, rows, stacked: true };
-  return outageChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 170, SYNC);
+  return stepsChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 170, SYNC);
 }
 
 function podsChart({ pods_over_time: line, figures }, report) {
@@ -44,7 +44,7 @@ function podsChart({ pods_over_time: line, figures }, report) {
   if (!rows.length) return null;
   const note = `${plural(figures.concerned, "pod")} were on quiet nodes`;
   const model = { title: "Their pods", note, rows, stacked: true };
-  return outageChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 190, SYNC);
+  return stepsChart({ ...model, ...untilEnd(line.t_s, rows, report) }, 190, SYNC);
 }
 
 /** Nodes tainted so far, zone by zone, each beside what its rate would have allowed. */
@@ -72,7 +72,7 @@ function rateChart({ rates }) {
       ? `${duration(last - first)} from the first to the last; the rate counts nodes, not pods`
       : "the rate counts nodes, not pods";
   const model = { title: "Nodes tainted, in turn", note, t, rows, stacked: false };
-  return outageChart({ ...model, range: [Math.max(first - margin, 0), last + margin] }, 150, null);
+  return stepsChart({ ...model, range: [Math.max(first - margin, 0), last + margin] }, 150, null);
 }
 
 /** The values of one zone at the instants of all; nothing before its first and after its last. */

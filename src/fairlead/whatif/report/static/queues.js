@@ -3,7 +3,7 @@
 
 import { count, isNumber, plural } from "./format.js";
 import { h, section } from "./dom.js";
-import { outageChart } from "./outage_chart.js";
+import { stepsChart } from "./steps_chart.js";
 import { dataTable } from "./table.js";
 
 const WAITING = {
@@ -80,6 +80,6 @@ function shares({ lines, t_s: instants, resource }, { virtual_seconds: end }) {
   });
   const title = `Each queue's part of the cluster's ${resource}, in percent`;
   const note = "dashed: what it deserves by weight and by what it asks for";
-  const chart = outageChart({ title, note, t, rows, stacked: false }, 240, null);
-  return h("div", { class: "card outage-charts" }, chart);
+  const chart = stepsChart({ title, note, t, rows, stacked: false }, 240, null);
+  return h("div", { class: "card steps-charts" }, chart);
 }

@@ -1,5 +1,5 @@
-// One chart over virtual time for an outage: counts as stacked steps or as lines, with a legend
-// whose figures follow the cursor.
+// One chart over virtual time: counts as stacked steps or as lines, with a legend whose figures
+// follow the cursor.
 
 import { clock, count, duration } from "./format.js";
 import { h, onWidth } from "./dom.js";
@@ -12,12 +12,12 @@ import { onThemeChange } from "./theme.js";
  * line }], the first at the bottom of the stack; a `line` is drawn over it. `range` is what the
  * axis of time shows, from and to; all of it where it is missing.
  */
-export function outageChart(model, height, sync) {
+export function stepsChart(model, height, sync) {
   const plot = h("div", { class: "plot" });
-  const legend = outageLegend(model);
+  const legend = stepsLegend(model);
   const element = h(
     "div",
-    { class: "chart outage-chart" },
+    { class: "chart steps-chart" },
     h(
       "p",
       { class: "outage-head" },
@@ -42,7 +42,7 @@ export function outageChart(model, height, sync) {
   return element;
 }
 
-function outageLegend({ t, rows }) {
+function stepsLegend({ t, rows }) {
   const when = h("span", { class: "outage-when", "aria-live": "polite" });
   const figures = rows.map(() => h("b", {}));
   const items = rows.map((row, at) =>
