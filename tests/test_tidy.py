@@ -39,7 +39,8 @@ KNOW_ONLY_OBJECTS: Final = ("apiserver", "client")
 DECIDING: Final = tuple(package for package, rank in RANK.items() if rank < RANK["worlds"])
 # The modules of deciding packages that talk to the outside. Each one that is added needs a reason.
 OUTSIDE: Final[tuple[str, ...]] = (
-    "fairlead.apiserver.http.app",  # the API server's socket
+    "fairlead.apiserver.http.app",  # the API server's socket, and how query strings are written
+    "fairlead.apiserver.http.receiving",
     "fairlead.apiserver.http.listener",
     "fairlead.apiserver.http.punctual",
     "fairlead.apiserver.http.stream",
