@@ -62,8 +62,10 @@ class ApiApp:
         acts: Mapping[str, Act] = NO_ACTS,
         audit: Audit | None = None,
     ) -> None:
-        """`settle` is waited for before a change is acknowledged.
+        """`settle` is waited for before anything that happened is told, changed or only read.
 
+        Else a client could know of a version that a crash takes back and that comes again with
+        other contents, and its watch from there would miss them.
         `acts` answer paths that are not Kubernetes', for users who may ask there. `audit` is given
         a line about each request that was answered.
         """
@@ -88,7 +90,7 @@ class ApiApp:
         except ClientGone:
             return
         if isinstance(answer, Watch):
-            await stream(answer, self._server.watches, receive, send)
+            await stream(answer, self._server.watches, receive, send, self._settle)
         else:
             await _send(send, request, answer)
 
@@ -104,7 +106,7 @@ class ApiApp:
             self._server.authorize(request)
             return await act(request)
         answer = await self._handled(request)
-        if self._settle is not None and method not in _WITHOUT_BODY:
+        if self._settle is not None:
             await self._settle()
         return answer
 

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.serving.watch import Watch, Watches
 
 SEND_INTERVAL_S: Final = 0.05
@@ -14,17 +15,24 @@ NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Settle = Callable[[], Awaitable[None]]
 
 
-async def stream(watch: Watch, watches: Watches, receive: Receive, send: Send) -> None:
-    """Send the lines of `watch` until it is over or the client has left."""
+async def stream(
+    watch: Watch, watches: Watches, receive: Receive, send: Send, settle: Settle | None = None
+) -> None:
+    """Send the lines of `watch` until it is over or the client has left.
+
+    `settle` comes back when what happened so far can no longer be lost: nobody is told of anything
+    else, since it could be undone. When it raises ApiError the watch is over.
+    """
     headers = [NO_CACHE, (b"content-type", watch.content_type.encode())]
     leaving: asyncio.Task[Message] | None = None
     try:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"", "more_body": True})
         leaving = asyncio.ensure_future(_left(receive))
-        await _Streaming(watch, watches, send, leaving).run()
+        await _Streaming(watch, watches, send, leaving, settle).run()
     finally:
         watch.on_data = None
         watch.close()
@@ -44,12 +52,18 @@ class _Streaming:
     """One watch on its way; `_woken` is what it waits for."""
 
     def __init__(
-        self, watch: Watch, watches: Watches, send: Send, leaving: asyncio.Task[Message]
+        self,
+        watch: Watch,
+        watches: Watches,
+        send: Send,
+        leaving: asyncio.Task[Message],
+        settle: Settle | None,
     ) -> None:
         self._watch = watch
         self._watches = watches
         self._send = send
         self._leaving = leaving
+        self._settle = settle
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
 
@@ -86,9 +100,20 @@ class _Streaming:
         lines = self._watch.take()
         if self._leaving.done():
             return False
+        if lines and not await self._is_safe():
+            return False
         if lines:
             body = b"".join(lines)
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
             if not is_over:
                 await asyncio.sleep(SEND_INTERVAL_S)
         return not is_over
+
+    async def _is_safe(self) -> bool:
+        """Wait until what happened cannot be undone; False if it may be."""
+        if self._settle is not None:
+            try:
+                await self._settle()
+            except ApiError:
+                return False
+        return True

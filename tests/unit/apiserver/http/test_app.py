@@ -10,10 +10,11 @@ import pytest
 from tests.unit.apiserver.conftest import CountedIds
 
 from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http import app as app_module
 from fairlead.apiserver.http import stream
 from fairlead.apiserver.http.app import ApiApp
-from fairlead.apiserver.request import ADMIN, Response
+from fairlead.apiserver.request import ADMIN, Request, Response
 from fairlead.apiserver.serving.server import ApiServer
 from fairlead.apiserver.store import Store
 
@@ -183,7 +184,7 @@ def test_acts_answer_paths_that_are_not_kubernetes(server):
     assert ask(app, "POST", "/act", b"hello").body == b"hello"
 
 
-def test_a_change_is_acknowledged_when_it_is_safe(server):
+def test_what_happened_is_told_when_it_is_safe(server):
     order = []
 
     async def settle():
@@ -192,7 +193,50 @@ def test_a_change_is_acknowledged_when_it_is_safe(server):
     app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, settle)
     make(app, "a")
     ask(app, "GET", CONFIG_MAPS)
-    assert order == ["safe"]
+    assert order == ["safe", "safe"]
+
+
+def test_a_watch_tells_what_is_safe(server):
+    safe = asyncio.Event()
+
+    async def watched():
+        app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, safe.wait)
+        safe.set()
+        client, task = await _watching(app, f"{CONFIG_MAPS}?watch=1")
+        await client.begun()
+        safe.clear()
+        adding = asyncio.create_task(
+            _ask(app, "POST", CONFIG_MAPS, json.dumps({"metadata": {"name": "a"}}).encode())
+        )
+        for _ in range(50):
+            await asyncio.sleep(0)
+        told_early = client.body
+        safe.set()
+        await adding
+        await client.until(b'"ADDED"')
+        client.leave()
+        await asyncio.wait_for(task, 5)
+        return told_early
+
+    assert asyncio.run(watched()) == b""
+
+
+def test_a_watch_ends_when_what_happens_cannot_be_kept(server):
+    async def failing():
+        raise ApiError("InternalError", 500, "the disk is full")
+
+    async def ended():
+        client = Client(app, "GET", f"{CONFIG_MAPS}?watch=1")
+        watch = server.handle(Request("GET", CONFIG_MAPS, (("watch", "1"),), {}, b"", ADMIN), 0)
+        server.handle(
+            Request("POST", CONFIG_MAPS, (), {}, b'{"metadata": {"name": "a"}}', ADMIN), 0
+        )
+        await stream.stream(watch, server.watches, client.incoming.get, client.send, failing)
+        return client
+
+    client = asyncio.run(ended())
+    assert client.is_complete
+    assert client.body == b""
 
 
 async def _watching(app, url):
