@@ -6,35 +6,16 @@ import json
 import signal
 import ssl
 import stat
-import subprocess
-import sys
 from base64 import b64decode
-from contextlib import contextmanager
-from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-import yaml
+from tests.up_process import up
 
 from fairlead.cli.main import run
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
-
-
-@contextmanager
-def up(*options, ending=signal.SIGTERM):
-    """The kubeconfig of a cluster that runs with these options, until it is ended so."""
-    command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", "--nodes", "1", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        line = process.stdout.readline()
-        assert line.startswith("export KUBECONFIG="), line
-        yield yaml.safe_load(Path(line.partition("=")[2].split()[0]).read_text())
-    finally:
-        process.send_signal(ending)
-        process.wait(timeout=20)
-        process.stdout.close()
 
 
 def asked(config, path, body=None, user=0):
@@ -55,14 +36,23 @@ def asked(config, path, body=None, user=0):
 
 def test_a_cluster_outlives_its_process(tmp_path):
     home, audit = tmp_path / "home", tmp_path / "audit.log"
-    options = ("--data-dir", str(home), "--user", "alice:dev", "--audit", str(audit))
+    options = (
+        "--nodes",
+        "1",
+        "--data-dir",
+        str(home),
+        "--user",
+        "alice:dev",
+        "--audit",
+        str(audit),
+    )
     with up(*options, ending=signal.SIGKILL) as config:
         made = asked(config, CONFIG_MAPS, {"metadata": {"name": "x"}, "data": {"a": "b"}})
         token = config["users"][1]
         assert (token["name"], len(config["contexts"])) == ("alice", 2)
         with pytest.raises(HTTPError, match="403"):
             asked(config, CONFIG_MAPS, user=1)
-    with up("--data-dir", str(home)) as config:
+    with up("--nodes", "1", "--data-dir", str(home)) as config:
         assert asked(config, f"{CONFIG_MAPS}/x") == made
         assert config["users"][1] == token
     lines = [json.loads(line) for line in audit.read_text().splitlines()]

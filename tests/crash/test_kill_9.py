@@ -1,0 +1,190 @@
+"""`fairlead up` killed while clients write and watch: what they were told is there afterwards.
+
+Each round starts the cluster on what the last one left, looks, writes through several connections
+and kills the process in the middle of that. A watch goes from round to round: it resumes behind
+the last event that it was told. So a write that was answered and got lost, an event that comes
+twice or never, and a version that is given a second time would all show.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import signal
+import ssl
+import threading
+from base64 import b64decode
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+import pytest
+from tests.up_process import up
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+WRITERS = 4
+OBJECTS = 3
+
+
+class Connection:
+    """A client's connection to the cluster of a kubeconfig."""
+
+    def __init__(self, config):
+        cluster = config["clusters"][0]["cluster"]
+        context = ssl.create_default_context(
+            cadata=b64decode(cluster["certificate-authority-data"]).decode()
+        )
+        url = urlsplit(cluster["server"])
+        self._http = http.client.HTTPSConnection(
+            url.hostname, url.port, context=context, timeout=30
+        )
+        self._headers = {"Authorization": f"Bearer {config['users'][0]['user']['token']}"}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._http.close()
+
+    def ask(self, method, path, body=None):
+        """The answer's status and body."""
+        answer = self._asked(method, path, body)
+        return answer.status, json.loads(answer.read())
+
+    def lines(self, path):
+        """The answer's status, and its lines as they come."""
+        answer = self._asked("GET", path, None)
+        return answer.status, map(json.loads, answer)
+
+    def _asked(self, method, path, body):
+        text = None if body is None else json.dumps(body)
+        headers = {**self._headers, "Content-Type": "application/json"}
+        self._http.request(method, path, text, headers)
+        return self._http.getresponse()
+
+
+BROKEN = (http.client.HTTPException, OSError, ValueError)
+
+
+def version_of(obj):
+    return int(obj["metadata"]["resourceVersion"])
+
+
+@dataclass
+class Told:
+    """What clients were told: `acknowledged` writes, and the events of the watch."""
+
+    events: list[tuple[str, str, str, int]] = field(default_factory=list)
+    kept: set[tuple[str, int]] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
+    replica: dict[str, int] = field(default_factory=dict)
+    seen: int = 0
+    marks: int = 0
+
+    def tell(self, event):
+        """Take in one event of the watch."""
+        meta, version = event["object"]["metadata"], version_of(event["object"])
+        assert version > self.seen, f"{event['type']} {meta['name']}: twice, or out of order"
+        self.seen = version
+        self.events.append((event["type"], meta["name"], meta["uid"], version))
+        if event["type"] == "DELETED":
+            assert self.replica.pop(meta["name"], None) is not None
+        else:
+            assert (event["type"] == "ADDED") == (meta["name"] not in self.replica)
+            self.replica[meta["name"]] = version
+
+    def check(self, items):
+        """Whether nothing is missing, now that the watch is where the list `items` is."""
+        assert self.replica == {item["metadata"]["name"]: version_of(item) for item in items}
+        told = {(name, version) for kind, name, _, version in self.events if kind != "DELETED"}
+        assert self.kept <= told
+        gone = {uid for kind, _, uid, _ in self.events if kind == "DELETED"}
+        assert self.gone <= gone
+
+
+def look(told, config):
+    """Resume the watch, from the beginning at first, and compare what it tells with a list."""
+    told.marks += 1
+    mark = f"mark-{told.marks}"
+    with Connection(config) as client, Connection(config) as watching:
+        assert client.ask("POST", CONFIG_MAPS, {"metadata": {"name": mark}})[0] == 201
+        status, lines = watching.lines(f"{CONFIG_MAPS}?watch=1&resourceVersion={told.seen}")
+        assert status == 200
+        for event in lines:
+            told.tell(event)
+            if event["object"]["metadata"]["name"] == mark:
+                break
+        told.check(client.ask("GET", CONFIG_MAPS)[1]["items"])
+
+
+def watch(told, config):
+    """Go on with the watch until the cluster is killed."""
+    with suppress(*BROKEN), Connection(config) as client:
+        _, lines = client.lines(f"{CONFIG_MAPS}?watch=1&resourceVersion={told.seen}")
+        for event in lines:
+            told.tell(event)
+
+
+def write(told, config, number, acknowledged):
+    """Make, change and remove a few objects, again and again, until the cluster is killed."""
+    with suppress(*BROKEN), Connection(config) as client:
+        for count in itertools.count():
+            change(told, client, f"w{number}-{count % OBJECTS}", count)
+            acknowledged.release()
+
+
+def change(told, client, name, count):
+    """Make an object that is not there, change or remove one that is."""
+    path = f"{CONFIG_MAPS}/{name}"
+    status, found = client.ask("GET", path)
+    if status == 404:
+        status, kept = client.ask("POST", CONFIG_MAPS, {"metadata": {"name": name}})
+    elif count % 5 == 4:
+        status, kept = client.ask("DELETE", path)
+    else:
+        status, kept = client.ask("PUT", path, {**found, "data": {"count": str(count)}})
+    assert status in (200, 201), kept
+    if kept["kind"] == "ConfigMap":
+        told.kept.add((name, version_of(kept)))
+    else:
+        told.gone.add(found["metadata"]["uid"])
+
+
+def busy(told, config, pool):
+    """Let clients write and watch in threads of `pool`: their futures, and what counts writes."""
+    acknowledged = threading.Semaphore(0)
+    writers = (pool.submit(write, told, config, number, acknowledged) for number in range(WRITERS))
+    return [pool.submit(watch, told, config), *writers], acknowledged
+
+
+def killed(home, rounds):
+    """So many rounds on one directory; what clients were told in all of them."""
+    told = Told()
+    with ThreadPoolExecutor(WRITERS + 1) as pool:
+        for number in range(rounds):
+            with up("--nodes", "0", "--data-dir", str(home), ending=signal.SIGKILL) as config:
+                look(told, config)
+                clients, acknowledged = busy(told, config, pool)
+                for _ in range(1 + number * 37 % 40):
+                    assert acknowledged.acquire(timeout=30)
+                threading.Event().wait(number * 7 % 20 / 1_000)
+            for client in clients:
+                client.result(30)
+    with up("--nodes", "0", "--data-dir", str(home)) as config:
+        look(told, config)
+    return told
+
+
+def test_nothing_told_is_lost_by_kill_9(tmp_path):
+    told = killed(tmp_path / "home", 3)
+    assert told.kept
+    assert told.events
+
+
+@pytest.mark.long
+def test_nothing_told_is_lost_in_two_hundred_rounds_of_kill_9(tmp_path):
+    told = killed(tmp_path / "home", 200)
+    assert told.gone
+    assert len(told.kept) > 200

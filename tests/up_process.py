@@ -1,0 +1,27 @@
+"""`fairlead up` as a process of its own, for tests of what outlives it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import yaml
+
+
+@contextmanager
+def up(*options: str, ending: int = signal.SIGTERM) -> Iterator[dict]:
+    """The kubeconfig of a paused cluster that runs with these options, until it is ended so."""
+    command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("export KUBECONFIG="), line
+        yield yaml.safe_load(Path(line.partition("=")[2].split()[0]).read_text())
+    finally:
+        process.send_signal(ending)
+        process.wait(timeout=20)
+        process.stdout.close()
