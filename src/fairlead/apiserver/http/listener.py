@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from socket import socket
+from socket import IPPROTO_TCP, TCP_NODELAY, socket
 from typing import Final
 
 import uvicorn
@@ -56,6 +56,9 @@ class Listener:
             ssl_certfile=certificate.chain_file if certificate else None,
             ssl_keyfile=certificate.key_file if certificate else None,
         )
+        # Sockets inherit it. An answer leaves as head and body: without it the body would wait
+        # until the client's kernel acknowledges the head, which takes it 40 ms.
+        listening.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
         self._app = app
         self._listening = listening
         self._server = _Server(config)

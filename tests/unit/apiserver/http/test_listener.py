@@ -1,0 +1,21 @@
+"""What a listener asks of its socket."""
+
+from __future__ import annotations
+
+import socket
+
+from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.http.listener import Listener
+from fairlead.apiserver.serving.server import ApiServer
+
+
+def test_answers_leave_at_once(store, now):
+    """Connections do not hold back a body until its head is acknowledged, 40 ms later."""
+    app = ApiApp(ApiServer(store, clock=lambda: now), Tokens({}), lambda: now)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        Listener(app, listening, None)
+        with socket.create_connection(listening.getsockname()):
+            accepted, _ = listening.accept()
+            with accepted:
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
