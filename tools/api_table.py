@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry import WITH_METRICS, Registry
 from fairlead.apiserver.serving.summary import rows
 
 TABLE = re.compile(r"(## Served kinds\n.*?\n\|---\|---\|---\|\n)(?:\|[^\n]*\|\n)*", re.DOTALL)
@@ -20,7 +20,7 @@ TABLE = re.compile(r"(## Served kinds\n.*?\n\|---\|---\|---\|\n)(?:\|[^\n]*\|\n)
 
 def main(page: Path) -> None:
     """Replace the rows in `page`."""
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows(Registry()))
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows(Registry(WITH_METRICS)))
     page.write_text(TABLE.sub(lambda found: found[1] + table, page.read_text(), count=1))
 
 

@@ -9,7 +9,7 @@ upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 POSTED_VERBS: Final = ("create",)
+MEASURED_VERBS: Final = ("get", "list")
 # upstream: pkg/kubeapiserver/default_storage_factory_builder.go:NewStorageFactoryConfig
 _STORED_VERSIONS: Final = {"autoscaling/v1": "autoscaling/v2", "events.k8s.io/v1": "v1"}
 _FEWER_VERBS: Final = {
@@ -48,7 +49,7 @@ class Kind:
     categories: tuple[str, ...] = ()
     subresources: tuple[Subresource, ...] = ()
     is_custom: bool = False
-    singular_name: str = ""
+    singular_name: str | None = None
     list_kind_name: str = ""
     stored_version: str = ""
     custom: CustomType | None = None
@@ -80,8 +81,8 @@ class Kind:
 
     @cached_property
     def singular(self) -> str:
-        """`pod`; only the definition of a custom resource may say otherwise."""
-        return self.singular_name or self.kind.lower()
+        """`pod`; only a custom resource or an observed kind may say otherwise."""
+        return self.kind.lower() if self.singular_name is None else self.singular_name
 
     @cached_property
     def list_kind(self) -> str:
@@ -124,6 +125,10 @@ def _rows(table: str, verbs: tuple[str, ...] = VERBS) -> Iterator[Kind]:
 
 KINDS: Final = (*_rows(kind_table.STORED), *_rows(kind_table.CUSTOM))
 POSTED_KINDS: Final = tuple(_rows(kind_table.POSTED, POSTED_VERBS))
+# Whoever serves these gives them no names in the singular.
+NODE_METRICS, POD_METRICS = (
+    replace(kind, singular_name="") for kind in _rows(kind_table.MEASURED, MEASURED_VERBS)
+)
 _BY_TYPE: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
 
 
@@ -161,6 +166,7 @@ LIMIT_RANGE: Final = _BY_NAME["limitrange"]
 RESOURCE_QUOTA: Final = _BY_NAME["resourcequota"]
 PERSISTENT_VOLUME: Final = _BY_NAME["persistentvolume"]
 PERSISTENT_VOLUME_CLAIM: Final = _BY_NAME["persistentvolumeclaim"]
+COMPONENT_STATUS: Final = _BY_NAME["componentstatus"]
 STORAGE_CLASS: Final = _BY_NAME["storageclass"]
 VOLUME_ATTRIBUTES_CLASS: Final = _BY_NAME["volumeattributesclass"]
 LEASE: Final = _BY_NAME["lease"]

@@ -90,6 +90,12 @@ scheduling.incubator.k8s.io/v1alpha1 Queue queues q gsc - -
 scheduling.sigs.dev/v1alpha2 Queue queues q gsc - -
 """
 
+# What a metrics server would find out, where there is one.
+MEASURED: Final = """
+metrics.k8s.io/v1beta1 NodeMetrics nodes - - - -
+metrics.k8s.io/v1beta1 PodMetrics pods - n - -
+"""
+
 # Questions and acts rather than objects: they are posted, answered and forgotten.
 POSTED: Final = """
 v1 Binding bindings - n - -

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from fairlead.apiserver.kind import KINDS, POSTED_KINDS, Kind, kind_of
+from fairlead.apiserver.kind import KINDS, NODE_METRICS, POD_METRICS, POSTED_KINDS, Kind, kind_of
 
 GROUPS: Final = (
     "",
@@ -38,7 +38,12 @@ GROUPS: Final = (
     "resource.k8s.io",
     "flowcontrol.apiserver.k8s.io",
 )
+# After those of users: what a metrics server registers has the least priority.
+MEASURED_GROUP: Final = "metrics.k8s.io"
 BUILT_IN: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_custom)
+
+# With what a whole cluster serves beside.
+WITH_METRICS: Final = (*BUILT_IN, NODE_METRICS, POD_METRICS)
 
 _RANK: Final = {group: rank for rank, group in enumerate(GROUPS)}
 _VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
@@ -112,6 +117,8 @@ class Registry:
 
 def _place(kind: Kind) -> tuple[int, str, tuple[int, int, int, str], str]:
     rank = _RANK.get(kind.group, len(GROUPS))
+    if kind.group == MEASURED_GROUP:
+        rank += 1
     return rank, kind.group, version_order(kind.version), kind.plural
 
 

@@ -11,7 +11,7 @@ from fairlead.cli.options import Names, named, repeatable, whole_number
 
 WITHOUT_HELP = (
     "Leave a part out, so that something else can take its place: kubelet, workloads, volumes, "
-    "disruption, node-lifecycle or scheduler; several with commas."
+    "disruption, node-lifecycle, scheduler or metrics; several with commas."
 )
 USER_HELP = (
     "Let somebody else in as well, who may do what roles are bound to them: a user of the "

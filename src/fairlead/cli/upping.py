@@ -20,11 +20,10 @@ from fairlead.apiserver.journal import Journal, JournalError
 from fairlead.apiserver.request import ADMIN, User
 from fairlead.cli import exit_code
 from fairlead.cli.options import Names
-from fairlead.engine.compose import PARTS
 from fairlead.whatif.input_error import InputError
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.clock_control import SPEED_MAX
-from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
+from fairlead.worlds.local.cluster import PARTS, LocalCluster, LocalOptions
 from fairlead.worlds.local.home import Home, kept_home, new_home, objects_file
 from fairlead.worlds.local.kubeconfig import kubeconfig, write_secret
 from fairlead.worlds.local.serve import Door, serve_cluster

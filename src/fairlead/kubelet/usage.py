@@ -1,9 +1,9 @@
 """What pods use of their nodes: the annotation `fairlead.dev/usage`, as a metrics pipeline has it.
 
-    fairlead.dev/usage: memory=900Mi,ephemeral-storage=2Gi,pids=40
+    fairlead.dev/usage: cpu=250m,memory=900Mi,ephemeral-storage=2Gi,pids=40
 
 On a Node it is what the system uses beside all pods. Who has none uses nothing. Usage that changes
-is an annotation that changes.
+is an annotation that changes. Nobody is short of cpu for it: that is for those who look.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from functools import lru_cache
 from typing import Final
 
 from fairlead.api.objects import Node, Pod
-from fairlead.api.quantity import whole_value
+from fairlead.api.quantity import milli_value, whole_value
 
 USAGE: Final = "fairlead.dev/usage"
-RESOURCES: Final = ("memory", "ephemeral-storage", "pids")
+CPU: Final = "cpu"
+RESOURCES: Final = (CPU, "memory", "ephemeral-storage", "pids")
 
 Usage = Mapping[str, int]
 NOTHING: Final[Usage] = {}
 
 
 def usage_of(subject: Pod | Node) -> Usage:
-    """Whole units by resource; nothing where the annotation is absent or cannot be read."""
+    """Whole units by resource, thousandths of cpu.
+
+    Nothing where the annotation is absent or cannot be read.
+    """
     text = subject.metadata.annotations.get(USAGE)
     return NOTHING if text is None else _parsed(text)
 
@@ -55,7 +59,7 @@ def parse_usage(text: str) -> Usage:
         name, _, amount = part.strip().partition("=")
         if name not in RESOURCES:
             raise ValueError(f"{part.strip()!r} is not of the form {'|'.join(RESOURCES)}=amount")
-        usage[name] = whole_value(amount)
+        usage[name] = milli_value(amount) if name == CPU else whole_value(amount)
         if usage[name] < 0:
             raise ValueError(f"{part.strip()!r} is negative")
     return usage

@@ -261,7 +261,9 @@ def test_without_annotations_nothing_is_ever_looked_at():
     assert node.run(86_400).world.last_change == before
 
 
-@pytest.mark.parametrize("text", ["memory", "cpu=1", "memory=-1", "memory=x", "memory=1Mi,"])
+@pytest.mark.parametrize(
+    "text", ["memory", "inodes=1", "cpu=-1", "memory=-1", "memory=x", "memory=1Mi,"]
+)
 def test_usage_that_cannot_be_read_is_told(text):
     """And counts as none."""
     with pytest.raises(ValueError, match=r"."):

@@ -47,7 +47,7 @@ def _kind(spec: Json, version: Json, stored_version: str) -> Kind:
         categories=tuple(names.get("categories") or ()),
         subresources=_subresources(parts, names["kind"]),
         is_custom=True,
-        singular_name=names.get("singular", ""),
+        singular_name=names.get("singular") or None,
         list_kind_name=names.get("listKind", ""),
         stored_version=stored_version,
         custom=custom_type(version),

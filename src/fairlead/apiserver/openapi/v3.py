@@ -13,6 +13,7 @@ from fairlead.apiserver.custom.open_type import open_type
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.openapi import operation
+from fairlead.apiserver.openapi.measured_type import measured_name, measured_type
 from fairlead.apiserver.openapi.operation import Subject, group_title, tag
 from fairlead.apiserver.openapi.path import paths_of, root
 from fairlead.apiserver.openapi.schema_document import META, V3, Types
@@ -112,9 +113,12 @@ def _subject(kind: Kind, types: Types) -> Subject:
     name = _type_of(kind.api_version, kind.kind)
     if name is not None:
         return Subject(kind, name, f"{name}List")
-    name = custom_name(kind)
-    for definition, made in open_type(kind, name).items():
-        types.put(definition, made)
+    measured = measured_name(kind)
+    name = measured or custom_name(kind)
+    made = measured_type(kind) if measured else open_type(kind, name)
+    for definition, document in made.items():
+        types.put(definition, document)
+    types.add(_referenced(made))
     return Subject(kind, name, f"{name}List")
 
 
@@ -159,7 +163,8 @@ def _name_kinds(documents: Mapping[str, Json], kinds: Sequence[Kind]) -> None:
 def _kinds_with_types(kinds: Iterable[Kind]) -> Iterator[tuple[str, str, str]]:
     """Type, apiVersion and kind of all that is read or written of `kinds`."""
     for kind in kinds:
-        name = _type_of(kind.api_version, kind.kind) or custom_name(kind)
+        known = _type_of(kind.api_version, kind.kind) or measured_name(kind)
+        name = known or custom_name(kind)
         yield name, kind.api_version, kind.kind
         yield f"{name}List", kind.api_version, kind.list_kind
         for part in kind.subresources:

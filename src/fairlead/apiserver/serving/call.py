@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Request, Response
@@ -18,7 +20,19 @@ from fairlead.apiserver.serving.watch import Watches
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 
-__all__ = ["Attributes", "Authorize", "Call", "Parts", "allow_all"]
+__all__ = ["Attributes", "Authorize", "Call", "Observed", "Parts", "allow_all"]
+
+
+class Observed(Protocol):
+    """Knows the objects of a kind that is not stored."""
+
+    def objects(self, namespace: str, now: int) -> list[Json]:
+        """Those of one namespace, or all (""), by namespace and name, as they are at `now`."""
+        ...
+
+    def absent(self, namespace: str, name: str) -> ApiError:
+        """What is said of one that is not among them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +44,7 @@ class Parts:
     renderer: Renderer
     watches: Watches
     protobuf: DecodeProtobuf | None = None
-    components: tuple[Json, ...] = ()
+    observed: Mapping[Kind, Observed]
     clock: Callable[[], int]
     identity: Identity | None = None
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from fairlead.apiserver.discovery.documents import Documents
 from fairlead.apiserver.discovery.issuer import IssuerDocuments
+from fairlead.apiserver.kind import COMPONENT_STATUS, Kind
 from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.protobuf.decoding import decode
-from fairlead.apiserver.registry import Registry
-from fairlead.apiserver.serving.call import Authorize, allow_all
-from fairlead.apiserver.serving.component_status import ONE_PROCESS
+from fairlead.apiserver.registry import BUILT_IN, Registry
+from fairlead.apiserver.serving.call import Authorize, Observed, allow_all
+from fairlead.apiserver.serving.component_status import ONE_PROCESS, Components
 from fairlead.apiserver.serving.identity import Identity
+from fairlead.apiserver.serving.observed import NOTHING_OBSERVED
 from fairlead.apiserver.serving.server import ApiServer, Document
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
@@ -27,14 +29,15 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     authorize: Authorize = allow_all,
     identity: Identity | None = None,
     components: tuple[Json, ...] = ONE_PROCESS,
+    observed: Mapping[Kind, Observed] = NOTHING_OBSERVED,
 ) -> ApiServer:
     """The Kubernetes API over `store`.
 
     `clock` tells the time in ns since 1970, `address` is the host and port that clients are told,
     `version` is Fairlead's own, `identity` answers questions about users, `components` are the
-    parts of the control plane.
+    parts of the control plane, `observed` is what is served besides without being stored.
     """
-    registry = Registry()
+    registry = Registry((*BUILT_IN, *observed))
     documents: list[Document] = [Documents(registry, address, version), OpenApi(registry, version)]
     if identity is not None:
         documents.append(IssuerDocuments(identity, address))
@@ -46,6 +49,6 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
         documents=documents,
         table_of=table,
         protobuf=decode,
-        components=components,
+        found={COMPONENT_STATUS: Components(components), **observed},
         identity=identity,
     )

@@ -56,6 +56,8 @@ class EncodedObjects:
         if known is not None and known[0] is obj:
             return known[1]
         text = rest_of(obj)
+        if not _version(obj):
+            return text  # it is not stored, and made anew for everybody who asks
         if known is None or _version(known[0]) <= _version(obj):
             if len(texts) >= TEXTS_MAX:
                 texts.clear()

@@ -19,18 +19,20 @@ from fairlead.api.timestamp import parse_duration
 from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.custom.definitions import Definitions
 from fairlead.apiserver.error import ApiError, bad_request
-from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
+from fairlead.apiserver.kind import COMPONENT_STATUS, CUSTOM_RESOURCE_DEFINITION, Kind
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Headers, Request, Response
-from fairlead.apiserver.serving import component_status, deleting, reading, writing
+from fairlead.apiserver.serving import deleting, observed, reading, writing
 from fairlead.apiserver.serving.body import DecodeProtobuf
 from fairlead.apiserver.serving.call import (
     Attributes,
     Authorize,
     Call,
+    Observed,
     Parts,
     allow_all,
 )
+from fairlead.apiserver.serving.component_status import ONE_PROCESS, Components
 from fairlead.apiserver.serving.encoding import EncodedObjects
 from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.serving.negotiation import error_media_type
@@ -62,9 +64,10 @@ _DEPRECATED: Final[Mapping[str, str]] = {
 }
 _OWN_NAME: Final = "kube-apiserver"
 _OBSERVED: Final[Mapping[str, Callable[[Call], Answer]]] = {
-    "get": component_status.get,
-    "list": component_status.list_parts,
+    "get": observed.get,
+    "list": observed.list_objects,
 }
+_COMPONENTS: Final[Mapping[Kind, Observed]] = {COMPONENT_STATUS: Components(ONE_PROCESS)}
 _VERBS: Final[Mapping[str, Callable[[Call], Answer]]] = {
     "get": reading.get,
     "list": reading.list_objects,
@@ -90,12 +93,12 @@ class ApiServer:
         documents: Sequence[Document] = (),
         table_of: TableOf | None = None,
         protobuf: DecodeProtobuf | None = None,
-        components: tuple[Json, ...] = component_status.ONE_PROCESS,
+        found: Mapping[Kind, Observed] = _COMPONENTS,
         identity: Identity | None = None,
     ) -> None:
         """`clock` tells the time (ns) for what happens between requests, ages in a watch.
 
-        `identity` answers questions about users.
+        `identity` answers questions about users; `found` knows what is not stored.
         """
         self._authorize = authorize
         self._documents = tuple(documents)
@@ -108,7 +111,7 @@ class ApiServer:
             renderer=Renderer(EncodedObjects(store.storage), table_of),
             watches=Watches(store.storage),
             protobuf=protobuf,
-            components=components,
+            observed=found,
             clock=clock,
             identity=identity,
         )
@@ -231,7 +234,7 @@ def _act_of(call: Call) -> Callable[[Call], Answer]:
         raise no_method()
     if call.verb in ("update", "patch") and not target.name:
         raise no_method()
-    acts = _OBSERVED if kind.resource == component_status.RESOURCE else _VERBS
+    acts = _OBSERVED if kind in call.parts.observed else _VERBS
     return _special(kind, call.verb) or acts[call.verb]
 
 

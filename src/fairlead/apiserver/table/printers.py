@@ -8,6 +8,7 @@ from typing import Final
 from fairlead.apiserver.table import control, core, network, storage, workload
 from fairlead.apiserver.table.autoscaling import HORIZONTAL_POD_AUTOSCALER
 from fairlead.apiserver.table.column import Printer
+from fairlead.apiserver.table.measured import NODE_METRICS, POD_METRICS
 from fairlead.apiserver.table.pod import POD
 
 PRINTERS: Final[Mapping[str, Printer]] = {
@@ -39,10 +40,12 @@ PRINTERS: Final[Mapping[str, Printer]] = {
     "Namespace": core.NAMESPACE,
     "NetworkPolicy": network.NETWORK_POLICY,
     "Node": core.NODE,
+    "NodeMetrics": NODE_METRICS,
     "PersistentVolume": storage.PERSISTENT_VOLUME,
     "PersistentVolumeClaim": storage.PERSISTENT_VOLUME_CLAIM,
     "Pod": POD,
     "PodDisruptionBudget": core.POD_DISRUPTION_BUDGET,
+    "PodMetrics": POD_METRICS,
     "PodTemplate": workload.POD_TEMPLATE,
     "PriorityClass": core.PRIORITY_CLASS,
     "PriorityLevelConfiguration": control.PRIORITY_LEVEL,

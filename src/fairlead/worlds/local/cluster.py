@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
@@ -18,14 +19,21 @@ from fairlead.apiserver.request import User
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.serving.complete import complete_server
 from fairlead.apiserver.serving.identity import Identity
+from fairlead.apiserver.serving.observed import NOTHING_OBSERVED
 from fairlead.apiserver.serving.server import ApiServer
 from fairlead.apiserver.store import Store
 from fairlead.core.instant import Instant
+from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.identity import RandomIds
 from fairlead.worlds.local.life import OBSERVED, Life
+from fairlead.worlds.local.measured import MEASURED_READER, measured
 from fairlead.worlds.local.nodes import node_manifests
+
+METRICS: Final = "metrics"
+# What can be left out.
+PARTS: Final = (*ENGINE_PARTS, METRICS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +41,7 @@ class LocalOptions:
     """What a local cluster is to be like; `address` is the host and port that clients are told.
 
     `authority` is the PEM text of the CA that clients inside the cluster should trust, `without`
-    names parts of the engine to leave out.
+    names those of PARTS to leave out.
     """
 
     nodes: int = 3
@@ -74,6 +82,7 @@ class LocalCluster:
         rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
         accounts = ServiceAccountTokens(account_key, self.store.storage, clock.now)
         self.tokens = Tokens(users, accounts.recognize)
+        has_metrics = METRICS not in options.without
         self.server: ApiServer = complete_server(
             self.store,
             clock=clock.now,
@@ -86,6 +95,7 @@ class LocalCluster:
                 issue=accounts.issue,
                 keys=accounts.keys,
             ),
+            observed=measured(self.store.storage) if has_metrics else NOTHING_OBSERVED,
         )
         now = clock.now()
         if is_new:
@@ -103,5 +113,5 @@ class LocalCluster:
 
     def _load(self, options: LocalOptions, now: Instant) -> None:
         self.store.load(node_manifests(options.nodes, options.zones, now), now)
-        for manifest in bootstrap_objects():
+        for manifest in (*bootstrap_objects(), MEASURED_READER):
             self.store.create(manifest, now)

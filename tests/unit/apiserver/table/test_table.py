@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import KINDS, POD, Kind
+from fairlead.apiserver.kind import KINDS, NODE_METRICS, POD, POD_METRICS, Kind
 from fairlead.apiserver.registry import BUILT_IN
 from fairlead.apiserver.table.printers import PRINTERS
 from fairlead.apiserver.table.table import table
@@ -54,7 +54,8 @@ def test_a_bookmark_of_any_kind_has_a_row(kind):
 
 
 def test_every_printer_is_of_a_kind_that_is_served():
-    assert set(PRINTERS) - {kind.kind for kind in KINDS} == {"Scale"}
+    served = {kind.kind for kind in (*KINDS, NODE_METRICS, POD_METRICS)}
+    assert set(PRINTERS) - served == {"Scale"}
 
 
 def test_a_custom_resource_shows_its_name_and_age():

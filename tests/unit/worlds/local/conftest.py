@@ -31,10 +31,11 @@ class Cluster:
         self.clock.jump_to(self.clock.now() + seconds(duration_s))
         self.local.life.run_until(self.clock.now())
 
-    def ask(self, method, path, body=None, content_type="application/json"):
+    def ask(self, method, path, body=None, content_type="application/json", accept="", query=()):
         """The answer as JSON; what it causes at once has happened."""
         text = b"" if body is None else json.dumps(body).encode()
-        request = Request(method, path, (), {"content-type": content_type}, text, ADMIN)
+        headers = {"content-type": content_type, "accept": accept}
+        request = Request(method, path, query, headers, text, ADMIN)
         response = self.local.server.handle(request, self.clock.now())
         self.pass_time(0)
         return json.loads(b"".join(response.body))

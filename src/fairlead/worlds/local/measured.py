@@ -1,0 +1,201 @@
+"""What pods and nodes use, as a metrics server would measure it, for `kubectl top`.
+
+Nothing runs, so usage is a function of what is written down. A container uses what it requests, or
+next to nothing where it requests nothing. The annotation `fairlead.dev/usage` of a pod says
+otherwise, for all its containers together, who share it in proportion to what they would use by
+themselves. A node uses what its pods use and what its own annotation says of the system.
+
+Measured are pods that run, on nodes whose kubelets answer.
+
+upstream: metrics-server's pkg/api/{node,pod}.go, pkg/storage
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from fairlead.api.quantity import (
+    NANOS_PER_MILLI,
+    NANOS_PER_UNIT,
+    Format,
+    Quantity,
+    canonical,
+    milli_value,
+    whole_value,
+)
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.auth.bootstrap import AGGREGATE_TO
+from fairlead.apiserver.error import ApiError, not_found
+from fairlead.apiserver.kind import CLUSTER_ROLE, NODE, NODE_METRICS, POD, POD_METRICS, Kind
+from fairlead.apiserver.serving.call import Observed
+from fairlead.apiserver.storage import Storage
+from fairlead.core.instant import Instant
+from fairlead.kubelet.usage import CPU, NOTHING, USAGE, Usage, parse_usage
+
+Json = dict[str, Any]
+# Thousandths of cpu, bytes of memory.
+Amounts = dict[str, int]
+
+MEMORY: Final = "memory"
+WINDOW: Final = "15s"  # upstream: metrics-server's --metric-resolution
+# What a container uses that requests nothing.
+IDLE: Final[Mapping[str, int]] = {CPU: 1, MEMORY: 8 << 20}
+# Whoever may look at pods may look at what they use.
+MEASURED_READER: Final[Json] = {
+    "apiVersion": CLUSTER_ROLE.api_version,
+    "kind": CLUSTER_ROLE.kind,
+    "metadata": {
+        "name": "system:aggregated-metrics-reader",
+        "labels": {f"{AGGREGATE_TO}{role}": "true" for role in ("admin", "edit", "view")},
+    },
+    "rules": [
+        {
+            "apiGroups": [POD_METRICS.group],
+            "resources": [POD_METRICS.plural, NODE_METRICS.plural],
+            "verbs": ["get", "list", "watch"],
+        }
+    ],
+}
+_MEASURED: Final = (CPU, MEMORY)
+_READ: Final = {CPU: milli_value, MEMORY: whole_value}
+_FIELDS: Final = (
+    ("containers", "containerStatuses"),
+    ("initContainers", "initContainerStatuses"),
+)
+
+
+def measured(storage: Storage) -> Mapping[Kind, Observed]:
+    """What a metrics server adds to the API, of what is in `storage`."""
+    return {NODE_METRICS: _Nodes(storage), POD_METRICS: _Pods(storage)}
+
+
+class _Pods:
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def objects(self, namespace: str, now: Instant) -> list[Json]:
+        """See Observed."""
+        silent = {node["metadata"]["name"] for node in _nodes(self._storage) if _is_silent(node)}
+        found = []
+        for pod in self._storage.items(POD, namespace or None):
+            used = container_usage(pod)
+            if used and pod["spec"].get("nodeName") not in silent:
+                rows = [{"name": name, "usage": _written(one)} for name, one in used.items()]
+                found.append({**_head(pod, now), "containers": rows})
+        return found
+
+    def absent(self, namespace: str, name: str) -> ApiError:
+        """See Observed: no such pod, or one that is not measured."""
+        if self._storage.find(POD, namespace, name) is None:
+            return not_found(POD, namespace, name)
+        return not_found(replace(POD_METRICS, plural="podmetrics"), "", f"{namespace}/{name}")
+
+
+class _Nodes:
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+
+    def objects(self, namespace: str, now: Instant) -> list[Json]:
+        """See Observed; nodes are in no namespace."""
+        sums = {
+            node["metadata"]["name"]: {name: _told(node).get(name, 0) for name in _MEASURED}
+            for node in _nodes(self._storage)
+        }
+        for pod in self._storage.unsorted(POD):
+            total = sums.get(pod["spec"].get("nodeName", ""))
+            if total is not None:
+                for used in container_usage(pod).values():
+                    for name in _MEASURED:
+                        total[name] += used[name]
+        return [
+            {**_head(node, now), "usage": _written(sums[node["metadata"]["name"]])}
+            for node in _nodes(self._storage)
+            if not _is_silent(node)
+        ]
+
+    def absent(self, namespace: str, name: str) -> ApiError:
+        """See Observed: no such node, or one that is not measured."""
+        if self._storage.find(NODE, "", name) is None:
+            return not_found(NODE, "", name)
+        return not_found(replace(NODE_METRICS, plural="nodemetrics"), "", name)
+
+
+def _nodes(storage: Storage) -> Iterator[Json]:
+    return storage.items(NODE)
+
+
+def _is_silent(node: Json) -> bool:
+    """Whether its kubelet answers nobody."""
+    rows = node.get("status", {}).get("conditions") or ()
+    return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in rows)
+
+
+def container_usage(pod: Json) -> dict[str, Amounts]:
+    """What each running container of `pod` uses, in the order of its spec."""
+    if pod.get("status", {}).get("phase") != "Running":
+        return {}
+    used = {container["name"]: _asked(container) for container in _running(pod)}
+    told = _told(pod)
+    for name in _MEASURED:
+        if used and name in told:
+            shares = _shared(told[name], [one[name] for one in used.values()])
+            for one, share in zip(used.values(), shares, strict=True):
+                one[name] = share
+    return used
+
+
+def _running(pod: Json) -> Iterator[Json]:
+    for field, statuses in _FIELDS:
+        rows = pod["status"].get(statuses) or ()
+        names = {row["name"] for row in rows if "running" in (row.get("state") or {})}
+        for container in pod["spec"].get(field) or ():
+            if container["name"] in names:
+                yield container
+
+
+def _asked(container: Json) -> Amounts:
+    requests = (container.get("resources") or {}).get("requests") or {}
+    return {
+        name: _READ[name](requests[name]) if name in requests else IDLE[name] for name in _MEASURED
+    }
+
+
+def _told(subject: Json) -> Usage:
+    text = (subject["metadata"].get("annotations") or {}).get(USAGE)
+    if text is None:
+        return NOTHING
+    try:
+        return parse_usage(text)
+    except ValueError:
+        return NOTHING
+
+
+def _shared(total: int, weights: list[int]) -> Iterator[int]:
+    """`total` in parts that are as `weights` are to each other, and sum up to it."""
+    if not sum(weights):
+        weights = [1] * len(weights)
+    behind, weight_behind = 0, 0
+    for weight in weights:
+        weight_behind += weight
+        reached = total * weight_behind // sum(weights)
+        yield reached - behind
+        behind = reached
+
+
+def _written(used: Mapping[str, int]) -> Json:
+    cpu = Quantity(nano=used[CPU] * NANOS_PER_MILLI, format=Format.DECIMAL_SI)
+    memory = Quantity(nano=used[MEMORY] * NANOS_PER_UNIT, format=Format.BINARY_SI)
+    return {CPU: canonical(cpu), MEMORY: canonical(memory)}
+
+
+def _head(subject: Json, now: Instant) -> Json:
+    """What measurements of `subject` begin with; they are made when somebody asks."""
+    meta, timestamp = subject["metadata"], format_timestamp(now)
+    kept = {key: meta[key] for key in ("name", "namespace", "labels") if meta.get(key)}
+    return {
+        "metadata": {**kept, "creationTimestamp": timestamp},
+        "timestamp": timestamp,
+        "window": WINDOW,
+    }
