@@ -24,8 +24,8 @@ from fairlead.apiserver.patch.field_set import (
     value_step,
 )
 from fairlead.apiserver.patch.interleaving import interleaved
-from fairlead.apiserver.schema.decoding import zero_value
 from fairlead.apiserver.schema.model import Schema, Topology, Type, Zero
+from fairlead.apiserver.schema.zero import zero_value
 
 Json = dict[str, Any]
 
@@ -79,34 +79,34 @@ _Triple = tuple[FieldSet, FieldSet, FieldSet]
 
 
 def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
-    given = old if new is _ABSENT or new is None else new
-    below: _Triple = ({}, {}, {})
-    if _is_compared_whole(schema, given, old, new):
-        if old is not _ABSENT and new is not _ABSENT:
-            return ({}, {} if old == new else LEAF, {})
-    else:
-        for step, left, right in _pairs(schema, old, new):
-            if left is right:
-                continue
-            parts = _compare(inner_schema(schema, step), left, right)
-            for whole, part in zip(below, parts, strict=True):
-                if part:
-                    whole[step] = part
     if old is _ABSENT:
-        return ({SELF: {}, **below[0]}, below[1], below[2])
+        return _alone(schema, new), {}, {}
     if new is _ABSENT:
-        return (below[0], below[1], {SELF: {}, **below[2]})
+        return {}, {}, _alone(schema, old)
+    if old == new:
+        return {}, {}, {}
+    if is_leaf(schema, old if new is None else new) or not (old or new):
+        return {}, LEAF, {}
+    below: _Triple = ({}, {}, {})
+    for step, left, right in _pairs(schema, old, new):
+        if left is right:
+            continue
+        parts = _compare(inner_schema(schema, step), left, right)
+        for whole, part in zip(below, parts, strict=True):
+            if part:
+                whole[step] = part
     return below
 
 
-def _is_compared_whole(schema: Schema, given: Any, old: Any, new: Any) -> bool:
-    if is_leaf(schema, given) or given is None:
-        return True
-    return not _content(old) and not _content(new)
-
-
-def _content(value: Any) -> Any:
-    return None if value is _ABSENT else value
+def _alone(schema: Schema, value: Any) -> FieldSet:
+    """The fields of a value that is there on one side only: itself, and all that is in it."""
+    if not value or not isinstance(value, dict | list) or is_leaf(schema, value):
+        return LEAF
+    made: FieldSet = {SELF: {}}
+    for step, item in _steps(schema, value).items():
+        is_deep = item and isinstance(item, dict | list)
+        made[step] = _alone(inner_schema(schema, step), item) if is_deep else LEAF
+    return made
 
 
 def _pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -120,15 +120,14 @@ def _pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]
 
 
 def _steps(schema: Schema, value: Any) -> dict[str, Any]:
-    content = _content(value)
     if schema.type is Type.LIST:
         made: dict[str, Any] = {}
-        for step, item in items_by_step(schema, content if isinstance(content, list) else []):
+        for step, item in items_by_step(schema, value if isinstance(value, list) else []):
             made.setdefault(step, item)
         return made
-    if not isinstance(content, dict):
+    if not isinstance(value, dict):
         return {}
-    return {field_step(key): item for key, item in content.items()}
+    return {f"f:{key}": item for key, item in value.items()}
 
 
 def merged(schema: Schema, base: Any, over: Any) -> Any:

@@ -6,8 +6,12 @@ upstream: sigs.k8s.io/json, which keeps to the case of names and reports duplica
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn
+
+from fairlead.api.nesting import DEPTH_MAX, TOO_DEEP, is_too_deep, items_of
 
 Json = dict[str, Any]
 
@@ -17,6 +21,8 @@ _ESCAPE: Final = re.compile(
     r"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
     re.DOTALL,
 )
+# What may open or close a container, once texts are passed over.
+_STRUCTURE: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
 
 
 class JsonError(ValueError):
@@ -33,20 +39,27 @@ def parse_json(text: bytes | str) -> Any:
     """The value; objects that repeat members are `Repeating`. Raises JsonError.
 
     Halves of surrogate pairs become U+FFFD, as do bytes that are no UTF-8: what was read can be
-    written.
+    written. Numbers beyond what a double holds, and values nested beyond DEPTH_MAX, are refused.
     """
     if isinstance(text, bytes):
         text = text.decode(errors="replace")
     if may_have_halves(text):
         text = _ESCAPE.sub(_whole, text)
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_refused)
+        value = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_refused, parse_float=_number
+        )
     except json.JSONDecodeError as cause:
         raise JsonError(_words(cause)) from None
     except JsonError:
         raise
-    except (UnicodeDecodeError, RecursionError, ValueError):
-        raise JsonError("invalid character in string literal") from None
+    except RecursionError:
+        raise JsonError(TOO_DEEP) from None
+    except ValueError:  # more digits than Python reads
+        raise _beyond("of many digits") from None
+    if text.count("[") + text.count("{") > DEPTH_MAX and is_too_deep(value, _items):
+        raise JsonError(TOO_DEEP)
+    return value
 
 
 def may_have_halves(text: str) -> bool:
@@ -65,6 +78,21 @@ def _object(pairs: list[tuple[str, Any]]) -> Json:
     repeating = Repeating(made)
     repeating.pairs = pairs
     return repeating
+
+
+def _items(outer: Json | list[Any]) -> Iterable[Any]:
+    return (value for _, value in outer.pairs) if isinstance(outer, Repeating) else items_of(outer)
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _beyond(text)
+    return value
+
+
+def _beyond(number: str) -> JsonError:
+    return JsonError(f"json: cannot unmarshal number {number} into Go value of type float64")
 
 
 def _refused(name: str) -> NoReturn:
@@ -101,12 +129,10 @@ def _quoted(character: str) -> str:
 def _container(cause: json.JSONDecodeError) -> str:
     """Whether the list or the object that was left last is still open."""
     depth: list[str] = []
-    quoted = False
-    for at, one in enumerate(cause.doc[: cause.pos]):
-        if one == '"' and cause.doc[at - 1 : at] != "\\":
-            quoted = not quoted
-        elif not quoted and one in "[{":
-            depth.append(one)
-        elif not quoted and one in "]}" and depth:
-            depth.pop()
+    for found in _STRUCTURE.finditer(cause.doc, 0, cause.pos):
+        match found[0]:
+            case "[" | "{":
+                depth.append(found[0])
+            case "]" | "}" if depth:
+                depth.pop()
     return "array element" if depth and depth[-1] == "[" else "object key:value pair"

@@ -14,6 +14,7 @@ import uvloop
 
 from fairlead.apiserver.http.app import ApiApp, Audit, Authenticate
 from fairlead.apiserver.http.listener import Certificate, Listener
+from fairlead.worlds.collector import collect_rarely
 from fairlead.worlds.local.clock_control import PATH, ClockControl
 from fairlead.worlds.local.cluster import LocalCluster
 from fairlead.worlds.local.runner import Runner
@@ -33,6 +34,7 @@ class Door:
 
 def serve_cluster(cluster: LocalCluster, door: Door, on_ready: Callable[[], None]) -> None:
     """Serve until SIGINT or SIGTERM; `on_ready` is called when clients may come."""
+    collect_rarely()
     uvloop.run(_serve(cluster, door, on_ready))
 
 

@@ -1,0 +1,217 @@
+"""Readers: how values of a type are read when there is nothing to be said about them.
+
+Almost everything that is sent is in order, and reading it must cost little: each type becomes a
+function, made once, that gives the value in canonical form or raises `UnusualError`. What is
+unusual is read by the walk of `decoding`, which knows the words for it and has the last one; a
+reader never gives anything else than the walk would.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+from fairlead.api.quantity import QuantityError, canonical, parse_quantity
+from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
+from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
+from fairlead.apiserver.schema.model import Schema, Type, Zero
+from fairlead.apiserver.schema.zero import emitted, zero_value
+
+Json = dict[str, Any]
+Reader = Callable[[Any], Any]
+Read = TypeVar("Read")
+
+CACHE_SIZE: Final = 1 << 14
+
+
+class UnusualError(Exception):
+    """Something is to be said about a value."""
+
+
+def reader_of(schema: Schema) -> Reader:
+    """The function that reads values of this type. It raises UnusualError."""
+    made = _READERS.get(schema)
+    return _made(schema) if made is None else made
+
+
+# Types are shared and few, and may contain themselves.
+_READERS: Final[dict[Schema, Reader]] = {}
+
+
+def _made(schema: Schema) -> Reader:
+    match schema.type:
+        case Type.OBJECT:
+            return _object(schema)
+        case Type.LIST if schema.items is not None:
+            return _list(schema, schema.items)
+        case Type.MAP if schema.items is not None:
+            return _map(schema, schema.items)
+        case _:
+            return _SCALARS.get(schema.type, _unusual)
+
+
+# How a field is read (None: it is a text), whether it is dropped if it is empty, and whether an
+# empty map is written as null.
+_Row = tuple[Reader | None, bool, bool]
+
+
+def _object(schema: Schema) -> Reader:
+    rows: dict[str, _Row] = {}
+    shown = emitted(schema)
+
+    def read(value: Any) -> Json:
+        if type(value) is not dict:
+            raise UnusualError
+        made = _members(rows, value)
+        for key, zero in shown:
+            if key not in made:
+                made[key] = zero_value(zero) if zero else None
+        return made
+
+    _READERS[schema] = read
+    for key, field in schema.fields.items():
+        inner = None if field.schema.type is Type.STRING else reader_of(field.schema)
+        is_nulled = field.zero is Zero.EMIT and field.schema.type is not Type.OBJECT
+        rows[key] = inner, field.zero is Zero.DROP, is_nulled
+    return read
+
+
+def _members(rows: dict[str, _Row], value: Json) -> Json:
+    made: Json = {}
+    for key, item in value.items():
+        row = rows.get(key)
+        if row is None:
+            raise UnusualError
+        if item is None:
+            continue
+        inner, is_dropped, is_nulled = row
+        if inner is not None:
+            item = inner(item)  # noqa: PLW2901 - as it is read
+        elif type(item) is not str:
+            raise UnusualError
+        if item or not is_dropped:
+            made[key] = None if is_nulled and item == {} else item
+    return made
+
+
+def _list(schema: Schema, items: Schema) -> Reader:
+    def read(value: Any) -> list[Any]:
+        if type(value) is not list or None in value:
+            raise UnusualError
+        return list(map(inner, value))
+
+    _READERS[schema] = read
+    inner = reader_of(items)
+    return read
+
+
+def _map(schema: Schema, items: Schema) -> Reader:
+    def read(value: Any) -> Json:
+        if type(value) is not dict:
+            raise UnusualError
+        return {key: inner(item) for key, item in value.items()}
+
+    _READERS[schema] = read
+    inner = reader_of(items)
+    return read
+
+
+def _unusual(_: Any) -> Any:
+    raise UnusualError
+
+
+def _anything(value: Any) -> Any:
+    return value
+
+
+def _of(kind: type[Read]) -> Callable[[Any], Read]:
+    def read(value: Any) -> Read:
+        if type(value) is not kind:
+            raise UnusualError
+        return value
+
+    return read
+
+
+def _integer(bits: int) -> Reader:
+    smallest, largest = -(1 << bits), (1 << bits) - 1
+
+    def read(value: Any) -> int:
+        if type(value) is not int or not smallest <= value <= largest:
+            raise UnusualError
+        return value
+
+    return read
+
+
+_int32: Final = _integer(31)
+
+
+def _int_or_string(value: Any) -> Any:
+    return value if type(value) is str else _int32(value)
+
+
+def _number(value: Any) -> Any:
+    if type(value) is not int and type(value) is not float:
+        raise UnusualError
+    return value
+
+
+def _quantity(value: Any) -> str:
+    if type(value) is not str and type(value) is not int:
+        raise UnusualError
+    return _canonical(value)
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _canonical(value: str | int) -> str:
+    try:
+        return canonical(parse_quantity(value))
+    except QuantityError:
+        raise UnusualError from None
+
+
+def _bytes(value: Any) -> str:
+    if type(value) is not str:
+        raise UnusualError
+    try:
+        return base64.b64encode(base64.b64decode(value, validate=True)).decode()
+    except (binascii.Error, ValueError):
+        raise UnusualError from None
+
+
+def _time(value: Any) -> str:
+    if type(value) is not str:
+        raise UnusualError
+    return _instant(value)
+
+
+def _micro_time(value: Any) -> str:
+    if type(value) is not str or micro_time_problem(value):
+        raise UnusualError
+    return format_micro_time(parse_timestamp(value))
+
+
+@lru_cache(maxsize=CACHE_SIZE)
+def _instant(text: str) -> str:
+    if time_problem(text):
+        raise UnusualError
+    return format_timestamp(parse_timestamp(text))
+
+
+_SCALARS: Final[dict[Type, Reader]] = {
+    Type.STRING: _of(str),
+    Type.BYTES: _bytes,
+    Type.BOOLEAN: _of(bool),
+    Type.INT32: _int32,
+    Type.INT64: _integer(63),
+    Type.NUMBER: _number,
+    Type.INT_OR_STRING: _int_or_string,
+    Type.QUANTITY: _quantity,
+    Type.TIME: _time,
+    Type.MICRO_TIME: _micro_time,
+    Type.ANY: _anything,
+}

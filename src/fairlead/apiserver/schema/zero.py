@@ -1,0 +1,34 @@
+"""Zero values: what an API server writes for fields that nobody filled in."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from fairlead.apiserver.schema.model import Schema, Type, Zero
+
+_PLAIN: Final = {Type.STRING: "", Type.BOOLEAN: False}
+_NUMBERS: Final = (Type.INT32, Type.INT64, Type.NUMBER)
+
+
+@cache
+def emitted(schema: Schema) -> tuple[tuple[str, Schema | None], ...]:
+    """The fields of an object that are written even if nobody sent them; None: as null."""
+    shown: list[tuple[str, Schema | None]] = []
+    for key, field in schema.fields.items():
+        if field.zero is Zero.EMIT:
+            shown.append((key, field.schema))
+        elif field.zero is Zero.NULL:
+            shown.append((key, None))
+    return tuple(shown)
+
+
+def zero_value(schema: Schema) -> Any:
+    """What is written for a value that nobody gave."""
+    if schema.type is Type.OBJECT:
+        return {key: inner and zero_value(inner) for key, inner in emitted(schema)}
+    if schema.type in _NUMBERS or schema.type is Type.INT_OR_STRING:
+        return 0
+    if schema.type is Type.QUANTITY:
+        return "0"
+    return _PLAIN.get(schema.type)
