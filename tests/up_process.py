@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import yaml
 
 
 @contextmanager
-def up(*options: str, ending: int = signal.SIGTERM) -> Iterator[dict]:
+def up(*options, ending=signal.SIGTERM):
     """The kubeconfig of a paused cluster that runs with these options, until it is ended so."""
     command = [sys.executable, "-m", "fairlead.cli", "up", "--paused", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -41,13 +42,17 @@ class FileResult:
 
     def __str__(self) -> str:
         """One line."""
-        return f"{self.path.name}: {tally(self.cases, len(self.differences), len(self.remarks))}"
+        return f"{self.path.name}: {tally([self])}"
 
 
-def tally(cases: int, differ: int, corrected: int) -> str:
+def tally(results: Sequence[FileResult]) -> str:
     """`9 cases, 7 agree, 1 differ, 1 corrected`; the last only if there are any."""
-    text = f"{cases} cases, {cases - differ - corrected} agree, {differ} differ"
-    return f"{text}, {corrected} corrected" if corrected else text
+    cases = sum(result.cases for result in results)
+    agree = sum(result.agreements for result in results)
+    differ = sum(len(result.differences) for result in results)
+    verdicts = Counter(remark.verdict for result in results for _, remark in result.remarks)
+    others = (f", {count} {verdict}" for verdict, count in sorted(verdicts.items()))
+    return f"{cases} cases, {agree} agree, {differ} differ{''.join(others)}"
 
 
 def compare_file(
@@ -136,14 +141,11 @@ def run(  # noqa: PLR0913 - a command's options
     except OSError as problem:
         complain(f"fairlead conformance: {path}: cannot be read: {problem.strerror or problem}")
         return 2
-    total = sum(result.cases for result in results)
-    if not total:
+    if not sum(result.cases for result in results):
         complain(f"fairlead conformance: no case to replay{'' if only == '*' else f': {only}'}")
         return 2
-    differ = sum(len(result.differences) for result in results)
-    remarks = sum(len(result.remarks) for result in results)
-    say(f"total: {tally(total, differ, remarks)}")
-    return 1 if differ else 0
+    say(f"total: {tally(results)}")
+    return 1 if any(result.differences for result in results) else 0
 
 
 def _tell(result: FileResult, say: Say, shown: int) -> None:

@@ -36,9 +36,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something to tell about a case that is no difference."""
+    """Something to tell about a case that neither agrees nor differs; `verdict` says what it is."""
 
     text: str
+    verdict: str = "corrected"
 
     def __str__(self) -> str:
         """The text."""

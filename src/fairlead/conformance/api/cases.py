@@ -48,7 +48,7 @@ class ApiCases:
             told = list(differences(line, self.connect(line)))
         found = [difference for difference in told if difference.path != NOT_SERVED]
         if told and not found:
-            return Remark(f"{told[0].path}: {told[0].expected}")
+            return Remark(str(told[0].expected), NOT_SERVED)
         if self.every and len(found) > 1:
             rest = "".join(f"\n    {other}" for other in found[1:])
             return Difference(f"{found[0]}{rest}\n    all of them", len(line["steps"]), len(found))
