@@ -1,0 +1,31 @@
+"""How deeply values may be nested: so that whoever walks through one need not mind the stack.
+
+upstream: encoding/json allows 10,000 levels, gopkg.in/yaml.v2 as many; no real object has fifty
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+DEPTH_MAX: Final = 200
+TOO_DEEP: Final = "exceeded max depth"  # upstream: encoding/json scanner.go:pushParseState
+
+
+def items_of(outer: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    """What stands in an object or a list."""
+    return outer.values() if isinstance(outer, dict) else outer
+
+
+def is_too_deep(
+    value: Any, items: Callable[[Any], Iterable[Any]] = items_of, depth_max: int = DEPTH_MAX
+) -> bool:
+    """Whether more than `depth_max` objects and lists of a JSON value stand in one another."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(depth_max):
+        if not level:
+            return False
+        level = [
+            inner for outer in level for inner in items(outer) if isinstance(inner, dict | list)
+        ]
+    return bool(level)
