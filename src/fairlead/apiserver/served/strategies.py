@@ -21,6 +21,7 @@ from fairlead.apiserver.served.pod_quality import quality_of
 from fairlead.apiserver.served.service_address import with_addresses, with_kept_addresses
 from fairlead.apiserver.served.warning import warnings_of
 from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.validation.served.claim import is_kept_source
 
 Create = Callable[[Json, Storage], Json]
 Update = Callable[[Json, Json, Storage], Json]
@@ -55,7 +56,7 @@ def _new_lease(lease: Json, _: Storage) -> Json:
 def _new_claim(claim: Json, _: Storage) -> Json:
     # DropDisabledFields in pkg/api/persistentvolumeclaim/util.go
     source = claim["spec"].get("dataSource")
-    if source is None or source.get("kind") in ("PersistentVolumeClaim", "VolumeSnapshot"):
+    if source is None or is_kept_source(source):
         return claim
     return {
         **claim,

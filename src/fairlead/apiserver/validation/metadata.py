@@ -44,10 +44,11 @@ _DNS_LABEL_RULE: Final = (
 
 def dns_label_problems(name: str) -> tuple[str, ...]:
     """Why `name` is no DNS label (RFC 1123)."""
-    if "." in name:
-        return ("must not contain dots",)
     problems = _too_long(name, DNS_LABEL_MAX)
-    return problems if _DNS_LABEL.fullmatch(name) else (*problems, _DNS_LABEL_RULE)
+    if _DNS_LABEL.fullmatch(name):
+        return problems
+    is_subdomain = all(map(_DNS_LABEL.fullmatch, name.split(".")))
+    return (*problems, "must not contain dots" if is_subdomain else _DNS_LABEL_RULE)
 
 
 def dns_subdomain_problems(name: str) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ def _check_amount(field: str, amount: IntOrString) -> Causes:
         yield from non_negative(field, amount)
     elif not _PERCENT.fullmatch(amount):
         yield invalid(field, amount, _PERCENT_RULE)
-    elif int(amount[:-1]) > 100:
+    elif capped_integer(amount[:-1], 101) > 100:
         yield invalid(field, amount, "must not be greater than 100%")
 
 

@@ -1,19 +1,22 @@
-"""Containers, as far as no scheduler cares: ports' names, probes, hooks, images, security.
+"""Containers, as far as no scheduler cares: ports' names, mounts, images, resizing.
 
-upstream: pkg/apis/core/validation/validation.go:validateContainerCommon, validateProbe,
-validateHandler, ValidateSecurityContext
+upstream: pkg/apis/core/validation/validation.go:validateContainerCommon, validateContainers,
+validateInitContainers
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
     forbidden,
     invalid,
+    not_supported,
     required,
 )
 from fairlead.apiserver.validation.served.environment import (
@@ -21,46 +24,86 @@ from fairlead.apiserver.validation.served.environment import (
     check_environment_sources,
 )
 from fairlead.apiserver.validation.served.form import (
-    INT32_MAX,
-    check_at_least,
-    check_one_of,
-    check_port,
-    check_port_number,
+    check_dns_label,
     port_name_problems,
 )
-from fairlead.apiserver.validation.served.volume import check_mounts
+from fairlead.apiserver.validation.served.probe import PROBES, check_probes
+from fairlead.apiserver.validation.served.security import check_container_security
+from fairlead.apiserver.validation.served.volume import check_devices, check_mounts
 
 Json = dict[str, Any]
 
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
-MESSAGE_POLICIES: Final = ("FallbackToLogsOnError", "File")
-SECCOMP_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
-NO_HANDLER: Final = "must specify a handler type"
-_HANDLERS: Final = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
-_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
-_COUNTS: Final = (
-    "initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold",
-    "failureThreshold",
-)  # fmt: skip
+MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
+RESIZABLE: Final = ("cpu", "memory")
+RESIZE_POLICIES: Final = ("NotRequired", "RestartContainer")
+RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
+RULES_MAX: Final = 20
+_SIDECARS_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
 
 
-def check_container(field: str, container: Json, volumes: Mapping[str, Json]) -> Causes:
-    """One container of a pod that has these volumes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodContext:
+    """What of a pod its containers depend on."""
+
+    volumes: Mapping[str, Json]
+    claims: tuple[str, ...]
+    restart_policy: str
+    grace_period_s: int | None
+    host_users: bool
+
+
+def check_containers(field: str, containers: list[Json], pod: PodContext) -> Causes:
+    """The containers that run as long as the pod does."""
+    for place, container in enumerate(containers):
+        where = f"{field}[{place}]"
+        yield from check_container(where, container, pod)
+        yield from check_probes(where, container, pod.grace_period_s)
+        yield from _check_restart(where, container)
+    ports: dict[str, None] = {}
+    for place, container in enumerate(containers):
+        yield from _check_host_ports(f"{field}[{place}]", container, ports)
+
+
+def check_init_containers(field: str, containers: list[Json], pod: PodContext) -> Causes:
+    """The containers that run before; those that go on are sidecars."""
+    for place, container in enumerate(containers):
+        where = f"{field}[{place}]"
+        yield from check_container(where, container, pod)
+        yield from _check_restart(where, container)
+        yield from _check_host_ports(f"{field}[0]", container, {})
+        if container.get("restartPolicy") == "Always":
+            yield from check_probes(where, container, pod.grace_period_s)
+            continue
+        for key in ("lifecycle", *PROBES):
+            if container.get(key) is not None:
+                yield forbidden(f"{where}.{key}", _SIDECARS_ONLY)
+
+
+def check_container(field: str, container: Json, pod: PodContext) -> Causes:
+    """Any container."""
+    said = container.get("terminationMessagePolicy", "")
+    yield from _check_word(f"{field}.terminationMessagePolicy", said, MESSAGE_POLICIES)
     yield from _check_port_names(f"{field}.ports", container.get("ports") or [])
     yield from check_environment(f"{field}.env", container.get("env") or [])
     yield from check_environment_sources(f"{field}.envFrom", container.get("envFrom") or [])
-    yield from check_mounts(f"{field}.volumeMounts", container.get("volumeMounts") or [], volumes)
+    yield from check_mounts(f"{field}.volumeMounts", container, pod.volumes)
+    yield from check_devices(f"{field}.volumeDevices", container, pod.volumes)
     policy = container.get("imagePullPolicy", "")
-    yield from check_one_of(f"{field}.imagePullPolicy", policy, PULL_POLICIES)
-    said = container.get("terminationMessagePolicy", "")
-    yield from check_one_of(f"{field}.terminationMessagePolicy", said, MESSAGE_POLICIES)
-    for key in _PROBES:
-        if container.get(key) is not None:
-            yield from _check_probe(f"{field}.{key}", container[key])
-    for key, handler in (container.get("lifecycle") or {}).items():
-        if isinstance(handler, dict):
-            yield from _check_handler(f"{field}.lifecycle.{key}", handler)
-    yield from check_security(f"{field}.securityContext", container.get("securityContext") or {})
+    yield from _check_word(f"{field}.imagePullPolicy", policy, PULL_POLICIES)
+    claims = (container.get("resources") or {}).get("claims") or []
+    yield from _check_claims(f"{field}.resources.claims", claims, pod.claims)
+    yield from _check_resizing(f"{field}.resizePolicy", container.get("resizePolicy") or [], pod)
+    context = container.get("securityContext") or {}
+    where = f"{field}.securityContext"
+    yield from check_container_security(where, context, host_users=pod.host_users)
+
+
+def _check_word(field: str, word: str, known: tuple[str, ...]) -> Causes:
+    if not word:
+        yield required(field)
+    elif word not in known:
+        yield not_supported(field, word, known)
 
 
 def _check_port_names(field: str, ports: list[Json]) -> Causes:
@@ -77,62 +120,83 @@ def _check_port_names(field: str, ports: list[Json]) -> Causes:
         names[name] = None
 
 
-def _check_probe(field: str, probe: Json) -> Causes:
-    yield from _check_handler(field, probe)
-    for key in _COUNTS:
-        yield from check_at_least(f"{field}.{key}", probe.get(key), 0)
-    is_readiness = field.endswith("readinessProbe")
-    if not is_readiness and probe.get("successThreshold", 1) != 1:
-        yield invalid(f"{field}.successThreshold", probe["successThreshold"], "must be 1")
-    grace_s = probe.get("terminationGracePeriodSeconds")
-    if is_readiness and grace_s is not None:
-        why = "must not be set for readinessProbes"
-        yield invalid(f"{field}.terminationGracePeriodSeconds", grace_s, why)
-    elif grace_s is not None and grace_s <= 0:
-        yield invalid(f"{field}.terminationGracePeriodSeconds", grace_s, "must be greater than 0")
+def _check_host_ports(field: str, container: Json, taken: dict[str, None]) -> Causes:
+    for place, port in enumerate(container.get("ports") or ()):
+        if not port.get("hostPort"):
+            continue
+        shown = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
+        if shown in taken:
+            yield duplicate(f"{field}.ports[{place}].hostPort", shown)
+        taken[shown] = None
 
 
-def _check_handler(field: str, handler: Json) -> Causes:
-    """What a probe or a hook does: one thing."""
-    stated = [key for key in _HANDLERS if handler.get(key) is not None]
-    if not stated:
-        yield required(field, NO_HANDLER)
-    for key in stated[1:]:
-        yield forbidden(f"{field}.{key}", "may not specify more than 1 handler type")
-    for key in stated[:1]:
-        where, action = f"{field}.{key}", handler[key]
-        if key == "exec" and not action.get("command"):
-            yield required(f"{where}.command")
-        if key == "httpGet" and not action.get("path"):
-            yield required(f"{where}.path")
-        if key in ("httpGet", "tcpSocket"):
-            yield from check_port(f"{where}.port", action["port"])
-        if key == "httpGet":
-            yield from check_one_of(f"{where}.scheme", action.get("scheme", ""), ("HTTP", "HTTPS"))
-        if key == "grpc":
-            yield from check_port_number(f"{where}.port", action["port"])
+def _check_claims(field: str, claims: list[Json], known: tuple[str, ...]) -> Causes:
+    """Devices of the pod that a container uses."""
+    # upstream: validateResourceClaimNames there
+    seen: dict[str, None] = {}
+    for place, claim in enumerate(claims):
+        where = f"{field}[{place}]"
+        name, request = claim.get("name", ""), claim.get("request", "")
+        if not name:
+            yield required(where)
+            continue
+        if name in seen:
+            yield duplicate(where, name)
+        else:
+            yield from _check_use(where, name, request, seen)
+        if name not in known:
+            named = f": {', '.join(sorted(known))}" if known else " which is empty"
+            yield Cause(
+                "FieldValueNotFound",
+                f'Not found: "{name}": must be one of the names in pod.spec.resourceClaims{named}',
+                where,
+            )
 
 
-def check_security(field: str, context: Json) -> Causes:
-    """Users, groups and profiles of a container or a pod."""
-    for key in ("runAsUser", "runAsGroup", "fsGroup"):
-        number = context.get(key)
-        if number is not None and not 0 <= number <= INT32_MAX:
-            why = f"must be between 0 and {INT32_MAX}, inclusive"
-            yield invalid(f"{field}.{key}", number, why)
-    profile = context.get("seccompProfile")
-    if profile is not None:
-        yield from _check_profile(f"{field}.seccompProfile", profile)
-    if context.get("privileged") and context.get("allowPrivilegeEscalation") is False:
-        why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        yield invalid(field, context, why)
+def _check_use(field: str, name: str, request: str, seen: dict[str, None]) -> Causes:
+    key = f"{name}/{request}" if request else name
+    if request:
+        yield from check_dns_label(f"{field}.request", request)
+    if key in seen:
+        yield duplicate(field, key)
+    elif not request:
+        for other in seen:
+            if other.startswith(f"{name}/"):
+                yield duplicate(field, name)
+    seen[key] = None
 
 
-def _check_profile(field: str, profile: Json) -> Causes:
-    sort = profile.get("type", "")
-    yield from check_one_of(f"{field}.type", sort, SECCOMP_TYPES)
-    if sort == "Localhost" and not profile.get("localhostProfile"):
-        yield required(f"{field}.localhostProfile", "must be set when seccomp type is Localhost")
-    if sort != "Localhost" and profile.get("localhostProfile"):
-        why = "can only be set when seccomp type is Localhost"
-        yield invalid(f"{field}.localhostProfile", profile["localhostProfile"], why)
+def _check_resizing(field: str, policies: list[Json], pod: PodContext) -> Causes:
+    # upstream: validateResizePolicy there, which does not say which one it means
+    seen: dict[str, None] = {}
+    for place, policy in enumerate(policies):
+        name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
+        if name in seen:
+            yield duplicate(f"{field}[{place}]", name)
+        seen[name] = None
+        yield from _check_word(field, name, RESIZABLE)
+        yield from _check_word(field, restart, RESIZE_POLICIES)
+        if pod.restart_policy == "Never" and restart != "NotRequired":
+            why = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            yield invalid(field, restart, why)
+
+
+def _check_restart(field: str, container: Json) -> Causes:
+    """When a container alone is started again."""
+    rules = container.get("restartPolicyRules") or []
+    if rules and container.get("restartPolicy") is None:
+        why = "must specify restartPolicy when restart rules are used"
+        yield required(f"{field}.restartPolicy", why)
+    if len(rules) > RULES_MAX:
+        text = f"Too many: {len(rules)}: must have at most {RULES_MAX} items"
+        yield Cause("FieldValueTooMany", text, f"{field}.restartPolicyRules")
+    for place, rule in enumerate(rules):
+        where = f"{field}.restartPolicyRules[{place}]"
+        if rule.get("action") not in RESTART_ACTIONS:
+            yield not_supported(f"{where}.action", rule.get("action", ""), RESTART_ACTIONS)
+        codes = rule.get("exitCodes")
+        if codes is None:
+            yield required(f"{where}.exitCodes", "must be specified")
+        elif codes.get("operator") not in ("In", "NotIn"):
+            operator = codes.get("operator", "")
+            yield not_supported(f"{where}.exitCodes.operator", operator, ("In", "NotIn"))

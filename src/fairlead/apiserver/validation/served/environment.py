@@ -8,9 +8,13 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.validation.field import Causes, invalid, not_supported, required
-from fairlead.apiserver.validation.metadata import dns_subdomain_problems
-from fairlead.apiserver.validation.served.form import config_key_problems
+from fairlead.apiserver.validation.served.form import (
+    check_qualified_name,
+    check_subdomain,
+    config_key_problems,
+)
 
 Json = dict[str, Any]
 
@@ -29,6 +33,21 @@ _OTHER_FIELDS: Final = (
     "metadata.annotations", "metadata.labels", "spec.restartPolicy", "spec.schedulerName",
     "status.phase",
 )  # fmt: skip
+RESOURCES: Final = (
+    "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu",
+    "requests.ephemeral-storage", "requests.memory",
+)  # fmt: skip
+_HUGE: Final = ("requests.hugepages-", "limits.hugepages-")
+_CPU_DIVISORS: Final = ("1m", "1")
+_BYTE_DIVISORS: Final = (
+    "1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
+)  # fmt: skip
+# What a resource is called where its divisor makes no sense.
+_DIVIDED: Final = {
+    "cpu": "cpu",
+    "memory": "memory",
+    "ephemeral-storage": "local ephemeral storage",
+}
 _SUBSCRIPT: Final = re.compile(r"metadata\.(labels|annotations)\['(.*)'\]")
 _NAME: Final = re.compile("[ -<>-~]+")
 _NAME_RULE: Final = (
@@ -44,17 +63,25 @@ def check_environment(field: str, variables: list[Json]) -> Causes:
         name = variable.get("name", "")
         if not name:
             yield required(f"{where}.name")
-        elif not _NAME.fullmatch(name):
-            yield invalid(f"{where}.name", name, _NAME_RULE)
+        else:
+            yield from _check_variable_name(f"{where}.name", name)
         source = variable.get("valueFrom")
         if source is not None:
             yield from _check_source(f"{where}.valueFrom", variable, source)
+
+
+def _check_variable_name(field: str, name: str) -> Causes:
+    if not _NAME.fullmatch(name):
+        yield invalid(field, name, _NAME_RULE)
 
 
 def _check_source(field: str, variable: Json, source: Json) -> Causes:
     stated = [key for key in SOURCES if source.get(key) is not None]
     if source.get("fieldRef") is not None:
         yield from check_field_reference(f"{field}.fieldRef", source["fieldRef"])
+    if source.get("resourceFieldRef") is not None:
+        reference = source["resourceFieldRef"]
+        yield from check_resource_reference(f"{field}.resourceFieldRef", reference, of_volume=False)
     for key in ("configMapKeyRef", "secretKeyRef"):
         if source.get(key) is not None:
             yield from _check_key(f"{field}.{key}", source[key])
@@ -71,8 +98,9 @@ def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = 
     path = reference.get("fieldPath", "")
     if not path:
         yield required(f"{field}.fieldPath")
-    elif _SUBSCRIPT.fullmatch(path):
-        return
+    elif subscript := _SUBSCRIPT.fullmatch(path):
+        part, key = subscript.groups()
+        yield from check_qualified_name(field, key.lower() if part == "annotations" else key)
     elif path not in (*FIELDS, *_OTHER_FIELDS):
         why = f"error converting fieldPath: field label not supported: {path}"
         yield invalid(f"{field}.fieldPath", path, why)
@@ -80,10 +108,28 @@ def check_field_reference(field: str, reference: Json, known: tuple[str, ...] = 
         yield not_supported(f"{field}.fieldPath", path, known)
 
 
+def check_resource_reference(field: str, reference: Json, *, of_volume: bool) -> Causes:
+    """What a container of the pod asks for or may have, in some unit."""
+    # upstream: validateContainerResourceFieldSelector there
+    resource = reference.get("resource", "")
+    if of_volume and not reference.get("containerName"):
+        yield required(f"{field}.containerName")
+    elif not resource:
+        yield required(f"{field}.resource")
+    elif resource not in RESOURCES and not resource.startswith(_HUGE):
+        yield not_supported(f"{field}.resource", resource, RESOURCES)
+    divisor = parse_quantity(reference.get("divisor") or "0")
+    sort = "hugepages" if resource.startswith(_HUGE) else _DIVIDED.get(resource.partition(".")[2])
+    known = _CPU_DIVISORS if sort == "cpu" else _BYTE_DIVISORS
+    if sort is not None and divisor.nano and canonical(divisor) not in known:
+        values = " and ".join(known) if sort == "cpu" else ", ".join(known)
+        why = f"only divisor's values {values} are supported with the {sort} resource"
+        yield invalid(f"{field}.divisor", resource, why)
+
+
 def _check_key(field: str, reference: Json) -> Causes:
-    name, key = reference.get("name", ""), reference.get("key", "")
-    if not name:
-        yield required(f"{field}.name")
+    yield from check_subdomain(f"{field}.name", reference.get("name", ""))
+    key = reference.get("key", "")
     if not key:
         yield required(f"{field}.key")
         return
@@ -95,14 +141,16 @@ def check_environment_sources(field: str, sources: list[Json]) -> Causes:
     """ConfigMaps and Secrets whose keys become variables."""
     for place, source in enumerate(sources):
         where = f"{field}[{place}]"
+        if source.get("prefix"):
+            yield from _check_variable_name(f"{where}.prefix", source["prefix"])
         stated = [key for key in ("configMapRef", "secretRef") if source.get(key) is not None]
         for key in stated:
             name = source[key].get("name", "")
             if not name:
                 yield required(f"{where}.{key}.name")
-            for problem in dns_subdomain_problems(name) if name else ():
-                yield invalid(f"{where}.{key}.name", name, problem)
-        if not stated:
-            yield invalid(where, "", "must specify one of: `configMapRef` or `secretRef`")
+            else:
+                yield from check_subdomain(f"{where}.{key}.name", name)
+        if not stated:  # upstream does not say which
+            yield invalid(field, "", "must specify one of: `configMapRef` or `secretRef`")
         elif len(stated) > 1:
-            yield invalid(where, "", "may not have more than one field specified at a time")
+            yield invalid(field, "", "may not have more than one field specified at a time")

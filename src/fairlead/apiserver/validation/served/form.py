@@ -12,9 +12,18 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import LabelSelector, ReplicaSet
+from fairlead.api.label import label_key_problems
+from fairlead.api.objects import (
+    Affinity,
+    LabelSelector,
+    NodeAffinity,
+    NodeSelector,
+    Pod,
+    ReplicaSet,
+)
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import Causes, invalid, not_supported
+from fairlead.apiserver.validation.metadata import dns_label_problems, dns_subdomain_problems
 
 Json = dict[str, Any]
 
@@ -143,6 +152,20 @@ def label_selector(selector: Json | None) -> LabelSelector | None:
     return decode_as(ReplicaSet, {"spec": {"selector": selector}}).spec.selector
 
 
+def node_selector(selector: Json) -> NodeSelector:
+    """A selector of nodes as the rules read it."""
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    spec = {"affinity": {"nodeAffinity": {required: selector}}}
+    match decode_as(Pod, {"spec": spec}).spec.affinity:
+        case Affinity(
+            node_affinity=NodeAffinity(
+                required_during_scheduling_ignored_during_execution=NodeSelector() as found
+            )
+        ):
+            return found
+    return NodeSelector()
+
+
 def check_share(field: str, amount: int | str) -> Causes:
     """A number of something, or a percentage of it up to all."""
     if isinstance(amount, int):
@@ -153,10 +176,28 @@ def check_share(field: str, amount: int | str) -> Causes:
 
 def check_not_beyond_all(field: str, amount: int | str) -> Causes:
     """A percentage is one of something that there is."""
-    if isinstance(amount, str) and _PERCENT.fullmatch(amount) and int(amount[:-1]) > 100:
+    if isinstance(amount, str) and _PERCENT.fullmatch(amount) and capped_integer(amount[:-1], 101) > 100:
         yield invalid(field, amount, "must not be greater than 100%")
 
 
 def is_nothing(amount: int | str | None) -> bool:
     """Whether an amount or a percentage comes to nothing."""
     return amount in (0, "0%", None)
+
+
+def check_subdomain(field: str, text: str) -> Causes:
+    """A name like a host's."""
+    for problem in dns_subdomain_problems(text):
+        yield invalid(field, text, problem)
+
+
+def check_dns_label(field: str, text: str) -> Causes:
+    """A name without dots."""
+    for problem in dns_label_problems(text):
+        yield invalid(field, text, problem)
+
+
+def check_qualified_name(field: str, text: str) -> Causes:
+    """A name that may have a domain in front."""
+    for problem in label_key_problems(text):
+        yield invalid(field, text, problem)

@@ -5,9 +5,9 @@ upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
-from fairlead.api.label import label_key_problems
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -16,82 +16,182 @@ from fairlead.apiserver.validation.field import (
     not_supported,
     required,
 )
-from fairlead.apiserver.validation.metadata import dns_label_problems, dns_subdomain_problems
-from fairlead.apiserver.validation.served.container import check_container, check_security
-from fairlead.apiserver.validation.served.form import check_at_least, check_ip
-from fairlead.apiserver.validation.served.volume import check_sources, check_volumes
+from fairlead.apiserver.validation.served.container import (
+    PodContext,
+    check_containers,
+    check_init_containers,
+)
+from fairlead.apiserver.validation.served.form import (
+    check_dns_label,
+    check_ip,
+    check_qualified_name,
+    check_subdomain,
+)
+from fairlead.apiserver.validation.served.pod_annotation import check_annotations
+from fairlead.apiserver.validation.served.security import check_pod_security, check_system
+from fairlead.apiserver.validation.served.volume import check_volumes, mountable
 
 Json = dict[str, Any]
 
 DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 SYSTEMS: Final = ("linux", "windows")
+NAMESERVERS_MAX: Final = 3
+SEARCHES_MAX: Final = 32
+SEARCH_TEXT_MAX: Final = 2048
 _LISTS: Final = ("containers", "initContainers")
+# In upstream's spelling.
+_HOST_SPACES: Final = (
+    ("hostNetwork", "hostNetwork"),
+    ("hostPID", "HostPID"),
+    ("hostIPC", "HostIPC"),
+)
 _CLAIM: Final = ("resourceClaimName", "resourceClaimTemplateName")
 _ONE_CLAIM: Final = (
     "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
 )
 _NO_CLAIM: Final = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SEARCH_FORM: Final = rf"{_LABEL}(\.{_LABEL})*"
+_SEARCH: Final = re.compile(_SEARCH_FORM)
+_SEARCH_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' "
+    "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
+    f"used for validation is '{_SEARCH_FORM}')"
+)
 
 
 def check_new_pod(pod: Json) -> Causes:
     """A new pod."""
-    if pod["spec"].get("ephemeralContainers"):
-        yield forbidden("spec.ephemeralContainers", "cannot be set on create")
-    yield from check_spec("spec", pod["spec"])
-
-
-def check_spec(field: str, spec: Json) -> Causes:
-    """The spec of any pod; `field` is where it stands."""
-    volumes = {
-        volume.get("name", ""): volume
-        for volume in spec.get("volumes") or ()
-        if not any(True for _ in check_sources("", volume))  # others cannot be mounted
-    }
-    yield from check_volumes(f"{field}.volumes", spec.get("volumes") or [])
+    spec = pod["spec"]
+    yield from check_annotations("metadata.annotations", pod)
+    yield from check_spec("spec", spec, pod["metadata"].get("name", ""))
     for key in _LISTS:
         for place, container in enumerate(spec.get(key) or ()):
-            yield from check_container(f"{field}.{key}[{place}]", container, volumes)
-    yield from _check_dns(field, spec)
-    yield from check_security(f"{field}.securityContext", spec.get("securityContext") or {})
-    yield from _check_names(field, spec)
-    for place, alias in enumerate(spec.get("hostAliases") or ()):
-        yield from check_ip(f"{field}.hostAliases[{place}].ip", alias.get("ip", ""))
-    for place, gate in enumerate(spec.get("readinessGates") or ()):
-        condition = gate.get("conditionType", "")
-        for problem in label_key_problems(condition):
-            yield invalid(f"{field}.readinessGates[{place}].conditionType", condition, problem)
-    system = (spec.get("os") or {}).get("name")
-    if system is not None and system not in SYSTEMS:
-        where = f"{field}.os" if system else f"{field}.os.name"
-        yield not_supported(where, system, SYSTEMS) if system else required(where)
-    yield from _check_claims(f"{field}.resourceClaims", spec.get("resourceClaims") or [])
-    yield from check_at_least(
-        f"{field}.terminationGracePeriodSeconds", spec.get("terminationGracePeriodSeconds"), 0
+            image = container.get("image") or ""
+            if image != image.strip():
+                why = "must not have leading or trailing whitespace"
+                yield invalid(f"spec.{key}[{place}].image", image, why)
+    if spec.get("ephemeralContainers"):
+        yield forbidden("spec.ephemeralContainers", "cannot be set on create")
+
+
+def check_template(field: str, template: Json) -> Causes:
+    """A template of pods; `field` is where it stands."""
+    yield from check_annotations(f"{field}.annotations", template)
+    yield from check_spec(f"{field}.spec", template["spec"])
+    if template["spec"].get("ephemeralContainers"):
+        why = "ephemeral containers not allowed in pod template"
+        yield forbidden(f"{field}.spec.ephemeralContainers", why)
+
+
+def check_spec(field: str, spec: Json, pod_name: str = "") -> Causes:
+    """The spec of any pod; `field` is where it stands."""
+    volumes = spec.get("volumes") or []
+    claims = spec.get("resourceClaims") or []
+    host_users = spec.get("hostUsers") is not False
+    context = PodContext(
+        volumes=mountable(volumes),
+        claims=tuple(claim["name"] for claim in claims if claim.get("name")),
+        restart_policy=spec.get("restartPolicy", ""),
+        grace_period_s=spec.get("terminationGracePeriodSeconds"),
+        host_users=host_users,
     )
+    yield from check_volumes(f"{field}.volumes", volumes, pod_name)
+    yield from _check_claims(f"{field}.resourceClaims", claims)
+    yield from check_containers(f"{field}.containers", spec.get("containers") or [], context)
+    early = spec.get("initContainers") or []
+    yield from check_init_containers(f"{field}.initContainers", early, context)
+    yield from _check_dns_policy(field, spec)
+    yield from check_pod_security(f"{field}.securityContext", spec)
+    yield from _check_dns(f"{field}.dnsConfig", spec)
+    for place, gate in enumerate(spec.get("readinessGates") or ()):
+        where = f"{field}.readinessGates[{place}].conditionType"
+        yield from check_qualified_name(where, gate.get("conditionType", ""))
+    if not host_users:
+        yield from _check_own_users(field, spec)
+    yield from _check_names(field, spec)
+    yield from _check_aliases(f"{field}.hostAliases", spec.get("hostAliases") or [])
+    for key in ("priorityClassName", "runtimeClassName"):
+        if spec.get(key):
+            yield from check_subdomain(f"{field}.{key}", spec[key])
+    yield from _check_system(field, spec)
+
+
+def _check_system(field: str, spec: Json) -> Causes:
+    system = (spec.get("os") or {}).get("name")
+    if system == "":
+        yield required(f"{field}.os.name", "cannot be empty")
+    elif system is not None and system not in SYSTEMS:
+        yield not_supported(f"{field}.os", system, SYSTEMS)
+    yield from check_system(field, spec)
+
+
+def _check_own_users(field: str, spec: Json) -> Causes:
+    """A pod with users of its own shares nothing else with its host."""
+    for key, shown in _HOST_SPACES:
+        if spec.get(key):
+            yield forbidden(f"{field}.{shown}", "when `hostUsers` is false")
+
+
+def _check_dns_policy(field: str, spec: Json) -> Causes:
+    policy = spec.get("dnsPolicy", "")
+    if not policy:
+        yield required(f"{field}.dnsPolicy")
+    elif policy not in DNS_POLICIES:
+        yield not_supported(f"{field}.dnsPolicy", policy, DNS_POLICIES)
 
 
 def _check_dns(field: str, spec: Json) -> Causes:
-    policy = spec.get("dnsPolicy", "")
-    if policy not in DNS_POLICIES:
-        yield not_supported(f"{field}.dnsPolicy", policy, DNS_POLICIES)
     config = spec.get("dnsConfig")
-    if policy == "None" and config is None:
-        why = "must provide `dnsConfig` when `dnsPolicy` is None"
-        yield required(f"{field}.dnsConfig", why)
-    elif policy == "None" and not (config or {}).get("nameservers"):
-        why = "must provide at least one DNS nameserver when `dnsPolicy` is None"
-        yield required(f"{field}.dnsConfig.nameservers", why)
-    for place, server in enumerate((config or {}).get("nameservers") or ()):
-        yield from check_ip(f"{field}.dnsConfig.nameservers[{place}]", server)
+    if spec.get("dnsPolicy") == "None":
+        if config is None:
+            yield required(field, "must provide `dnsConfig` when `dnsPolicy` is None")
+            return
+        if not config.get("nameservers"):
+            why = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            yield required(f"{field}.nameservers", why)
+            return
+    config = config or {}
+    servers, searches = config.get("nameservers") or [], config.get("searches") or []
+    if len(servers) > NAMESERVERS_MAX:
+        why = f"must not have more than {NAMESERVERS_MAX} nameservers"
+        yield invalid(f"{field}.nameservers", servers, why)
+    for place, server in enumerate(servers):
+        yield from check_ip(f"{field}.nameservers[{place}]", server)
+    yield from _check_searches(f"{field}.searches", searches)
+    for place, option in enumerate(config.get("options") or ()):
+        if not option.get("name"):
+            yield required(f"{field}.options[{place}]", "must not be empty")
+
+
+def _check_searches(field: str, searches: list[str]) -> Causes:
+    if len(searches) > SEARCHES_MAX:
+        yield invalid(field, searches, f"must not have more than {SEARCHES_MAX} search paths")
+    if len(" ".join(searches)) > SEARCH_TEXT_MAX:
+        why = (
+            f"must not have more than {SEARCH_TEXT_MAX} characters (including spaces) in the "
+            "search list"
+        )
+        yield invalid(field, searches, why)
+    for place, search in enumerate(searches):
+        domain = search.removesuffix(".")
+        if search != "." and not _SEARCH.fullmatch(domain):
+            yield invalid(f"{field}[{place}]", domain, _SEARCH_RULE)
 
 
 def _check_names(field: str, spec: Json) -> Causes:
+    if spec.get("serviceAccountName"):
+        yield from check_subdomain(f"{field}.serviceAccountName", spec["serviceAccountName"])
     for key in ("hostname", "subdomain"):
-        for problem in dns_label_problems(spec[key]) if spec.get(key) else ():
-            yield invalid(f"{field}.{key}", spec[key], problem)
-    for key in ("serviceAccountName", "priorityClassName", "runtimeClassName"):
-        for problem in dns_subdomain_problems(spec[key]) if spec.get(key) else ():
-            yield invalid(f"{field}.{key}", spec[key], problem)
+        if spec.get(key):
+            yield from check_dns_label(f"{field}.{key}", spec[key])
+
+
+def _check_aliases(field: str, aliases: list[Json]) -> Causes:
+    for place, alias in enumerate(aliases):
+        yield from check_ip(f"{field}[{place}].ip", alias.get("ip", ""))
+        for number, name in enumerate(alias.get("hostnames") or ()):
+            yield from check_subdomain(f"{field}[{place}].hostnames[{number}]", name)
 
 
 def _check_claims(field: str, claims: list[Json]) -> Causes:
@@ -103,6 +203,8 @@ def _check_claims(field: str, claims: list[Json]) -> Causes:
             yield required(f"{where}.name")
         elif name in names:
             yield duplicate(f"{where}.name", name)
+        else:
+            yield from check_dns_label(f"{where}.name", name)
         names[name] = None
         shown = {"Name": name, **{key[0].upper() + key[1:]: claim.get(key) for key in _CLAIM}}
         stated = [key for key in _CLAIM if claim.get(key) is not None]
@@ -110,3 +212,5 @@ def _check_claims(field: str, claims: list[Json]) -> Causes:
             yield invalid(where, shown, _ONE_CLAIM)
         elif not stated:
             yield invalid(where, shown, _NO_CLAIM)
+        for key in stated:
+            yield from check_subdomain(f"{where}.{key}", claim[key])

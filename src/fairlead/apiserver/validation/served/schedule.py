@@ -94,7 +94,7 @@ def _bounds_problem(
             f"failed to parse int from {step_text}: "
             f'strconv.Atoi: parsing "{step_text}": invalid syntax'
         )
-    if step_text and int(step_text) == 0:
+    if step_text and not step_text.strip("0"):
         return f"step of range should be a positive number: {expression}"
     return ""
 
@@ -103,4 +103,4 @@ def _number(text: str, names: dict[str, int]) -> int | None:
     known = names.get(text.lower())
     if known is not None:
         return known
-    return int(text) if text.isdecimal() and text.isascii() else None
+    return capped_integer(text, _NUMBER_MAX) if text.isdecimal() and text.isascii() else None

@@ -6,25 +6,37 @@ pkg/apis/storage/validation/validation.go
 
 from __future__ import annotations
 
+from posixpath import normpath
 from typing import Any, Final
 
-from fairlead.api.quantity import canonical, parse_quantity
+from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
+from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import (
     Causes,
+    duplicate,
     forbidden,
     invalid,
     not_supported,
     required,
 )
-from fairlead.apiserver.validation.metadata import dns_subdomain_problems
-from fairlead.apiserver.validation.served.form import check_one_of, check_unchanged
-from fairlead.apiserver.validation.served.volume import check_sources
+from fairlead.apiserver.validation.selector import check_node_selector
+from fairlead.apiserver.validation.served.claim import VOLUME_MODES, check_claim_spec, check_modes
+from fairlead.apiserver.validation.served.form import (
+    check_one_of,
+    check_qualified_name,
+    check_subdomain,
+    check_unchanged,
+    node_selector,
+    too_long,
+)
+from fairlead.apiserver.validation.served.volume_source import check_persistent
 
 Json = dict[str, Any]
 
-ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
-VOLUME_MODES: Final = ("Block", "Filesystem")
 RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
+BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")
+PARAMETERS_MAX: Final = 512
+PARAMETERS_BYTES_MAX: Final = 256 * 1024
 CLAIM_IS_FIXED: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
     "bound claims"
@@ -39,36 +51,6 @@ _NOT_SOURCE: Final = (
 def check_claim(obj: Json) -> Causes:
     """A PersistentVolumeClaim."""
     yield from check_claim_spec("spec", obj["spec"])
-
-
-def check_claim_spec(field: str, spec: Json) -> Causes:
-    """The spec of a claim; `field` is where it stands."""
-    modes = spec.get("accessModes") or []
-    if not modes:
-        yield required(f"{field}.accessModes", "at least 1 access mode is required")
-    yield from _check_modes(field, modes)
-    text = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
-    if text is None:
-        yield required(f"{field}.resources[storage]")
-    elif parse_quantity(text).nano <= 0:
-        shown = canonical(parse_quantity(text))
-        yield invalid(f"{field}.resources[storage]", shown, "must be greater than zero")
-    for problem in (
-        dns_subdomain_problems(spec["storageClassName"]) if spec.get("storageClassName") else ()
-    ):
-        yield invalid(f"{field}.storageClassName", spec["storageClassName"], problem)
-    mode = spec.get("volumeMode")
-    if mode is not None:
-        yield from check_one_of(f"{field}.volumeMode", mode, VOLUME_MODES)
-
-
-def _check_modes(field: str, modes: list[str]) -> Causes:
-    for mode in modes:
-        if mode not in ACCESS_MODES:
-            yield not_supported(f"{field}.accessModes", mode, ACCESS_MODES)
-    if "ReadWriteOncePod" in modes and len(modes) > 1:
-        why = "may not use ReadWriteOncePod with other access modes"
-        yield forbidden(f"{field}.accessModes", why)
 
 
 def check_claim_update(old: Json, new: Json) -> Causes:
@@ -108,27 +90,67 @@ def check_volume(obj: Json) -> Causes:
     spec = obj["spec"]
     if not spec.get("accessModes"):
         yield required("spec.accessModes")
-    yield from _check_modes("spec", spec.get("accessModes") or [])
-    capacity = spec.get("capacity") or {}
-    if not capacity:
-        yield required("spec.capacity")
-    if list(capacity) != ["storage"]:
-        yield not_supported("spec.capacity", capacity, ("storage",))
+    yield from check_modes("spec", spec.get("accessModes") or [])
+    yield from _check_capacity("spec.capacity", spec.get("capacity") or {})
     policy = spec.get("persistentVolumeReclaimPolicy", "")
-    yield from check_one_of("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
+    if policy:
+        yield from check_one_of("spec.persistentVolumeReclaimPolicy", policy, RECLAIM_POLICIES)
     affinity = spec.get("nodeAffinity")
-    if affinity is not None and affinity.get("required") is None:
-        why = "must specify required node constraints"
-        yield required("spec.nodeAffinity.required", why)
-    yield from check_sources("spec", _source(spec))
+    if affinity is not None:
+        yield from _check_affinity("spec.nodeAffinity", affinity)
+    yield from check_persistent("spec", spec)
+    if affinity is None and (spec.get("local") or {}).get("path") is not None:
+        yield required("spec.nodeAffinity", "Local volume requires node affinity")
+    if policy == "Recycle" and normpath((spec.get("hostPath") or {}).get("path", "")) == "/":
+        why = "may not be 'recycle' for a hostPath mount of '/'"
+        yield forbidden("spec.persistentVolumeReclaimPolicy", why)
+    if spec.get("storageClassName"):
+        yield from check_subdomain("spec.storageClassName", spec["storageClassName"])
+    if spec.get("volumeMode") is not None:
+        yield from check_one_of("spec.volumeMode", spec["volumeMode"], VOLUME_MODES)
+    yield from _check_attributes("spec", spec)
+
+
+def _check_capacity(field: str, capacity: Json) -> Causes:
+    if not capacity:
+        yield required(field)
+    if list(capacity) != ["storage"]:
+        yield not_supported(field, capacity, ("storage",))
+    for name, text in capacity.items():
+        amount = parse_quantity(text)
+        where = f"{field}[{name}]"
+        if amount.nano < 0:
+            shown = -(-amount.nano // NANOS_PER_UNIT)
+            yield invalid(where, shown, "must be a valid resource quantity")
+        if amount.nano <= 0:
+            yield invalid(where, canonical(amount), "must be greater than zero")
+
+
+def _check_affinity(field: str, affinity: Json) -> Causes:
+    selector = affinity.get("required")
+    if selector is None:
+        yield required(f"{field}.required", "must specify required node constraints")
+    else:
+        yield from check_node_selector(f"{field}.required", node_selector(selector))
+
+
+def _check_attributes(field: str, spec: Json) -> Causes:
+    """A volume whose class of attributes may change has a driver that can change them."""
+    name = spec.get("volumeAttributesClassName")
+    if name is None:
+        return
+    if not name:
+        yield required(f"{field}.volumeAttributesClassName", "an empty string is disallowed")
+    else:
+        yield from check_subdomain(f"{field}.volumeAttributesClassName", name)
+    if spec.get("csi") is None:
+        why = "has to be specified when using volumeAttributesClassName"
+        yield required(f"{field}.csi", why)
 
 
 def _source(spec: Json) -> Json:
-    """Where the data are; what only PersistentVolumes know counts as one source, too."""
-    source = {key: value for key, value in spec.items() if key not in _NOT_SOURCE}
-    if source.pop("local", None) is not None or source.pop("photonPersistentDisk", None):
-        source.setdefault("emptyDir", {})
-    return source
+    """Where the data are."""
+    return {key: value for key, value in spec.items() if key not in _NOT_SOURCE}
 
 
 def check_volume_update(old: Json, new: Json) -> Causes:
@@ -142,11 +164,55 @@ def check_volume_update(old: Json, new: Json) -> Causes:
 
 def check_storage_class(obj: Json) -> Causes:
     """A StorageClass."""
-    if not obj.get("provisioner"):
+    provisioner = obj.get("provisioner", "")
+    if not provisioner:
         yield required("provisioner")
+    else:
+        yield from check_qualified_name("provisioner", provisioner.lower())
+    yield from check_parameters("parameters", obj.get("parameters") or {})
     policy, binding = obj.get("reclaimPolicy", ""), obj.get("volumeBindingMode", "")
     yield from check_one_of("reclaimPolicy", policy, ("Delete", "Retain"))
-    yield from check_one_of("volumeBindingMode", binding, ("Immediate", "WaitForFirstConsumer"))
+    yield from check_one_of("volumeBindingMode", binding, BINDING_MODES)
+    yield from _check_topologies("allowedTopologies", obj.get("allowedTopologies") or [])
+
+
+def check_parameters(field: str, parameters: Json) -> Causes:
+    """What a driver is told."""
+    # validateParameters in pkg/apis/storage/validation/validation.go
+    if len(parameters) > PARAMETERS_MAX:
+        text = f"Too long: may not be more than {PARAMETERS_MAX} bytes"
+        yield Cause("FieldValueTooLong", text, "Provisioner Parameters exceeded max allowed")
+        return
+    for key in parameters:
+        if not key:
+            yield invalid(field, key, "field can not be empty.")
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items())
+    if size > PARAMETERS_BYTES_MAX:
+        yield too_long(field, PARAMETERS_BYTES_MAX)
+
+
+def _check_topologies(field: str, terms: list[Json]) -> Causes:
+    """Where volumes may be made: no place is named twice."""
+    # upstream: validateAllowedTopologies, ValidateTopologySelectorTerm
+    seen: list[Json] = []
+    for place, term in enumerate(terms):
+        where = f"{field}[{place}]"
+        keys: dict[str, set[str]] = {}
+        for number, one in enumerate(term.get("matchLabelExpressions") or ()):
+            at = f"{where}.matchLabelExpressions[{number}]"
+            values, key = one.get("values") or [], one.get("key", "")
+            if not values:
+                yield required(f"{at}.values")
+            for index, value in enumerate(values):
+                if value in values[:index]:
+                    yield duplicate(f"{at}.values[{index}]", value)
+            yield from check_qualified_name(f"{at}.key", key)
+            if key in keys:
+                yield duplicate(f"{at}.key", key)
+            keys[key] = set(values)
+        if keys in seen:
+            yield duplicate(f"{where}.matchLabelExpressions", "")
+        seen.append(keys)
 
 
 def check_storage_class_update(old: Json, new: Json) -> Causes:

@@ -1,11 +1,12 @@
 """Volumes of pods, and where containers mount them.
 
-upstream: pkg/apis/core/validation/validation.go:ValidateVolumes, ValidateVolumeMounts
+upstream: pkg/apis/core/validation/validation.go:ValidateVolumes, ValidateVolumeMounts,
+ValidateVolumeDevices
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.apiserver.validation.field import (
@@ -16,44 +17,28 @@ from fairlead.apiserver.validation.field import (
     not_supported,
     required,
 )
-from fairlead.apiserver.validation.metadata import dns_label_problems
+from fairlead.apiserver.validation.metadata import dns_label_problems, dns_subdomain_problems
+from fairlead.apiserver.validation.served.claim import check_embedded_claim
 from fairlead.apiserver.validation.served.form import not_found
+from fairlead.apiserver.validation.served.volume_file import check_local_path
+from fairlead.apiserver.validation.served.volume_source import check_inline
 
 Json = dict[str, Any]
 
-HOST_PATH_TYPES: Final = (
-    "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate",
-    "Socket",
-)  # fmt: skip
-# In upstream's order: the first source counts, those after it are too many.
-_ORDER: Final = (
-    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs",
-    "iscsi", "glusterfs", "persistentVolumeClaim", "rbd", "flexVolume", "cinder", "cephfs",
-    "flocker", "downwardAPI", "fc", "azureFile", "configMap", "vsphereVolume", "quobyte",
-    "azureDisk", "storageos", "portworxVolume", "scaleIO", "projected", "csi", "ephemeral", "image",
-)  # fmt: skip
-TOO_MANY: Final = "may not specify more than 1 volume type"
-# What a source cannot do without.
-_NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
-    "secret": ("secretName",),
-    "configMap": ("name",),
-    "persistentVolumeClaim": ("claimName",),
-    "hostPath": ("path",),
-    "nfs": ("server", "path"),
-    "csi": ("driver",),
-    "gcePersistentDisk": ("pdName",),
-    "awsElasticBlockStore": ("volumeID",),
-    "gitRepo": ("repository",),
-}
+PROPAGATIONS: Final = ("Bidirectional", "HostToContainer", "None")
+RECURSIVE: Final = ("Disabled", "Enabled", "IfPossible")
+_BLOCK_ONLY: Final = (
+    "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode"
+)
 
 
-def check_volumes(field: str, volumes: list[Json]) -> Causes:
-    """The volumes of a pod."""
+def check_volumes(field: str, volumes: list[Json], pod_name: str = "") -> Causes:
+    """The volumes of a pod; `pod_name` is empty where it is not yet known."""
     names: dict[str, None] = {}
     for place, volume in enumerate(volumes):
         where = f"{field}[{place}]"
         name = volume.get("name", "")
-        yield from check_sources(where, volume)
+        yield from _check_source(where, volume, pod_name)
         if not name:
             yield required(f"{where}.name")
         elif dns_label_problems(name):
@@ -64,57 +49,130 @@ def check_volumes(field: str, volumes: list[Json]) -> Causes:
         names[name] = None
 
 
-def check_sources(field: str, volume: Json) -> Causes:
-    """Where the data of a volume are: in one place."""
-    stated = [key for key in _ORDER if volume.get(key) is not None]
-    for place, key in enumerate(stated):
-        if place:
-            yield forbidden(f"{field}.{key}", TOO_MANY)
-            continue
-        source = volume[key]
-        for needed in _NEEDED.get(key, ()):
-            if not source.get(needed):
-                yield required(f"{field}.{key}.{needed}")
-        if key == "hostPath":
-            yield from check_host_path(f"{field}.hostPath", source)
-    if not stated:
-        yield required(field, "must specify a volume type")
+def mountable(volumes: list[Json]) -> dict[str, Json]:
+    """The volumes that make sense, by name; only these can be mounted."""
+    sound: dict[str, Json] = {}
+    for volume in volumes:
+        name = volume.get("name", "")
+        wrong = any(True for _ in _check_source("", volume, ""))
+        if name and name not in sound and not wrong and not dns_label_problems(name):
+            sound[name] = volume
+    return sound
 
 
-def check_host_path(field: str, source: Json) -> Causes:
-    """A path that stays where it says, of a kind that there is."""
-    if ".." in source.get("path", "").split("/"):
-        yield invalid(f"{field}.path", source["path"], "must not contain '..'")
-    sort = source.get("type") or ""
-    if sort not in HOST_PATH_TYPES:
-        yield not_supported(f"{field}.type", sort, HOST_PATH_TYPES)
+def _check_source(field: str, volume: Json, pod_name: str) -> Causes:
+    yield from check_inline(field, volume)
+    source, name = volume.get("ephemeral"), volume.get("name", "")
+    if source is None or sum(isinstance(value, dict) for value in volume.values()) > 1:
+        return
+    template = source.get("volumeClaimTemplate")
+    if template is None:
+        yield required(f"{field}.ephemeral.volumeClaimTemplate")
+    else:
+        yield from check_embedded_claim(f"{field}.ephemeral.volumeClaimTemplate", template)
+    if pod_name and name:
+        claim = f"{pod_name}-{name}"
+        for problem in dns_subdomain_problems(claim):
+            yield invalid(f"{field}.name", name, f'PVC name "{claim}": {problem}')
 
 
-def check_mounts(field: str, mounts: list[Json], volumes: Mapping[str, Json]) -> Causes:
+def check_mounts(field: str, container: Json, volumes: Mapping[str, Json]) -> Causes:
     """Where a container mounts volumes that its pod has."""
     paths: dict[str, None] = {}
-    for place, mount in enumerate(mounts):
+    devices = container.get("volumeDevices") or ()
+    for place, mount in enumerate(container.get("volumeMounts") or ()):
         where = f"{field}[{place}]"
         name, path = mount.get("name", ""), mount.get("mountPath", "")
         if not name:
             yield required(f"{where}.name")
-        elif name not in volumes:
+        if name not in volumes:
             yield not_found(f"{where}.name", name)
         if not path:
             yield required(f"{where}.mountPath")
         if path in paths:
             yield invalid(f"{where}.mountPath", path, "must be unique")
         paths[path] = None
-        for key in ("subPath", "subPathExpr"):
-            yield from _check_below(f"{field}.{key}", mount.get(key, ""))
-        if mount.get("subPath") and mount.get("subPathExpr"):
-            why = "subPathExpr and subPath are mutually exclusive"
-            yield invalid(f"{field}.subPathExpr", mount["subPathExpr"], why)
+        if any(name == device.get("name") for device in devices):
+            yield invalid(f"{where}.name", name, "must not already exist in volumeDevices")
+        if any(path == device.get("devicePath") for device in devices):
+            why = "must not already exist as a path in volumeDevices"
+            yield invalid(f"{where}.mountPath", path, why)
+        yield from _check_below(field, where, mount, volumes.get(name, {}))
+        yield from _check_propagation(field, container, mount)
 
 
-def _check_below(field: str, path: str) -> Causes:
+def _check_below(field: str, where: str, mount: Json, volume: Json) -> Causes:
     """A path that does not lead out of its volume."""
-    if path.startswith("/"):
-        yield invalid(field, path, "must be a relative path")
-    if ".." in path.split("/"):
-        yield invalid(field, path, "must not contain '..'")
+    stated = [key for key in ("subPath", "subPathExpr") if mount.get(key)]
+    if volume.get("image") is not None:
+        for key in stated:
+            yield invalid(f"{where}.{key}", mount[key], "not allowed in image volume sources")
+    for key in stated:
+        if key == "subPathExpr" and len(stated) > 1:
+            why = "subPathExpr and subPath are mutually exclusive"
+            yield invalid(f"{where}.{key}", mount[key], why)
+        yield from check_local_path(f"{field}.{key}", mount[key])
+
+
+def _check_propagation(field: str, container: Json, mount: Json) -> Causes:
+    spread, recursive = mount.get("mountPropagation"), mount.get("recursiveReadOnly")
+    if spread is not None:
+        if spread not in PROPAGATIONS:
+            yield not_supported(f"{field}.mountPropagation", spread, PROPAGATIONS)
+        privileged = (container.get("securityContext") or {}).get("privileged")
+        if spread == "Bidirectional" and not privileged:
+            why = "Bidirectional mount propagation is available only to privileged containers"
+            yield forbidden(f"{field}.mountPropagation", why)
+    where = f"{field}.recursiveReadOnly"
+    if recursive is not None and recursive not in RECURSIVE:
+        yield not_supported(where, recursive, RECURSIVE)
+    elif recursive in ("Enabled", "IfPossible"):
+        if not mount.get("readOnly"):
+            yield forbidden(where, "may only be specified when readOnly is true")
+        if spread not in (None, "None"):
+            why = "may only be specified when mountPropagation is None or not specified"
+            yield forbidden(where, why)
+
+
+def check_devices(field: str, container: Json, volumes: Mapping[str, Json]) -> Causes:
+    """Where a container finds volumes as raw devices."""
+    names: dict[str, None] = {}
+    paths: dict[str, None] = {}
+    mounts = container.get("volumeMounts") or []
+    for place, device in enumerate(container.get("volumeDevices") or ()):
+        where = f"{field}[{place}]"
+        name, path = device.get("name", ""), device.get("devicePath", "")
+        yield from _check_device_name(f"{where}.name", name, names, volumes)
+        if not path:
+            yield required(f"{where}.devicePath")
+        if path in paths:
+            yield invalid(f"{where}.devicePath", path, "must be unique")
+        if ".." in path.split("/"):
+            yield invalid(f"{where}.devicePath", path, "can not contain backsteps ('..')")
+        else:
+            paths[path] = None
+        yield from _check_not_mounted(where, name, path, mounts)
+        if name:
+            names[name] = None
+
+
+def _check_device_name(
+    field: str, name: str, names: Mapping[str, None], volumes: Mapping[str, Json]
+) -> Causes:
+    volume = volumes.get(name)
+    if not name:
+        yield required(field)
+    if name in names:
+        yield invalid(field, name, "must be unique")
+    if volume is None:
+        yield not_found(field, name)
+    elif not any(volume.get(key) for key in ("persistentVolumeClaim", "ephemeral")):
+        yield invalid(field, name, _BLOCK_ONLY)
+
+
+def _check_not_mounted(where: str, name: str, path: str, mounts: list[Json]) -> Iterator[Any]:
+    if any(name == mount.get("name") for mount in mounts):
+        yield invalid(f"{where}.name", name, "must not already exist in volumeMounts")
+    if any(path == mount.get("mountPath") for mount in mounts):
+        why = "must not already exist as a path in volumeMounts"
+        yield invalid(f"{where}.devicePath", path, why)

@@ -27,6 +27,7 @@ from fairlead.apiserver.validation.served.form import (
     label_selector,
 )
 from fairlead.apiserver.validation.served.pod import check_spec
+from fairlead.apiserver.validation.served.pod import check_template as check_pod_template
 from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
 from fairlead.apiserver.validation.workload import MISMATCH
 
@@ -51,7 +52,7 @@ def check_template(obj: Json) -> Causes:
     """The template of the pods that any workload makes."""
     template = obj["spec"].get("template")
     if template is not None:
-        yield from check_spec(_TEMPLATE, template["spec"])
+        yield from check_pod_template("spec.template", template)
 
 
 def _check_rolling(field: str, rolling: Json) -> Causes:
@@ -204,7 +205,7 @@ def check_job_spec(field: str, spec: Json) -> Causes:
         why = "requires indexed completion mode"
         yield invalid(f"{field}.backoffLimitPerIndex", per_index, why)
     yield from _check_failure_policy(f"{field}.podFailurePolicy", spec.get("podFailurePolicy"))
-    yield from check_spec(f"{field}.template.spec", spec["template"]["spec"])
+    yield from check_pod_template(f"{field}.template", spec["template"])
 
 
 def _check_failure_policy(field: str, policy: Json | None) -> Causes:
