@@ -16,7 +16,6 @@ from fairlead.apiserver.auth.token import Tokens
 from fairlead.apiserver.cold_storage import ColdStorage
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.request import User
-from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.serving.complete import complete_server
 from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.serving.observed import NOTHING_OBSERVED
@@ -30,6 +29,7 @@ from fairlead.worlds.local.identity import RandomIds
 from fairlead.worlds.local.life import OBSERVED, Life
 from fairlead.worlds.local.measured import MEASURED_READER, measured
 from fairlead.worlds.local.nodes import node_manifests
+from fairlead.worlds.local.strategies import LocalStrategies
 
 METRICS: Final = "metrics"
 # What can be left out.
@@ -73,7 +73,7 @@ class LocalCluster:
         self.store = Store(
             ids,
             admission=served_admission(ids.new_suffix),
-            strategies=ServedStrategies(),
+            strategies=LocalStrategies(),
             storage=ColdStorage(),
         )
         is_new = journal is None or journal.is_empty

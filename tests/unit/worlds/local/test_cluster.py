@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
+
 from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.request import ADMIN, Request
 
 PODS = "/api/v1/namespaces/default/pods"
 POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -208,3 +213,16 @@ def test_component_statuses(cluster):
     assert cluster.ask("GET", f"{path}/scheduler")["conditions"][0]["status"] == "True"
     assert cluster.ask("GET", f"{path}/x")["reason"] == "NotFound"
     assert cluster.ask("POST", path, {"metadata": {"name": "x"}})["reason"] == "MethodNotAllowed"
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+def test_nothing_scales_and_whoever_asks_for_it_is_told(cluster, version):
+    path = f"/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers"
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    scaler = {"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
+    request = Request("POST", path, (), {}, json.dumps(scaler).encode(), ADMIN)
+    response = cluster.local.server.handle(request, cluster.clock.now())
+    assert (response.status, response.warnings) == (
+        201,
+        ("HorizontalPodAutoscalers are stored, but nothing here acts on them",),
+    )
