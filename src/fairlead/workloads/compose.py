@@ -16,7 +16,7 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     """What `config` asks for, in the order in which they are told."""
     # Adoption comes first, so that nobody makes anew what is there already.
     controllers: tuple[Controller, ...] = (Adoption(),) if config.is_observed else ()
-    controllers += (Workloads(config), Garbage())
+    controllers += (Workloads(config), Garbage(config.is_observed))
     if config.is_observed or config.runs_cron_jobs:
         controllers += (CronJobs(),)
     if config.is_observed:

@@ -29,6 +29,7 @@ from fairlead.core.instant import Instant
 from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.workloads.identity import owner_key
 
+AT_ONCE: Final[Instant] = 0
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 WHY_OWNER_DELETED: Final = "its owner was deleted"
@@ -52,8 +53,14 @@ class _Dependent:
 
 @dataclass(slots=True)
 class Garbage:
-    """The garbage collector."""
+    """The garbage collector; where it is observed, it comes after whatever else is to do.
 
+    So an owner's controller has told what became of the owner before its dependents go, as behind
+    upstream's queues.
+    """
+
+    is_observed: bool = False
+    _postponed: list[Command] = field(default_factory=list)
     _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)  # by uids
     _by_uid: dict[str, _Dependent] = field(default_factory=dict)
     _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
@@ -61,6 +68,22 @@ class Garbage:
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """What `stimulus` means for owners and dependents."""
+        commands = self._consequences(stimulus)
+        if not self.is_observed:
+            return commands
+        self._postponed += commands
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """At once, if anything was postponed."""
+        return AT_ONCE if self._postponed else None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Do what was postponed."""
+        commands, self._postponed = self._postponed, []
+        return commands
+
+    def _consequences(self, stimulus: Stimulus) -> list[Command]:
         match stimulus:
             case ObjectChanged(one):
                 return self._see(one)
@@ -70,14 +93,6 @@ class Garbage:
                 return self._load(objects)
             case _:
                 return []
-
-    def next_deadline(self) -> Instant | None:
-        """Nothing ever waits for time."""
-        return None
-
-    def handle_deadline(self, now: Instant) -> list[Command]:
-        """Nothing."""
-        return []
 
     # --- learning ------------------------------------------------------------------------------
 
@@ -118,7 +133,7 @@ class Garbage:
         )
         for owner in known.keys:
             self._dependents.setdefault(owner, {})[meta.uid] = known
-        gone = [owner for owner in known.keys if owner in self._gone]
+        gone = [key for key in known.keys if key in self._gone or key in self._waiting]
         return self._abandon(known, gone[0]) if gone else []
 
     def _unfile(self, owner: str, uid: str) -> None:

@@ -101,7 +101,7 @@ class History:
         view = self.views.get(self.update)
         newest = max((one.revision for one in self.views.values()), default=0)
         if view is None:
-            if self.update in self.born:
+            if self.update in self.born or self.owner.metadata.deletion_timestamp:
                 return []
             self.born[self.update] = None
             return [self._create(newest + 1)]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.command import DeleteObject
+from fairlead.core.command import DeleteObject, PatchStatus
+from fairlead.core.stimulus import FailureReason
+from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.garbage import Garbage
+
+OWNER = ("ReplicaSet", "web", "rs")
 
 
 @pytest.fixture
@@ -135,3 +139,31 @@ def test_a_dependent_is_deleted_once(world):
     world.delete("ConfigMap", "a")
     world.patch("ConfigMap", "b", {"metadata": {"labels": {"x": "y"}}})
     assert len(world.sent(DeleteObject)) == 1
+
+
+def test_a_dependent_that_is_made_while_its_owner_waits_goes_too(new_world):
+    world = new_world(Garbage(), refuse=lambda command: _refused_for(command, "b"))
+    world.load(thing("a"), thing("b", "!uid-of-a"))
+    end(world, "a", "foregroundDeletion")
+    world.create(thing("c", "!uid-of-a"))
+    assert names(world) == ["a", "b"]
+
+
+def test_where_it_is_observed_an_owner_tells_first_what_became_of_it(new_world, build):
+    """The ReplicaSet's status knows of its new generation before its pods are deleted."""
+    config = WorkloadsConfig(is_observed=True)
+    world = new_world(Workloads(config), Garbage(is_observed=True))
+    pod = build.pod("w", OWNER)
+    pod["metadata"]["ownerReferences"][0]["blockOwnerDeletion"] = True
+    world.load(build.owned("ReplicaSet", "web", 1, uid="rs"), pod)
+    world.log.clear()
+    meta = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
+    world.patch("ReplicaSet", "web", {"metadata": {**meta, "generation": 2}})
+    acts = [one for one in world.log if isinstance(one, PatchStatus | DeleteObject)]
+    assert acts[0].fields["observedGeneration"] == 2
+    assert acts[1].target.kind == "Pod"
+
+
+def _refused_for(command, name):
+    is_about = isinstance(command, DeleteObject) and command.target.name == name
+    return FailureReason.CONFLICT if is_about else None

@@ -100,6 +100,9 @@ class Renderer:
         if self.table_of is None:
             raise ApiError("NotAcceptable", 406, "tables are not served")
         table = self.table_of(kind, objects, now, include)
+        for row in table["rows"] or ():
+            if (row["object"] or {}).get("kind") == PARTIAL:
+                row["object"]["apiVersion"] = form.view_api_version
         return {**table, "kind": TABLE, "apiVersion": form.view_api_version}
 
 

@@ -17,6 +17,8 @@ Json = dict[str, Any]
 
 # What `includeObject` may be; nothing means Metadata.
 INCLUDES: Final = ("", "Metadata", "Object", "None")
+# What is an annotation of a DaemonSet in version v1 only.
+_OF_VERSION: Final = "deprecated.daemonset.template.generation"
 
 
 def table(kind: Kind, objects: Iterable[Json], now: int, include: str) -> Json:
@@ -59,9 +61,21 @@ def embedding(kind: Kind, include: str) -> Callable[[Json], Json]:
             "must be 'Metadata', 'Object', 'None', or empty"
         )
     if include == "None":
-        return lambda _: {}
+        return lambda _: {"object": None}
     if include == "Object":
         named = {"kind": kind.kind, "apiVersion": kind.api_version}
         return lambda obj: {"object": {**named, **obj}}
     head = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
-    return lambda obj: {"object": {**head, "metadata": obj.get("metadata", {})}}
+    return lambda obj: {"object": {**head, "metadata": _metadata(kind, obj)}}
+
+
+def _metadata(kind: Kind, obj: Json) -> Json:
+    """An object's metadata as its kind has it whatever its version."""
+    # upstream: pkg/apis/apps/v1/conversion.go:Convert_apps_DaemonSet_To_v1_DaemonSet
+    meta: Json = obj.get("metadata", {})
+    annotations = meta.get("annotations") or {}
+    if kind.kind != "DaemonSet" or _OF_VERSION not in annotations:
+        return meta
+    kept = {key: text for key, text in annotations.items() if key != _OF_VERSION}
+    rest = {key: value for key, value in meta.items() if key != "annotations"}
+    return {**rest, "annotations": kept} if kept else rest

@@ -15,16 +15,24 @@ from fairlead.conformance.api.recorded_kubelet import RecordedKubelet
 from fairlead.conformance.api.recorded_nodes import recorded_nodes
 from fairlead.core.instant import seconds
 from fairlead.engine.config import EngineConfig
-from fairlead.kubelet.config import KubeletConfig, StopAfter
+from fairlead.kubelet.config import KubeletConfig
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.local.life import Life
 
-# The kubelets of the recordings were scripts, and quick; ours only see to nodes and to endings.
+# The kubelets of the recordings were scripts, and quick; ours only see to nodes.
 _NEVER: Final = seconds(10**6)
 CONFIG: Final = EngineConfig(
-    kubelet=KubeletConfig(start_delay=_NEVER, stop=StopAfter(seconds(0.3))),
+    kubelet=KubeletConfig(start_delay=_NEVER, removal_delay=_NEVER),
     workloads=WorkloadsConfig(is_observed=True),
 )
+# How long it took until controllers did something about a change, as far as recordings show it.
+_REACTION: Final = seconds(0.0035)
+_REACTIONS: Final = {
+    "PersistentVolume": seconds(0.0015),
+    "PersistentVolumeClaim": seconds(0.0015),
+    "ResourceQuota": seconds(0.0015),
+    "Pod": seconds(0.0045),
+}
 _CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
 _SERVICE_AUTHORITY: Final = "openshift-service-ca.crt"
 _INJECT: Final = "service.beta.openshift.io/inject-cabundle"
@@ -53,13 +61,33 @@ class OwnCluster(OwnServer):
             authority="authority\n",
             more=(_Distribution(), self._kubelet),
         )
+        self._hears_at: int | None = None
+        self._acts_at: int | None = None
+        self._is_reacting = False
+        self.store.subscribe(self._see)
         self.settle()
 
     def settle(self) -> None:
-        """Let everything happen that is due by now."""
-        self._life.run_until(self.now)
-        self._kubelet.run(self.store, self.now)
-        self._life.run_until(self.now)
+        """Let everything happen that is due by now, each at its time."""
+        while (due := self._next_due()) is not None and due <= self.now:
+            self._acts_at, self._hears_at = max(due, self._acts_at or due), None
+            self._is_reacting = True
+            self._life.run_until(self._acts_at)
+            self._is_reacting = False
+            self._kubelet.run(self.store, self._acts_at)
+        self._acts_at = None
+
+    def _next_due(self) -> int | None:
+        dues = (self._hears_at, self._life.next_due(), self._kubelet.next_due())
+        return min((due for due in dues if due is not None), default=None)
+
+    def _see(self, change: Change) -> None:
+        """Whoever is to react to `change` does so a little later, with what came before it."""
+        if self._is_reacting:
+            return
+        now = self.now if self._acts_at is None else self._acts_at
+        hears_at = now + _REACTIONS.get(change.kind.kind, _REACTION)
+        self._hears_at = min(hears_at, self._hears_at or hears_at)
 
 
 def _lease(name: str, now: int) -> dict[str, Any]:

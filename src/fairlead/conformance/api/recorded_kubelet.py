@@ -1,7 +1,8 @@
 """RecordedKubelet: what the script in a kubelet's place wrote while exchanges were recorded.
 
-A pod on a node is being created at once, and 0.2 s later has become what its annotation
-`golden/behavior` asks for; without one it runs, or ends well if it is not to be started again.
+A pod on a node is being created almost at once, and 0.2 s later has become what its annotation
+`golden/behavior` asks for; without one it runs, and ends well a second later if it is not to be
+started again. Who is to go has gone 0.4 s later.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
@@ -19,7 +21,12 @@ from fairlead.core.timer_queue import TimerQueue
 Json = dict[str, Any]
 
 BEHAVIOR: Final = "golden/behavior"
+NOTICING: Final = seconds(0.005)
 STEP: Final = seconds(0.2)
+WORKING: Final = seconds(1.0)
+STOPPING: Final = seconds(0.4)
+_RUNNING: Final = ""
+_STOPPED: Final = "stopped"
 _HOST: Final = "127.0.0.1"
 _CREATING: Final[Json] = {"waiting": {"reason": "ContainerCreating"}}
 _PULLING: Final[Json] = {
@@ -34,37 +41,64 @@ _BACKING_OFF: Final[Json] = {
 _EVICTED: Final = {"reason": "Evicted", "message": "The node was low on resource: memory."}
 
 
+class _Step:
+    """What a pod is to become next."""
+
+    def __init__(self, pod: Json, becomes: str) -> None:
+        meta = pod["metadata"]
+        self.namespace, self.name, self.uid = meta["namespace"], meta["name"], meta["uid"]
+        self.becomes = becomes
+
+
 class RecordedKubelet:
-    """An Attendant that writes the status of pods; `run` does what is due."""
+    """An Attendant that notices what becomes of pods; `run` does what is due."""
 
     def __init__(self) -> None:
         """No pod is known."""
-        self._due: TimerQueue[tuple[str, str, str]] = TimerQueue()
+        self._due: TimerQueue[_Step] = TimerQueue()
         self._addresses = 0
 
     def attend(self, change: Change, store: Store, now: int) -> None:
-        """Begin with a pod that has just got its node."""
+        """Notice a pod that has just got its node, or is to go."""
         pod = change.object
-        if change.kind is not POD or change.type is ChangeType.DELETED or not _is_new(pod):
+        if change.kind is not POD or change.type is ChangeType.DELETED:
             return
         meta, behavior = pod["metadata"], behavior_of(pod)
-        if behavior == "manual":
-            return
-        if behavior == "init":
-            store.write(POD, {**pod, "status": _initializing(pod, now)})
-            return
-        self._addresses += 1
-        address = f"10.244.{self._addresses // 250}.{self._addresses % 250 + 1}"
-        _write(store, pod, "creating", now, address)
-        if behavior != "creating":
-            self._due.add(now + STEP, (meta["namespace"], meta["name"], meta["uid"]))
+        if meta.get("deletionTimestamp"):
+            if behavior != "stuck" and meta.get("deletionGracePeriodSeconds"):
+                self._due.add(now + STOPPING, _Step(pod, _STOPPED))
+        elif _is_new(pod) and behavior != "manual":
+            first = behavior if behavior in ("init", "creating") else "creating"
+            self._due.add(now + NOTICING, _Step(pod, first))
+
+    def next_due(self) -> int | None:
+        """When `run` has something to do."""
+        return self._due.next_due()
 
     def run(self, store: Store, now: int) -> None:
         """Let pods become what they are to become by now."""
-        for namespace, name, uid in self._due.pop_due(now):
-            pod = store.find(POD, namespace, name)
-            if pod is not None and pod["metadata"]["uid"] == uid:
-                _write(store, pod, behavior_of(pod), now, pod["status"].get("podIP", ""))
+        for step in self._due.pop_due(now):
+            pod = store.find(POD, step.namespace, step.name)
+            if pod is None or pod["metadata"]["uid"] != step.uid:
+                continue
+            if step.becomes == _STOPPED:
+                store.let_go(POD, step.namespace, step.name, now, Deletion(grace_period_s=0))
+            elif step.becomes == "init":
+                store.write(POD, {**pod, "status": _initializing(pod, now)})
+            elif not pod["metadata"].get("deletionTimestamp"):
+                self._let_become(pod, step.becomes, store, now)
+
+    def _let_become(self, pod: Json, becomes: str, store: Store, now: int) -> None:
+        wanted, address = behavior_of(pod), pod["status"].get("podIP", "")
+        if becomes == "creating":
+            self._addresses += 1
+            address = f"10.244.{self._addresses // 250}.{self._addresses % 250 + 1}"
+            if wanted != "creating":
+                first = _RUNNING if wanted == "complete" else wanted
+                self._due.add(now + STEP, _Step(pod, first))
+        elif becomes == _RUNNING and wanted == "complete":
+            self._due.add(now + WORKING, _Step(pod, wanted))
+        _write(store, pod, becomes, now, address)
 
 
 def behavior_of(pod: Json) -> str:
@@ -89,7 +123,6 @@ def _write(store: Store, pod: Json, behavior: str, now: int, address: str) -> No
     timestamp = format_timestamp(now)
     phase, state, more = _outcome(behavior, timestamp)
     is_ready = behavior in ("", "stuck")
-    started = pod["status"].get("startTime", timestamp)
     status = {
         "phase": phase,
         "conditions": _conditions(timestamp, is_ready=is_ready),
@@ -97,7 +130,7 @@ def _write(store: Store, pod: Json, behavior: str, now: int, address: str) -> No
         "hostIPs": [{"ip": _HOST}],
         "podIP": address,
         "podIPs": [{"ip": address}],
-        "startTime": started,
+        "startTime": timestamp,
         "containerStatuses": [
             {
                 "name": container["name"],

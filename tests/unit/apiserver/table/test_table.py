@@ -60,4 +60,4 @@ def test_every_printer_is_of_a_kind_that_is_served():
 
 def test_a_custom_resource_shows_its_name_and_age():
     (row,) = table(WIDGET, [OBJECT], NOW, "None")["rows"]
-    assert row == {"cells": ["a", "<unknown>"]}
+    assert row == {"cells": ["a", "<unknown>"], "object": None}
