@@ -58,13 +58,13 @@ def pod_asking(**resources):
         ),
         (
             obj("Pod", spec={"overhead": {"cpu": "?"}}),
-            "spec.overhead[cpu]",
+            "spec.overhead.limits[cpu]",
             f'Invalid value: "?": {QUANTITY}',
         ),
         (
             obj("Pod", spec={"resources": {"requests": {"x.io/gpu": "1"}}}),
             "spec.resources.requests[x.io/gpu]",
-            'Invalid value: "x.io/gpu": must be a standard resource for pod-level resources',
+            'Unsupported value: "x.io/gpu": supported values: "cpu", "memory"',
         ),
         (
             obj("Pod", spec={"resources": {"limits": {"cpu": "one"}}}),
@@ -123,7 +123,10 @@ def pod_asking(**resources):
         (
             obj("Node", namespace="", spec={"taints": [{"key": "a", "effect": "NoExecute"}] * 2}),
             "metadata.taints[1]",
-            'Duplicate value: "a:NoExecute"',
+            (
+                'Duplicate value: {"Key":"a","Value":"","Effect":"NoExecute","TimeAdded":null}: '
+                "taints must be unique by key and effect pair"
+            ),
         ),
         (
             obj("ReplicaSet", "apps/v1", spec={"replicas": -2}),

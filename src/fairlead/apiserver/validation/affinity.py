@@ -18,6 +18,7 @@ from fairlead.apiserver.validation.selector import (
 )
 
 WEIGHT_MAX: Final = 100
+NO_SELECTOR: Final = "must not be specified when labelSelector is not set"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
@@ -42,7 +43,8 @@ def _check_node_affinity(field: str, affinity: NodeAffinity) -> Causes:
     for place, term in enumerate(preferred):
         where = f"{field}.{_PREFERRED}[{place}]"
         yield from _check_weight(f"{where}.weight", term.weight)
-        yield from check_node_selector_term(f"{where}.preference", term.preference)
+        # upstream lets any value of a label pass here
+        yield from check_node_selector_term(f"{where}.preference", term.preference, strict=False)
 
 
 def _check_pod_affinity(field: str, affinity: PodAffinity) -> Causes:
@@ -66,11 +68,28 @@ def _check_term(field: str, term: PodAffinityTerm) -> Causes:
     yield from check_label_selector(f"{field}.namespaceSelector", term.namespace_selector)
     for namespace in term.namespaces:
         for problem in dns_label_problems(namespace):
-            yield invalid(f"{field}.namespaces", namespace, problem)
-    if (term.match_label_keys or term.mismatch_label_keys) and term.label_selector is None:
-        keys = "matchLabelKeys" if term.match_label_keys else "mismatchLabelKeys"
-        yield forbidden(f"{field}.{keys}", "must not be specified when labelSelector is not set")
+            yield invalid(f"{field}.namespace", namespace, problem)
+    yield from _check_keys(field, term)
     if not term.topology_key:
         yield required(f"{field}.topologyKey", "can not be empty")
-    for problem in label_key_problems(term.topology_key) if term.topology_key else ():
+    for problem in label_key_problems(term.topology_key):
         yield invalid(f"{field}.topologyKey", term.topology_key, problem)
+
+
+def _check_keys(field: str, term: PodAffinityTerm) -> Causes:
+    """Keys of labels whose values are the incoming pod's own, or just not those."""
+    # upstream: validateMatchLabelKeysAndMismatchLabelKeys there
+    for name, keys in (
+        ("matchLabelKeys", term.match_label_keys),
+        ("mismatchLabelKeys", term.mismatch_label_keys),
+    ):
+        if keys and term.label_selector is None:
+            yield forbidden(f"{field}.{name}", NO_SELECTOR)
+            continue
+        for place, key in enumerate(keys):
+            for problem in label_key_problems(key):
+                yield invalid(f"{field}.{name}[{place}]", key, problem)
+    for place, key in enumerate(term.match_label_keys):
+        if key in term.mismatch_label_keys:
+            why = "exists in both matchLabelKeys and mismatchLabelKeys"
+            yield invalid(f"{field}.matchLabelKeys[{place}]", key, why)

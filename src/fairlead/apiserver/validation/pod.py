@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.label import label_key_problems, label_value_problems
-from fairlead.api.objects import Pod, PodSpec, Toleration
+from fairlead.api.objects import Pod, PodSpec, ResourceRequirements, Toleration
 from fairlead.apiserver.validation.affinity import check_affinity
 from fairlead.apiserver.validation.container import (
     RESTART_POLICIES,
@@ -32,7 +32,7 @@ from fairlead.apiserver.validation.metadata import (
     check_timestamp,
     dns_subdomain_problems,
 )
-from fairlead.apiserver.validation.resource import check_pod_level, check_quantities
+from fairlead.apiserver.validation.resource import check_pod_level, check_requirements
 from fairlead.apiserver.validation.spread import check_spread
 
 INT32_MAX: Final = 2**31 - 1
@@ -56,8 +56,8 @@ def check_pod_spec(field: str, spec: PodSpec) -> Causes:
     ):
         yield from check_containers(f"{field}.{key}", containers, host_network=spec.host_network)
     if spec.resources is not None:
-        yield from check_pod_level(f"{field}.resources", spec.resources)
-    yield from check_quantities(f"{field}.overhead", spec.overhead)
+        yield from check_pod_level(f"{field}.resources", spec, spec.resources)
+    yield from check_requirements(f"{field}.overhead", ResourceRequirements(limits=spec.overhead))
     yield from check_labels(f"{field}.nodeSelector", spec.node_selector)
     yield from check_affinity(f"{field}.affinity", spec.affinity)
     for place, toleration in enumerate(spec.tolerations):
@@ -118,8 +118,9 @@ def _check_toleration(field: str, toleration: Toleration) -> Causes:
         yield invalid(f"{field}.effect", toleration.effect, why)
     match operator:
         case "" | "Equal":
-            for problem in label_value_problems(toleration.value):
-                yield invalid(f"{field}.operator", toleration.value, problem)
+            problems = label_value_problems(toleration.value)
+            if problems:
+                yield invalid(f"{field}.operator", toleration.value, ";".join(problems))
         case "Exists":
             if toleration.value:
                 why = "value must be empty when `operator` is 'Exists'"

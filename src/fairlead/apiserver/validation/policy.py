@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from fairlead.api.integer import capped_integer
 from fairlead.api.objects import IntOrString, PodDisruptionBudget, PriorityClass
 from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
 from fairlead.apiserver.validation.field import (

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from fairlead.api.label import label_key_problems
-from fairlead.api.objects import QuantityText, ResourceList, ResourceRequirements
-from fairlead.api.pod_requests import HUGEPAGES_PREFIX
+from fairlead.api.objects import (
+    Pod,
+    PodSpec,
+    QuantityText,
+    ResourceList,
+    ResourceRequirements,
+)
+from fairlead.api.pod_requests import CPU, HUGEPAGES_PREFIX, MEMORY, pod_requests
 from fairlead.api.quantity import (
+    NANOS_PER_MILLI,
     NANOS_PER_UNIT,
     UPSTREAM_FORM,
     Quantity,
@@ -21,8 +30,9 @@ from fairlead.api.quantity import (
 )
 from fairlead.api.resource_name import is_extended_resource, is_native_resource
 from fairlead.apiserver.pod_resources import is_supported
-from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
+from fairlead.apiserver.validation.field import Causes, forbidden, invalid, not_supported, required
 
+POD_LEVEL: Final = (CPU, MEMORY)
 STANDARD: Final = ("cpu", "memory", "ephemeral-storage")
 LIMIT_MUST_BE_SET: Final = "Limit must be set for non overcommitable resources"
 NOT_A_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREAM_FORM}'"
@@ -60,6 +70,7 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
             place = f"{field}.{part}[{name}]"
             yield from _check_container_resource(place, name)
             yield from check_quantity(place, name, text)
+            yield from _check_pages(place, name, text)
     yield from check_within_limits(field, requirements)
     asked = {**requirements.requests, **requirements.limits}
     if any(name.startswith(HUGEPAGES_PREFIX) for name in asked) and not (
@@ -68,15 +79,59 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
         yield forbidden(field, "HugePages require cpu or memory")
 
 
-def check_pod_level(field: str, requirements: ResourceRequirements) -> Causes:
+def _check_pages(field: str, name: str, text: QuantityText) -> Causes:
+    """Huge pages come whole."""
+    # upstream: validateResourceQuantityHugePageValue there
+    size = quantity_or_none(name.removeprefix(HUGEPAGES_PREFIX))
+    amount = quantity_or_none(text)
+    if not name.startswith(HUGEPAGES_PREFIX) or size is None or amount is None:
+        return
+    if size.nano <= 0 or amount.nano % size.nano:
+        shown = canonical(amount)
+        yield invalid(field, shown, f"{shown} is not positive integer multiple of {name}")
+
+
+def check_pod_level(field: str, spec: PodSpec, requirements: ResourceRequirements) -> Causes:
     """requests and limits of a pod as a whole, of which only some resources have."""
+    if requirements.claims:
+        yield forbidden(f"{field}.claims", "claims cannot be set for Resources at pod-level")
     for part, resources in (("limits", requirements.limits), ("requests", requirements.requests)):
         for name, text in resources.items():
-            if not is_supported(name):
-                why = "must be a standard resource for pod-level resources"
-                yield invalid(f"{field}.{part}[{name}]", name, why)
-            yield from check_quantity(f"{field}.{part}[{name}]", name, text)
+            where = f"{field}.{part}[{name}]"
+            problems = tuple(_check_name(where, name))
+            yield from problems
+            if not problems and not is_supported(name):
+                yield not_supported(where, name, POD_LEVEL)
+            yield from check_quantity(where, name, text)
     yield from check_within_limits(field, requirements)
+    yield from _check_consistent(field, spec, requirements)
+
+
+def _check_consistent(field: str, spec: PodSpec, requirements: ResourceRequirements) -> Causes:
+    """A pod as a whole asks for what its containers ask for, and no container may have more."""
+    # upstream: validatePodResourceConsistency there
+    try:
+        alone = replace(spec, resources=None, overhead={})
+        asked = pod_requests(Pod(spec=alone))
+    except QuantityError:
+        return  # reported where it stands
+    for name, amount in asked.items():
+        request = quantity_or_none(requirements.requests.get(name, "0"))
+        if request is None or not is_supported(name):
+            continue
+        unit = NANOS_PER_MILLI if name == CPU else NANOS_PER_UNIT
+        if amount * unit > request.nano:
+            total = canonical(Quantity(nano=amount * unit, format=request.format))
+            why = f"must be greater than or equal to aggregate container requests of {total}"
+            yield invalid(f"{field}.requests[{name}]", canonical(request), why)
+    for place, container in enumerate(spec.containers):
+        for name, text in container.resources.limits.items():
+            limit = quantity_or_none(text)
+            bound = quantity_or_none(requirements.limits.get(name, text))
+            if limit is not None and bound is not None and limit > bound:
+                where = f"{field}.containers[{place}][{name}].limits"
+                why = f"must be less than or equal to pod limits of {canonical(bound)}"
+                yield invalid(where, canonical(limit), why)
 
 
 def check_within_limits(field: str, requirements: ResourceRequirements) -> Causes:
@@ -97,13 +152,20 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
             yield invalid(f"{field}.requests", canonical(request), why)
 
 
-def _check_container_resource(field: str, name: str) -> Causes:
-    for problem in label_key_problems(name):
+def _check_name(field: str, name: str) -> Causes:
+    # upstream: validateResourceName there
+    problems = label_key_problems(name)
+    for problem in problems:
         yield invalid(field, name, problem)
+    known = name in (*STANDARD, *_STANDARD_ELSEWHERE) or name.startswith(HUGEPAGES_PREFIX)
+    if not problems and "/" not in name and not known:
+        yield invalid(field, name, "must be a standard resource type or fully qualified")
+
+
+def _check_container_resource(field: str, name: str) -> Causes:
+    yield from _check_name(field, name)
     if "/" not in name:
         if name not in STANDARD and not name.startswith(HUGEPAGES_PREFIX):
-            if name not in _STANDARD_ELSEWHERE:
-                yield invalid(field, name, "must be a standard resource type or fully qualified")
             yield invalid(field, name, "must be a standard resource for containers")
     elif not is_native_resource(name) and not is_extended_resource(name):
         yield invalid(field, name, "doesn't follow extended resource name standard")

@@ -42,11 +42,11 @@ def check_node_selector(field: str, selector: NodeSelector) -> Causes:
         yield from check_node_selector_term(f"{terms}[{place}]", term)
 
 
-def check_node_selector_term(field: str, term: NodeSelectorTerm) -> Causes:
-    """Requirements on a node's labels and fields."""
+def check_node_selector_term(field: str, term: NodeSelectorTerm, *, strict: bool = True) -> Causes:
+    """Requirements on a node's labels and fields; unless `strict`, values may be of any form."""
     for place, requirement in enumerate(term.match_expressions):
         at = f"{field}.matchExpressions[{place}]"
-        yield from _check_requirement(at, requirement, may_compare=True)
+        yield from _check_requirement(at, requirement, may_compare=True, strict=strict)
     for place, requirement in enumerate(term.match_fields):
         yield from _check_node_field(f"{field}.matchFields[{place}]", requirement)
 
@@ -56,6 +56,7 @@ def _check_requirement(
     requirement: LabelSelectorRequirement | NodeSelectorRequirement,
     *,
     may_compare: bool,
+    strict: bool = True,
 ) -> Causes:
     """On labels; only those of nodes can be compared as numbers."""
     match requirement.operator:
@@ -75,7 +76,7 @@ def _check_requirement(
             yield invalid(f"{field}.operator", operator, UNKNOWN_OPERATOR)
     for problem in label_key_problems(requirement.key):
         yield invalid(f"{field}.key", requirement.key, problem)
-    for place, value in enumerate(requirement.values):
+    for place, value in enumerate(requirement.values if strict else ()):
         for problem in label_value_problems(value):
             yield invalid(f"{field}.values[{place}]", value, problem)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from fairlead.api.label import label_key_problems
 from fairlead.api.objects import TopologySpreadConstraint
 from fairlead.apiserver.validation.field import (
     Causes,
@@ -55,7 +56,14 @@ def _check_constraint(field: str, constraint: TopologySpreadConstraint) -> Cause
     ):
         if policy not in POLICIES:
             yield not_supported(f"{field}.{key}", policy, POLICIES)
-    if constraint.match_label_keys and constraint.label_selector is None:
-        why = "must not be specified when labelSelector is not set"
-        yield forbidden(f"{field}.matchLabelKeys", why)
+    yield from _check_keys(f"{field}.matchLabelKeys", constraint)
     yield from check_label_selector(f"{field}.labelSelector", constraint.label_selector)
+
+
+def _check_keys(field: str, constraint: TopologySpreadConstraint) -> Causes:
+    """Keys of labels whose values are the incoming pod's own."""
+    if constraint.match_label_keys and constraint.label_selector is None:
+        yield forbidden(field, "must not be specified when labelSelector is not set")
+    for place, key in enumerate(constraint.match_label_keys):
+        for problem in label_key_problems(key):
+            yield invalid(f"{field}[{place}]", key, problem)

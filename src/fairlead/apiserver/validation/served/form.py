@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from fairlead.api.codec import decode_as
+from fairlead.api.integer import capped_integer
 from fairlead.api.label import label_key_problems
 from fairlead.api.objects import (
     Affinity,
@@ -176,7 +177,11 @@ def check_share(field: str, amount: int | str) -> Causes:
 
 def check_not_beyond_all(field: str, amount: int | str) -> Causes:
     """A percentage is one of something that there is."""
-    if isinstance(amount, str) and _PERCENT.fullmatch(amount) and capped_integer(amount[:-1], 101) > 100:
+    if (
+        isinstance(amount, str)
+        and _PERCENT.fullmatch(amount)
+        and capped_integer(amount[:-1], 101) > 100
+    ):
         yield invalid(field, amount, "must not be greater than 100%")
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from fairlead.api.integer import capped_integer
+
 MACROS: Final = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _MONTHS: Final = (
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 )  # fmt: skip
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_NUMBER_MAX: Final = 1_000_000  # far beyond any field's bounds
 # Bounds of each field, and its names.
 _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
     (0, 59, {}),
