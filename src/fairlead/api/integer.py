@@ -1,4 +1,4 @@
-"""Integers as Go reads them, where labels are compared as numbers."""
+"""Integers as Go reads them, and of as many digits as somebody likes to write."""
 
 from __future__ import annotations
 
@@ -21,3 +21,11 @@ def parse_int64(text: str) -> int | None:
         return None
     number = int(text)
     return number if _INT64_MIN <= number <= _INT64_MAX else None
+
+
+def capped_integer(digits: str, most: int) -> int:
+    """The number that decimal `digits` say, at most `most`; Python refuses thousands of digits."""
+    significant = digits.lstrip("0")
+    if len(significant) > len(str(most)):
+        return most
+    return min(int(significant or "0"), most)

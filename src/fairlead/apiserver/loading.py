@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.codec import without_nulls
+from fairlead.api.integer import parse_int64
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.plugin import AdmissionPlugin, Operation
 from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
@@ -126,7 +127,7 @@ def _versioned(loaded: list[Loaded], version: int) -> tuple[list[Loaded], int]:
 
 def _own_version(obj: Json) -> int | None:
     text = obj["metadata"].get("resourceVersion", "")
-    return int(text) if text.isdecimal() and text.isascii() else None
+    return parse_int64(text) if text.isdecimal() else None
 
 
 def _admitted(

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
-from fairlead.whatif import yaml_values
+from fairlead.api import yaml_values
 from fairlead.whatif.input_error import InputError
 
 STDIN: Final = "stdin"

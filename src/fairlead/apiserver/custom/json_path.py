@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from fairlead.api.integer import parse_int64
+
 CACHE_SIZE: Final = 512
 _STEP: Final = re.compile(
     r"""\.(?P<name>(?:[^.\[\]\\]|\\.)+)
@@ -68,7 +70,7 @@ def _step(matched: re.Match[str]) -> Step:
     if matched["all"]:
         return _every
     if matched["index"]:
-        return _indexed(int(matched["index"]))
+        return _indexed(_integer(matched["index"]))
     if matched["operator"]:
         return _filtered(matched)
     return _named((matched["name"] or matched["quoted"] or "").replace("\\", ""))
@@ -105,4 +107,11 @@ def _filtered(matched: re.Match[str]) -> Step:
 def _literal(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
-    return text[1:-1] if text[0] in "\"'" else int(text)
+    return text[1:-1] if text[0] in "\"'" else _integer(text)
+
+
+def _integer(text: str) -> int:
+    number = parse_int64(text)
+    if number is None:
+        raise JsonPathError(f"{text[:30]} is no integer of 64 bits")
+    return number

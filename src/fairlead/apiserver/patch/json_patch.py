@@ -1,7 +1,8 @@
 """JSON patch (RFC 6902) without mutation, with the leniencies of upstream's library.
 
 `replace` of a member that is not there adds it, `add` without a value adds null, and -1 is a list's
-end. Everything else that cannot be done refuses the whole patch.
+end. Everything else that cannot be done refuses the whole patch, and so does what costs too much:
+copies of copies double with each operation.
 
 upstream: gopkg.in/evanphx/json-patch.v4, apiserver/pkg/endpoints/handlers/patch.go:applyJSPatch
 """
@@ -11,11 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import msgspec
+
+from fairlead.api.integer import capped_integer
+from fairlead.api.nesting import DEPTH_MAX, is_too_deep
 from fairlead.apiserver.error import ApiError
+
+Json = dict[str, Any]
 
 _END: Final = "-"
 _OF_ALL: Final = ("replace", "test")
 OPERATIONS_MAX: Final = 10_000  # upstream: patch.go:maxJSONPatchOperations
+COPIED_BYTES_MAX: Final = 3 << 20  # upstream: server/config.go:JSONPatchMaxCopyBytes
+# What lists and objects on the way to a change hold is copied each time; this takes half a second.
+WORK_MAX: Final = 200_000_000
 
 
 class _CannotError(Exception):
@@ -31,9 +41,12 @@ def apply_json_patch(obj: Any, operations: Sequence[Any]) -> Any:
             f"The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, "
             f"got {len(operations)}",
         )
+    budget = _Budget()
     try:
         for operation in operations:
+            budget.spend(obj, operation)
             obj = _done(obj, operation)
+        budget.check_depth(obj)
     except _CannotError:
         raise ApiError(
             "Invalid",
@@ -44,9 +57,49 @@ def apply_json_patch(obj: Any, operations: Sequence[Any]) -> Any:
     return obj
 
 
-def _done(obj: Any, operation: Any) -> Any:
-    if not isinstance(operation, dict):
-        raise _CannotError
+class _Budget:
+    """What a patch may cost."""
+
+    def __init__(self) -> None:
+        self._work = 0
+        self._copied = 0
+
+    def spend(self, obj: Any, operation: Any) -> None:
+        """Refuse an operation that would cost more than is left."""
+        if not isinstance(operation, dict):
+            raise _CannotError
+        self._work += _held_on_the_way(obj, _steps(operation.get("path")))
+        if operation.get("op") in ("move", "copy"):
+            source = _steps(operation.get("from"))
+            self._work += _held_on_the_way(obj, source)
+            if operation["op"] == "copy":
+                self._copied += len(msgspec.json.encode(_at(obj, source)))
+        if self._work > WORK_MAX or self._copied > COPIED_BYTES_MAX:
+            raise _CannotError
+
+    @staticmethod
+    def check_depth(obj: Any) -> None:
+        """Refuse what no body may be."""
+        if is_too_deep(obj):
+            raise _CannotError
+
+
+def _held_on_the_way(obj: Any, path: list[str]) -> int:
+    """How much the lists and objects hold that `path` leads through, as far as it does."""
+    held = 0
+    for step in path:
+        if not isinstance(obj, dict | list):
+            break
+        held += len(obj)
+        if isinstance(obj, dict):
+            obj = obj.get(step)
+        else:
+            at = capped_integer(step, len(obj)) if step.isdecimal() else len(obj)
+            obj = obj[at] if at < len(obj) else None
+    return held
+
+
+def _done(obj: Any, operation: Json) -> Any:
     path = _steps(operation.get("path"))
     if not path and operation.get("op") not in _OF_ALL:
         raise _CannotError
@@ -82,6 +135,8 @@ def _steps(pointer: Any) -> list[str]:
     if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
         raise _CannotError
     parts = pointer.split("/")[1:]
+    if len(parts) > DEPTH_MAX:
+        raise _CannotError
     return [part.replace("~1", "/").replace("~0", "~") for part in parts]
 
 
@@ -142,7 +197,7 @@ def _index(step: str, last: int, *, end: int | None = None) -> int:
     digits = step.removeprefix("-")
     if not digits.isdecimal() or not digits.isascii():
         raise _CannotError
-    at = int(step)
+    at = capped_integer(digits, 2 * last + 2) * (-1 if step.startswith("-") else 1)
     if at < 0:
         at += (last if end is None else end) + 1
     if not 0 <= at <= last:

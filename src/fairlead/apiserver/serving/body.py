@@ -6,16 +6,14 @@ apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-import yaml
-
+from fairlead.api.yaml_values import YamlError, documents
 from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.json_text import JsonError, may_have_halves, parse_json
+from fairlead.apiserver.schema.json_text import JsonError, parse_json
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.serving.negotiation import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.serving.refusal import unknown_body
@@ -46,8 +44,8 @@ def decoded(
     if media_type not in ACCEPTED or media_type == PROTOBUF:
         raise unknown_body(ACCEPTED)
     try:
-        value = parsed_yaml(body) if media_type == YAML else parse_json(body)
-    except (JsonError, yaml.YAMLError, ValueError, RecursionError) as cause:
+        value = parsed_yaml(body)[0] if media_type == YAML else parse_json(body)
+    except (JsonError, YamlError) as cause:
         raise _unrecognized(body, expected, str(cause)) from None
     if value is None and body.strip():
         return {}
@@ -68,15 +66,18 @@ def _from_protobuf(body: bytes, expected: str, protobuf: DecodeProtobuf) -> Json
         ) from None
 
 
-def parsed_yaml(body: bytes) -> Any:
-    """The one document in `body` as a JSON value; YAML's dates stay texts. Raises YAMLError."""
-    value = yaml.load(body, Loader=_TextLoader)  # noqa: S506, TID251 - a safe loader
-    if may_have_halves(body.decode(errors="replace")):
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except (UnicodeEncodeError, TypeError, ValueError):
-            raise yaml.YAMLError("invalid Unicode character escape code") from None
-    return value
+def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
+    """The first document in `body` as a JSON value, and what is to be said about its keys.
+
+    The last of equal keys counts. Raises YamlError.
+    """
+    # upstream: gopkg.in/yaml.v2 decode.go, as sigs.k8s.io/yaml shows its errors
+    notes: list[str] = []
+
+    def note(key: str, line: int) -> None:
+        notes.append(f'line {line}: key "{key}" already set in map')
+
+    return next(documents(body, note), None), sorted(notes)
 
 
 def require_type(obj: Json, kind: Kind) -> Json:
@@ -132,33 +133,3 @@ def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
     return bad_request(
         f"the object provided is unrecognized (must be of type {expected}): {said} ({shown})"
     )
-
-
-def repeated_keys(body: bytes) -> list[str]:
-    """What is to be said about keys of a YAML document that stand twice in their map."""
-    # upstream: gopkg.in/yaml.v2 decode.go, as sigs.k8s.io/yaml shows its errors
-    notes: list[str] = []
-    waiting = [yaml.compose(body, Loader=_TextLoader)]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, yaml.MappingNode):
-            seen = set()
-            for key, value in node.value:
-                if key.value in seen:
-                    line = key.start_mark.line + 1
-                    notes.append(f'line {line}: key "{key.value}" already set in map')
-                seen.add(key.value)
-                waiting.append(value)
-        elif isinstance(node, yaml.SequenceNode):
-            waiting.extend(node.value)
-    return sorted(notes)
-
-
-class _TextLoader(yaml.CSafeLoader):
-    """Reads timestamps as texts: JSON has no other."""
-
-
-_TextLoader.yaml_implicit_resolvers = {
-    first: [(tag, form) for tag, form in rules if tag != "tag:yaml.org,2002:timestamp"]
-    for first, rules in yaml.CSafeLoader.yaml_implicit_resolvers.items()
-}

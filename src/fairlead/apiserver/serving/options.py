@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.api.integer import parse_int64
 from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.serving.refusal import bad_option
 
 FALSE: Final = ("false", "0")
 MANAGER_BYTES_MAX: Final = 128
+UNSIGNED_DIGITS_MAX: Final = 20  # of 64 bits
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED: Final = re.compile(r"[0-9]+")
 EXACT: Final = "Exact"
@@ -39,17 +41,20 @@ def integer(request: Request, name: str) -> int | None:
         return None
     if not _INTEGER.fullmatch(text):
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    return int(text)
+    number = parse_int64(text)
+    if number is None:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return number
 
 
 def unsigned(text: str) -> str:
     """Why `text` is no resource version, "" when it is one."""
+    why = "invalid syntax"
     if _UNSIGNED.fullmatch(text):
-        return ""
-    return (
-        f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": '
-        "invalid syntax"
-    )
+        if len(text) <= UNSIGNED_DIGITS_MAX:
+            return ""
+        why = "value out of range"
+    return f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
 
 
 @dataclass(frozen=True, slots=True)

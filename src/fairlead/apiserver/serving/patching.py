@@ -16,9 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-import yaml
-
 from fairlead.api.timestamp import format_timestamp
+from fairlead.api.yaml_values import YamlError
 from fairlead.apiserver.conversion import shown, stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request
 from fairlead.apiserver.kind import Kind
@@ -29,7 +28,7 @@ from fairlead.apiserver.patch.server_side_apply import Application, server_side_
 from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
 from fairlead.apiserver.schema.decoding import TypeMismatchError
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
-from fairlead.apiserver.serving.body import media_type_of, parsed_yaml, repeated_keys
+from fairlead.apiserver.serving.body import media_type_of, parsed_yaml
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.options import WriteOptions
@@ -124,7 +123,6 @@ class Patch:
     def _applied(self, old: Json | None) -> Json:
         """What becomes of `old`, or of nothing, by what its manager wants."""
         config = self._configuration()
-        self._note_repeats()
         tracking = tracking_of(self.kind, self.subresource)
         if tracking is None:
             raise unknown_patch()
@@ -175,18 +173,10 @@ class Patch:
         except JsonError as cause:
             raise bad_request(f"{said}{cause}") from None
 
-    def _note_repeats(self) -> None:
-        notes = repeated_keys(self.call.request.body)
-        if notes and self.options.validation == STRICT:
-            listed = "\n  ".join(("yaml: unmarshal errors:", *notes))
-            said = "error strict decoding YAML: error converting YAML to JSON: "
-            raise bad_request(said + listed)
-        self.call.warnings.extend(told(notes, self.options.validation))
-
     def _configuration(self) -> Json:
         try:
-            config = parsed_yaml(self.call.request.body)
-        except yaml.YAMLError as cause:
+            config, repeats = parsed_yaml(self.call.request.body)
+        except YamlError as cause:
             said = "error decoding YAML: error converting YAML to JSON: yaml: "
             raise bad_request(f"{said}{_yaml_problem(cause)}") from None
         if config is None:
@@ -199,7 +189,15 @@ class Patch:
         if stated != (kind.api_version, kind.kind):
             group, _, version = str(stated[0] or "").rpartition("/")
             raise bad_request(f"invalid object type: {group}/{version}, Kind={stated[1] or ''}")
+        self._note_repeats(repeats)
         return config
+
+    def _note_repeats(self, notes: list[str]) -> None:
+        if notes and self.options.validation == STRICT:
+            listed = "\n  ".join(("yaml: unmarshal errors:", *notes))
+            said = "error strict decoding YAML: error converting YAML to JSON: "
+            raise bad_request(said + listed)
+        self.call.warnings.extend(told(notes, self.options.validation))
 
     def _shaped(self, made: Json, notes: list[str], told_of: _Told) -> Json:
         """`made` as its kind has it; `told_of` is what a refusal shows."""
@@ -264,12 +262,10 @@ def _causes(patch: Patch) -> list[Cause]:
     return []
 
 
-def _yaml_problem(cause: yaml.YAMLError) -> str:
+def _yaml_problem(cause: YamlError) -> str:
     """What is wrong with a YAML text, in the words of upstream's library."""
-    if not isinstance(cause, yaml.MarkedYAMLError) or cause.problem is None:
-        return " ".join(str(cause).split())
-    mark = cause.problem_mark or cause.context_mark
-    return f"line {mark.line}: {cause.problem}" if mark and mark.line else cause.problem
+    # upstream: gopkg.in/yaml.v2 yaml.go:parser.fail counts lines from 0, and tells no first one
+    return f"line {cause.line - 1}: {cause.problem}" if cause.line > 1 else cause.problem
 
 
 def _undecodable(said: str, value: Any, wanted: str) -> ApiError:

@@ -12,7 +12,7 @@ from fairlead.apiserver.conversion import stored as as_stored
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
-from fairlead.apiserver.serving.body import decoded, media_type_of, repeated_keys, require_type
+from fairlead.apiserver.serving.body import decoded, media_type_of, parsed_yaml, require_type
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.negotiation import YAML
 from fairlead.apiserver.serving.options import WriteOptions, write_options
@@ -107,7 +107,7 @@ def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
     kind, request = kind or call.kind, call.request
     content_type = request.headers.get("content-type", "")
     obj = decoded(request.body, content_type, kind.kind, call.parts.protobuf)
-    repeats = repeated_keys(request.body) if media_type_of(content_type) == YAML else []
+    repeats = parsed_yaml(request.body)[1] if media_type_of(content_type) == YAML else []
     call.warnings.extend(told(of_another_version(kind, obj), options.validation))
     obj, warnings = typed(kind, require_type(obj, kind), options.validation, repeats)
     call.warnings.extend(warnings)

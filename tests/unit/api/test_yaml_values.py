@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.whatif.yaml_values import YamlError, documents
+from fairlead.api.yaml_values import YamlError, documents
 
 
 def read(text):

@@ -2,16 +2,17 @@
 
 PyYAML's C parser delivers events; this module builds plain values from them. Building them here
 instead of with PyYAML's constructors settles what a dump of a cluster needs: timestamps and
-sexagesimal-looking text stay strings, keys are always strings, a key given twice is refused, NaN
-and infinity are refused (JSON has neither), aliases may not blow up, nesting is bounded, and it
-takes half the time. YAML 1.1's yes/no/on/off are booleans, as kubectl takes them.
+sexagesimal-looking text stay strings, keys are always strings, a key given twice is refused or
+told, NaN and infinity are refused (JSON has neither), aliases may not blow up, nesting is bounded
+(PyYAML's constructor would break the process's stack), and it takes half the time. YAML 1.1's
+yes/no/on/off are booleans, as kubectl takes them.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import yaml
@@ -28,8 +29,10 @@ from yaml.events import (
     StreamStartEvent,
 )
 
-DEPTH_MAX: Final = 200
+from fairlead.api.nesting import DEPTH_MAX
+
 ALIASED_VALUES_MAX: Final = 1_000_000
+_CHARACTERS_PER_VALUE: Final = 64  # a long text weighs as much as several short ones
 
 _STANDARD_TAG: Final = "tag:yaml.org,2002:"
 _COLLECTION_TAGS: Final = (None, "!", f"{_STANDARD_TAG}map", f"{_STANDARD_TAG}seq")
@@ -48,24 +51,37 @@ _NOT_JSON: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _INTEGER_CHARACTERS_MAX: Final = 400
 
 
-class YamlError(ValueError):
-    """YAML that cannot be read; `line` counts from 1, 0 when unknown."""
+# Told of a key that its mapping has already, and of its line, counted from 1.
+OnRepeat = Callable[[str, int], object]
 
-    def __init__(self, problem: str, line: int) -> None:
+
+class YamlError(ValueError):
+    """YAML that cannot be read; `line` counts from 1, 0 when unknown.
+
+    `context` says in the middle of what the problem was met, "" when that is unknown.
+    """
+
+    def __init__(self, problem: str, line: int, context: str = "") -> None:
         """Keep the evidence."""
-        super().__init__(f"line {line}: {problem}" if line else problem)
+        told = f"{context} {problem}" if context else problem
+        super().__init__(f"line {line}: {told}" if line else told)
         self.problem = problem
         self.line = line
+        self.context = context
 
 
-def documents(text: str) -> Iterator[Any]:
-    """The documents of `text` one after the other; an empty one is None. Raises YamlError."""
+def documents(text: str | bytes, on_repeat: OnRepeat | None = None) -> Iterator[Any]:
+    """The documents of `text` one after the other; an empty one is None. Raises YamlError.
+
+    A key that is given twice is told to `on_repeat`, and its last value counts; without
+    `on_repeat` it is refused.
+    """
     try:
         parser = yaml.CSafeLoader(text)  # only its event interface is used
         while (event := parser.get_event()) is not None:
             match event:
                 case DocumentStartEvent():
-                    yield _Builder(parser).document()
+                    yield _Builder(parser, on_repeat).document()
                 case StreamStartEvent() | StreamEndEvent():
                     pass
     except yaml.YAMLError as cause:
@@ -75,8 +91,8 @@ def documents(text: str) -> Iterator[Any]:
 def _as_yaml_error(cause: yaml.YAMLError) -> YamlError:
     if isinstance(cause, yaml.MarkedYAMLError):
         mark = cause.problem_mark or cause.context_mark
-        text = " ".join(part for part in (cause.context, cause.problem) if part)
-        return YamlError(text or "is not YAML", mark.line + 1 if mark else 0)
+        line = mark.line + 1 if mark is not None else 0
+        return YamlError(cause.problem or "is not YAML", line, cause.context or "")
     if isinstance(cause, yaml.reader.ReaderError):
         return YamlError(f"holds a character that YAML does not allow ({cause.reason})", 0)
     return YamlError(str(cause), 0)
@@ -134,8 +150,9 @@ class _Builder:
     that an alias repeats included, so that a document of nested aliases is refused early.
     """
 
-    def __init__(self, parser: Any) -> None:
+    def __init__(self, parser: Any, on_repeat: OnRepeat | None) -> None:
         self._parser = parser
+        self._on_repeat = on_repeat
         self._stack: list[_Open] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._scalars: dict[str, Any] = {}
@@ -167,15 +184,18 @@ class _Builder:
             self._key(top, event)
             return
         value = self._scalar_value(event)
-        self._count += 1
+        weight = 1 + len(event.value) // _CHARACTERS_PER_VALUE
+        self._count += weight
         if event.anchor:
-            self._anchors[event.anchor] = (value, 1)
+            self._anchors[event.anchor] = (value, weight)
         self._put(value, event)
 
     def _key(self, top: _Open, event: ScalarEvent) -> None:
         key = event.value
         if key in top.value:
-            raise _refusal(event, f"the key {key!r} is given twice")
+            if self._on_repeat is None:
+                raise _refusal(event, f"the key {key!r} is given twice")
+            self._on_repeat(key, _line(event))
         top.key = sys.intern(key)
 
     def _scalar_value(self, event: ScalarEvent) -> Any:
@@ -257,4 +277,10 @@ class _Builder:
 
 
 def _refusal(event: Any, problem: str) -> YamlError:
-    return YamlError(problem, event.start_mark.line + 1)
+    return YamlError(problem, _line(event))
+
+
+def _line(event: Any) -> int:
+    """Where an event begins, counted from 1."""
+    line: int = event.start_mark.line
+    return line + 1

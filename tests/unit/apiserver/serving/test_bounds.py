@@ -1,0 +1,111 @@
+"""What would cost the server its stack, its memory or its time is refused, and told why."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.api.nesting import DEPTH_MAX, TOO_DEEP
+
+JSON, YAML = "application/json", "application/yaml"
+APPLY = "application/apply-patch+yaml"
+OPERATIONS = "application/json-patch+json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+DIGITS = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b'{"a":' * 100_000, b"- " * 100_000, b"{a: " * 100_000]
+)
+@pytest.mark.parametrize("media_type", [JSON, YAML])
+def test_bodies_nested_without_end(api, config_maps, body, media_type):
+    """Parsers in C would leave the end of the stack behind; nobody is there then to catch that."""
+    assert api.post(config_maps, body, content_type=media_type).status == 400
+
+
+@pytest.mark.parametrize("media_type", [OPERATIONS, MERGE, STRATEGIC, APPLY])
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 100_000])
+def test_patches_nested_without_end(api, config_maps, body, media_type):
+    api.config_map("a")
+    query = "?fieldManager=m" if media_type == APPLY else ""
+    assert api.patch(f"{config_maps}/a{query}", body, media_type).status == 400
+
+
+def test_a_depth_that_parsers_take_but_nobody_else(api, config_maps):
+    """Also where it is the first of two members of one name, of which the last one counts."""
+    deep = b"[" * 500 + b"]" * 500
+    for body in (b'{"data":%b}' % deep, b'{"data":%b,"data":{}}' % deep):
+        refused = api.post(config_maps, body)
+        assert (refused.status, TOO_DEEP in refused.message) == (400, True)
+
+
+@pytest.mark.parametrize("media_type", [JSON, YAML, MERGE, STRATEGIC, APPLY])
+def test_the_greatest_depth_that_is_allowed(api, config_maps, media_type):
+    """Whoever walks through such a value comes to its end."""
+    deep = '{"f:a":' * (DEPTH_MAX - 6) + "{}" + "}" * (DEPTH_MAX - 6)
+    fields = '{"metadata":{"managedFields":[{"manager":"m","fieldsV1":%s}],"labels":%s}}'
+    api.config_map("a")
+    for text in (fields % (deep, "{}"), fields % ("{}", deep), f'{{"data":{deep}}}'):
+        if media_type in (JSON, YAML):
+            answer = api.post(config_maps, text, content_type=media_type)
+        else:
+            query = "?fieldManager=m" if media_type == APPLY else ""
+            answer = api.patch(f"{config_maps}/a{query}", text, media_type)
+        assert answer.status < 500, answer.message
+
+
+def test_numbers_that_no_double_holds(api, config_maps):
+    for number in ("1e999", DIGITS):
+        body = b'{"metadata":{"name":"a","generation":%b}}' % number.encode()
+        assert api.post(config_maps, body).status == 400
+
+
+@pytest.mark.parametrize("query", ["limit", "timeoutSeconds", "resourceVersion"])
+def test_parameters_of_more_digits_than_python_reads(api, config_maps, query):
+    refused = api.get(f"{config_maps}?{query}={DIGITS}")
+    assert (refused.status, "value out of range" in refused.message) == (400, True)
+
+
+def test_grace_of_more_seconds_than_there_are(api, config_maps):
+    api.config_map("a")
+    assert api.delete(f"{config_maps}/a?gracePeriodSeconds={DIGITS}").status == 400
+
+
+def patched(api, config_maps, operations):
+    api.config_map("a")
+    return api.patch(f"{config_maps}/a", json.dumps(operations), OPERATIONS).status
+
+
+def test_copies_of_copies(api, config_maps):
+    """Each doubles what is there, which nobody can send."""
+    first = {"op": "add", "path": "/data", "value": {"a": "x" * 1000}}
+    more = [{"op": "copy", "from": "/data", "path": f"/data/a{n}"} for n in range(40)]
+    assert patched(api, config_maps, [first, *more]) == 422
+
+
+def test_a_patch_that_digs(api, config_maps):
+    """What no body may hold, no sequence of operations may make."""
+    digging = [{"op": "add", "path": "/data" + "/a" * n, "value": {}} for n in range(300)]
+    assert patched(api, config_maps, digging) == 422
+
+
+def test_a_patch_that_moves_the_same_things_again_and_again(api, config_maps):
+    first = {"op": "add", "path": "/data", "value": {"a": [1] * 200_000}}
+    more = [{"op": "move", "from": "/data/a/0", "path": "/data/a/1"}] * 9_000
+    assert patched(api, config_maps, [first, *more]) == 422
+
+
+def test_places_of_more_digits_than_python_reads(api, config_maps):
+    first = {"op": "add", "path": "/metadata/finalizers", "value": []}
+    there = {"op": "add", "path": f"/metadata/finalizers/{DIGITS}", "value": "a"}
+    assert patched(api, config_maps, [first, there]) == 422
+
+
+def test_long_texts_that_aliases_repeat(api, config_maps):
+    """Each alias is short, and what it stands for is not."""
+    aliases = b"*a, " * 100_000
+    body = b"data: {a: &a '%b', b: [%b]}" % (b"x" * 100_000, aliases)
+    refused = api.post(config_maps, body, content_type=YAML)
+    assert (refused.status, "aliases repeat more than" in refused.message) == (400, True)
