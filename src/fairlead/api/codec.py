@@ -53,6 +53,9 @@ VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
 }
 
 
+_COMPOSITE: Final = (dict, list)
+
+
 class DecodeError(ValueError):
     """An object that is not of its kind's form; carries the evidence."""
 
@@ -70,7 +73,11 @@ class DecodeError(ValueError):
 def without_nulls(value: Any) -> Any:
     """`value` with every null member and element removed, recursively (a new value)."""
     if isinstance(value, dict):
-        return {key: without_nulls(item) for key, item in value.items() if item is not None}
+        return {
+            key: without_nulls(item) if isinstance(item, _COMPOSITE) else item
+            for key, item in value.items()
+            if item is not None
+        }
     if isinstance(value, list):
         return [without_nulls(item) for item in value if item is not None]
     return value

@@ -54,6 +54,10 @@ class Kind:
     stored_version: str = ""
     custom: CustomType | None = None
 
+    def __hash__(self) -> int:
+        """That of a text which tells almost all kinds apart: they are looked up all the time."""
+        return self.resource.__hash__()
+
     @cached_property
     def api_version(self) -> str:
         """`group/version`, or `version` in the core group."""

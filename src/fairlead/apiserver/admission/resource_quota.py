@@ -89,6 +89,8 @@ class ResourceQuota:
             return obj
         charge = _Charge(kind, obj, storage)
         matching = charge.matching()
+        if not matching and not self.limited:
+            return obj
         charge.require_said(matching)
         asked = charge.asked(circumstances.old)
         self._require_covered(kind, obj, asked, matching)

@@ -8,58 +8,99 @@ upstream: pkg/apis/*/*/zz_generated.defaults.go
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any
+from operator import is_
+from typing import Any, Final
 
 from fairlead.apiserver.defaulting.rule import RULES
 from fairlead.apiserver.schema.model import Schema, Type
 
 Json = dict[str, Any]
+Complete = Callable[[Any], Any]
 
 
 def completed(schema: Schema, obj: Json) -> Json:
     """`obj`, a whole object of that type in canonical form, with its defaults."""
-    made: Json = _completed(schema, obj)
-    return made
+    complete = _completer(schema)
+    return obj if complete is None else complete(obj)
 
 
-def _completed(schema: Schema, value: Any) -> Any:
-    if value is None or not _concerned(schema):
-        return value
+_COMPLETERS: Final[dict[Schema, Complete]] = {}
+
+
+def _completer(schema: Schema) -> Complete | None:
+    """The function that completes values of this type, made once; None where none is needed."""
+    if not _concerned(schema):
+        return None
+    made = _COMPLETERS.get(schema)
+    if made is not None:
+        return made
     match schema.type:
         case Type.OBJECT:
-            return _object(schema, value)
-        case Type.LIST if schema.items:
-            return _same_or(value, [_completed(schema.items, item) for item in value])
-        case Type.MAP if schema.items:
-            items = schema.items
-            return _same_or(value, {key: _completed(items, item) for key, item in value.items()})
+            return _of_object(schema)
+        case Type.LIST:
+            return _of_list(schema)
         case _:
-            return value
+            return _of_map(schema)
 
 
-def _object(schema: Schema, value: Json) -> Json:
+def _of_object(schema: Schema) -> Complete:
     rule = RULES.get(schema.short_name) or RULES.get(schema.long_name)
-    if rule is not None:
-        value = rule(value)
-    changed = {}
-    for key, inner in _concerned_fields(schema):
-        if key in value:
-            before = value[key]
-            after = _completed(inner, before)
-            if after is not before:
-                changed[key] = after
-    return {**value, **changed} if changed else value
+    fields: list[tuple[str, Complete]] = []
+
+    def complete(value: Json | None) -> Json | None:
+        if value is None:
+            return None
+        if rule is not None:
+            value = rule(value)
+        made = value
+        for key, inner in fields:
+            if key in value:
+                before = value[key]
+                after = inner(before)
+                if after is not before:
+                    made = {**value} if made is value else made
+                    made[key] = after
+        return made
+
+    _COMPLETERS[schema] = complete
+    for key, field in schema.fields.items():
+        inner = _completer(field.schema)
+        if inner is not None:
+            fields.append((key, inner))
+    return complete
 
 
-def _same_or(before: Any, after: Any) -> Any:
-    return before if after == before else after
+def _of_list(schema: Schema) -> Complete:
+    def complete(value: list[Any] | None) -> list[Any] | None:
+        if value is None:
+            return None
+        made = list(map(inner, value))
+        return value if all(map(is_, made, value)) else made
+
+    _COMPLETERS[schema] = complete
+    inner = _inner(schema)
+    return complete
 
 
-@cache
-def _concerned_fields(schema: Schema) -> tuple[tuple[str, Schema], ...]:
-    fields = schema.fields.items()
-    return tuple((key, field.schema) for key, field in fields if _concerned(field.schema))
+def _of_map(schema: Schema) -> Complete:
+    def complete(value: Json | None) -> Json | None:
+        if value is None:
+            return None
+        made = {key: inner(item) for key, item in value.items()}
+        return value if all(map(is_, made.values(), value.values())) else made
+
+    _COMPLETERS[schema] = complete
+    inner = _inner(schema)
+    return complete
+
+
+def _inner(schema: Schema) -> Complete:
+    assert schema.items is not None  # or nothing would concern it
+    inner = _completer(schema.items)
+    assert inner is not None
+    return inner
 
 
 @cache

@@ -11,7 +11,10 @@ upstream: apimachinery/pkg/util/managedfields/internal/*.go
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from fairlead.apiserver.patch.field_set import (
     NOTHING,
@@ -30,8 +33,12 @@ Json = dict[str, Any]
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
+SETS_MAX: Final = 512
 UPDATERS_MAX: Final = 10  # upstream: fieldmanager.go:DefaultMaxUpdateManagers
 _ANCIENT: Final = "ancient-changes"
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
 
 # upstream: stripmeta.go: the server's own fields belong to nobody
 _SERVERS: Final = (
@@ -179,8 +186,20 @@ def _read(entries: list[Json]) -> Managed:
             entry.get("apiVersion", ""),
             entry.get("subresource", ""),
         )
-        managed[writer] = Entry(unwire(entry.get("fieldsV1", {})), entry.get("time") or "")
+        fields = _set(_encode(entry.get("fieldsV1", {})))
+        managed[writer] = Entry(fields, entry.get("time") or "")
     return managed
+
+
+# Objects made from one template have the same sets of fields, which they share.
+@lru_cache(maxsize=SETS_MAX)
+def _set(text: bytes) -> FieldSet:
+    return unwire(_decode(text))
+
+
+@lru_cache(maxsize=SETS_MAX)
+def _wired(text: bytes) -> Json:
+    return wire(_decode(text))
 
 
 def _written(writer: Writer, entry: Entry) -> Json:
@@ -190,7 +209,7 @@ def _written(writer: Writer, entry: Entry) -> Json:
         "apiVersion": writer.api_version,
         "time": entry.time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": wire(entry.fields),
+        "fieldsV1": _wired(_encode(entry.fields)),
         "subresource": writer.subresource,
     }
     return {key: value for key, value in made.items() if value != ""}

@@ -19,18 +19,24 @@ from fairlead.apiserver.patch.field_set import (
     SELF,
     FieldSet,
     field_step,
-    key_step,
     step_text,
-    value_step,
 )
 from fairlead.apiserver.patch.interleaving import interleaved
-from fairlead.apiserver.schema.model import Schema, Topology, Type, Zero
-from fairlead.apiserver.schema.zero import zero_value
+from fairlead.apiserver.patch.presence import presence_of
+from fairlead.apiserver.patch.step import (
+    ANYTHING,
+    inner_schema,
+    is_composite,
+    is_leaf,
+    item_step,
+    items_by_step,
+    member_schema,
+)
+from fairlead.apiserver.schema.model import Schema, Topology, Type
 
 Json = dict[str, Any]
 
 _ABSENT: Final = object()
-ANYTHING: Final = Schema(Type.ANY)
 
 
 @dataclass(slots=True)
@@ -80,9 +86,9 @@ _Triple = tuple[FieldSet, FieldSet, FieldSet]
 
 def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
     if old is _ABSENT:
-        return _alone(schema, new), {}, {}
+        return presence_of(schema)(new), {}, {}
     if new is _ABSENT:
-        return {}, {}, _alone(schema, old)
+        return {}, {}, presence_of(schema)(old)
     if old == new:
         return {}, {}, {}
     if is_leaf(schema, old if new is None else new) or not (old or new):
@@ -96,17 +102,6 @@ def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
             if part:
                 whole[step] = part
     return below
-
-
-def _alone(schema: Schema, value: Any) -> FieldSet:
-    """The fields of a value that is there on one side only: itself, and all that is in it."""
-    if not value or not isinstance(value, dict | list) or is_leaf(schema, value):
-        return LEAF
-    made: FieldSet = {SELF: {}}
-    for step, item in _steps(schema, value).items():
-        is_deep = item and isinstance(item, dict | list)
-        made[step] = _alone(inner_schema(schema, step), item) if is_deep else LEAF
-    return made
 
 
 def _pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -160,8 +155,8 @@ def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
     """`value` without `fields`; what has nothing left is null."""
     # upstream: remove.go:removingWalker
     if value is None or schema.topology is Topology.ATOMIC or schema.type is Type.ANY:
-        return None if _is_composite(schema) or isinstance(value, dict | list) else value
-    if not _is_composite(schema):
+        return None if is_composite(schema) or isinstance(value, dict | list) else value
+    if not is_composite(schema):
         return value
     left: Any
     if schema.type is Type.LIST:
@@ -193,61 +188,11 @@ def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
     return made
 
 
-def is_leaf(schema: Schema, value: Any) -> bool:
-    """Whether `value` is a single field, whatever is in it."""
-    if schema.topology is Topology.ATOMIC or not _is_composite(schema):
-        return True
-    return value is not None and not isinstance(value, list if schema.type is Type.LIST else dict)
-
-
-def _is_composite(schema: Schema) -> bool:
-    return schema.type in (Type.OBJECT, Type.MAP, Type.LIST)
-
-
-def inner_schema(schema: Schema, step: str) -> Schema:
-    """The type of what `step` leads to."""
-    if schema.type is Type.LIST:
-        return schema.items or ANYTHING
-    return member_schema(schema, step[2:])
-
-
-def member_schema(schema: Schema, key: str) -> Schema:
-    """The type of a field, or of a map's entry."""
-    if schema.type is Type.OBJECT:
-        known = schema.fields.get(key)
-        return known.schema if known else ANYTHING
-    return schema.items or ANYTHING
-
-
-def items_by_step(schema: Schema, value: list[Any] | None) -> Iterator[tuple[str, Any]]:
-    """The items of a list that is a set or has keys."""
-    for item in value or ():
-        yield item_step(schema, item), item
-
-
-def item_step(schema: Schema, item: Any) -> str:
-    """What tells `item` from its neighbours; keys that it lacks have their defaults."""
-    if schema.topology is Topology.SET or not isinstance(item, dict):
-        return value_step(item)
-    defaults = schema.items.key_defaults if schema.items else {}
-    keys: dict[str, Any] = {}
-    for key in schema.keys:
-        value = item.get(key)
-        keys[key] = defaults.get(key, _zero_key(schema, key)) if value is None else value
-    return key_step({key: value for key, value in keys.items() if value is not None})
-
-
-def _zero_key(schema: Schema, key: str) -> Any:
-    """What a key that is required, but not there, counts as."""
-    known = schema.items.fields.get(key) if schema.items else None
-    return zero_value(known.schema) if known and known.zero is Zero.EMIT else None
-
-
 def problems(schema: Schema, value: Any, path: str = "") -> Iterator[str]:
     """Why `value` is not of its type: unknown fields, wrong types, items that are there twice."""
     if value is None or schema.type is Type.ANY:
         return
-    if not _is_composite(schema):
+    if not is_composite(schema):
         yield from _scalar_problems(schema, value, path)
     elif schema.type is Type.LIST:
         yield from _list_problems(schema, value, path)

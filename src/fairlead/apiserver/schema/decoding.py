@@ -15,7 +15,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final
 
 from fairlead.api.quantity import UPSTREAM_FORM, QuantityError, canonical, parse_quantity
@@ -29,6 +29,7 @@ from fairlead.apiserver.schema.zero import emitted, zero_value
 
 Json = dict[str, Any]
 
+CACHE_SIZE: Final = 1 << 10
 _LIMITS: Final = {Type.INT32: 31, Type.INT64: 63}
 _INT32: Final = Schema(Type.INT32)
 
@@ -61,7 +62,7 @@ def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
     return walk.value(schema, value, _Place()), walk.notes
 
 
-@cache
+@lru_cache(maxsize=CACHE_SIZE)
 def empty(schema: Schema) -> Any:
     """What an object of this type is before anybody has said anything. Shared: do not mutate."""
     return _Walk().value(schema, {}, _Place())

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final
 
 from fairlead.apiserver.schema.model import Schema, Type, Zero
 
+CACHE_SIZE: Final = 1 << 14
 _PLAIN: Final = {Type.STRING: "", Type.BOOLEAN: False}
 _NUMBERS: Final = (Type.INT32, Type.INT64, Type.NUMBER)
 
 
-@cache
+@lru_cache(maxsize=CACHE_SIZE)
 def emitted(schema: Schema) -> tuple[tuple[str, Schema | None], ...]:
     """The fields of an object that are written even if nobody sent them; None: as null."""
     shown: list[tuple[str, Schema | None]] = []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from fairlead.api.codec import DecodeError, decode, decode_as, without_nulls
 from fairlead.api.objects import (
@@ -52,6 +54,8 @@ from fairlead.apiserver.validation.workload import (
 )
 
 Json = dict[str, Any]
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
 def validated_new(kind: Kind, obj: Json, *, runnable: bool = True, nullable: bool = False) -> Json:
@@ -140,18 +144,24 @@ def _defaulted(kind: Kind, obj: Json, *, nullable: bool = False) -> tuple[Json, 
 
 
 def _decoded(kind: Kind, obj: Json, *, nullable: bool = False) -> ApiObject:
+    bare = _without_writers(obj)
     try:
-        return decode(without_nulls(obj) if nullable and _has_null(obj) else obj)
+        return decode(without_nulls(bare) if nullable and _has_null(bare) else bare)
     except DecodeError as cause:
         raise _wrong_type(kind, obj, cause) from None
 
 
-def _has_null(value: Any) -> bool:
-    """Whether a null is anywhere inside; looking is cheaper than making a copy without."""
-    items = value.values() if isinstance(value, dict) else value
-    return any(
-        item is None or (isinstance(item, dict | list) and _has_null(item)) for item in items
-    )
+def _without_writers(obj: Json) -> Json:
+    """`obj` without who wrote what of it: half of an object, which no view shows."""
+    meta = obj.get("metadata")
+    if not isinstance(meta, dict) or "managedFields" not in meta:
+        return obj
+    return {**obj, "metadata": {key: meta[key] for key in meta if key != "managedFields"}}
+
+
+def _has_null(obj: Json) -> bool:
+    """Whether a null may be anywhere inside; looking at its text is cheaper than walking it."""
+    return b"null" in _encode(obj)
 
 
 def _wrong_type(kind: Kind, obj: Json, cause: DecodeError) -> ApiError:

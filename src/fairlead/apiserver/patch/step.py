@@ -1,0 +1,69 @@
+"""Steps: what leads on from a value of a type, and what is there.
+
+The items of a list are told apart by their keys, or by what they are; an atomic value leads
+nowhere.
+
+upstream: sigs.k8s.io/structured-merge-diff/typed/helpers.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.apiserver.patch.field_set import key_step, value_step
+from fairlead.apiserver.schema.model import Schema, Topology, Type, Zero
+from fairlead.apiserver.schema.zero import zero_value
+
+ANYTHING: Final = Schema(Type.ANY)
+
+
+def is_leaf(schema: Schema, value: Any) -> bool:
+    """Whether `value` is a single field, whatever is in it."""
+    if schema.topology is Topology.ATOMIC or not is_composite(schema):
+        return True
+    return value is not None and not isinstance(value, list if schema.type is Type.LIST else dict)
+
+
+def is_composite(schema: Schema) -> bool:
+    """Whether there is something in values of this type."""
+    return schema.type in (Type.OBJECT, Type.MAP, Type.LIST)
+
+
+def inner_schema(schema: Schema, step: str) -> Schema:
+    """The type of what `step` leads to."""
+    if schema.type is Type.LIST:
+        return schema.items or ANYTHING
+    return member_schema(schema, step[2:])
+
+
+def member_schema(schema: Schema, key: str) -> Schema:
+    """The type of a field, or of a map's entry."""
+    if schema.type is Type.OBJECT:
+        known = schema.fields.get(key)
+        return known.schema if known else ANYTHING
+    return schema.items or ANYTHING
+
+
+def items_by_step(schema: Schema, value: list[Any] | None) -> Iterator[tuple[str, Any]]:
+    """The items of a list that is a set or has keys."""
+    for item in value or ():
+        yield item_step(schema, item), item
+
+
+def item_step(schema: Schema, item: Any) -> str:
+    """What tells `item` from its neighbours; keys that it lacks have their defaults."""
+    if schema.topology is Topology.SET or not isinstance(item, dict):
+        return value_step(item)
+    defaults = schema.items.key_defaults if schema.items else {}
+    keys: dict[str, Any] = {}
+    for key in schema.keys:
+        value = item.get(key)
+        keys[key] = defaults.get(key, _zero_key(schema, key)) if value is None else value
+    return key_step({key: value for key, value in keys.items() if value is not None})
+
+
+def _zero_key(schema: Schema, key: str) -> Any:
+    """What a key that is required, but not there, counts as."""
+    known = schema.items.fields.get(key) if schema.items else None
+    return zero_value(known.schema) if known and known.zero is Zero.EMIT else None
