@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.integer import capped_integer
-from fairlead.api.label import label_key_problems
+from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import (
     Affinity,
     LabelSelector,
@@ -23,16 +23,33 @@ from fairlead.api.objects import (
     ReplicaSet,
 )
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.validation.field import Causes, invalid, not_supported
+from fairlead.apiserver.validation.field import Causes, invalid, not_supported, required
 from fairlead.apiserver.validation.metadata import dns_label_problems, dns_subdomain_problems
 
 Json = dict[str, Any]
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 PORT_MAX: Final = 65_535
 INT32_MAX: Final = 2**31 - 1
 IMMUTABLE: Final = "field is immutable"
 NO_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 NO_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+_LINK_LOCAL_GROUPS: Final = tuple(map(ipaddress.ip_network, ("224.0.0.0/24", "ff02::/16")))
+_SPECIAL: Final[tuple[tuple[Callable[[Address], bool], str], ...]] = (
+    (lambda address: address.is_unspecified, "may not be unspecified ({})"),
+    (
+        lambda address: address.is_loopback,
+        "may not be in the loopback range (127.0.0.0/8, ::1/128)",
+    ),
+    (
+        lambda address: address.is_link_local,
+        "may not be in the link-local range (169.254.0.0/16, fe80::/10)",
+    ),
+    (
+        lambda address: any(address in group for group in _LINK_LOCAL_GROUPS),
+        "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
+    ),
+)
 _PORT_NAME: Final = re.compile("[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _PORT_CHARACTERS: Final = re.compile("[-a-z0-9]+")
 _CONFIG_KEY_FORM: Final = "[-._a-zA-Z0-9]+"
@@ -206,3 +223,42 @@ def check_qualified_name(field: str, text: str) -> Causes:
     """A name that may have a domain in front."""
     for problem in label_key_problems(text):
         yield invalid(field, text, problem)
+
+
+def check_label_value(field: str, text: str) -> Causes:
+    """A text that could be the value of a label."""
+    for problem in label_value_problems(text):
+        yield invalid(field, text, problem)
+
+
+def check_domain_name(field: str, text: str) -> Causes:
+    """A name like a host's in a domain."""
+    # upstream: apimachinery/pkg/util/validation/validation.go:IsFullyQualifiedDomainName
+    if not text:
+        yield required(field)
+        return
+    name = text.removesuffix(".")
+    problems = dns_subdomain_problems(name)
+    for problem in problems:
+        yield invalid(field, name, problem)
+    if not problems and "." not in name:
+        why = "should be a domain with at least two segments separated by dots"
+        yield invalid(field, name, why)
+
+
+def check_not_special(field: str, text: str) -> Causes:
+    """An address that means the same on every node."""
+    # upstream: pkg/apis/core/validation/validation.go:ValidateEndpointIP
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        yield invalid(field, text, "must be a valid IP address")
+        return
+    for trait, why in _SPECIAL:
+        if trait(address):
+            yield invalid(field, text, why.format(text))
+
+
+def too_many(field: str, count: int, most: int) -> Cause:
+    """There are more than there may be."""
+    return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {most} items", field)

@@ -55,7 +55,7 @@ def time_zone_problem(name: str) -> str:
         )
     try:
         ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # the name of a folder, say
         return f"unknown time zone {name}"
     return ""
 
