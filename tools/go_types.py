@@ -129,6 +129,47 @@ DeviceClassSpec extendedResourceName
 JSONSchemaProps $ref x-kubernetes-list-type x-kubernetes-map-type
 ConfigMapNodeConfigSource kubeletConfigKey
 ObjectMeta managedFields
+Container restartPolicy
+EphemeralContainer restartPolicy
+TopologySpreadConstraint nodeAffinityPolicy nodeTaintsPolicy
+VolumeMount mountPropagation recursiveReadOnly
+VolumeMountStatus recursiveReadOnly
+PodSecurityContext fsGroupChangePolicy supplementalGroupsPolicy seLinuxChangePolicy
+SecurityContext procMount
+Lifecycle stopSignal
+PodDNSConfigOption value
+PodSchedulingGroup podGroupName
+LocalVolumeSource fsType
+AzureFilePersistentVolumeSource secretNamespace
+GlusterfsPersistentVolumeSource endpointsNamespace
+ISCSIVolumeSource initiatorName
+ISCSIPersistentVolumeSource initiatorName
+JobSpec completionMode podReplacementPolicy
+PodFailurePolicyOnExitCodesRequirement containerName
+ServiceSpec internalTrafficPolicy ipFamilyPolicy trafficDistribution
+LoadBalancerIngress ipMode
+PortStatus error
+StorageClass reclaimPolicy volumeBindingMode
+CSIDriverSpec fsGroupPolicy
+HTTPIngressPath pathType
+NetworkPolicyPort protocol
+DeviceConstraint matchAttribute distinctAttribute
+DeviceAttribute string version
+Device nodeName
+ResourceSliceSpec nodeName
+CustomResourceSubresourceScale labelSelectorPath
+ValidationRule reason
+Validation reason
+ValidatingWebhook failurePolicy matchPolicy sideEffects
+MutatingWebhook failurePolicy matchPolicy sideEffects reinvocationPolicy
+ValidatingAdmissionPolicySpec failurePolicy
+ParamRef parameterNotFoundAction
+MatchResources matchPolicy
+Rule scope
+RuleWithOperations scope
+NamedRuleWithOperations scope
+HPAScalingRules selectPolicy
+v2.HPAScalingRules selectPolicy
 """)
 
 # Structs that are written even when they are empty (those that schemas require are, too).

@@ -41,9 +41,7 @@ Message = dict[int, tuple[str, str]]
 
 def main(program: Path, schemas: Path, target: Path) -> None:
     """Write the table of one program, for the types in one schema table."""
-    messages: dict[str, Message] = {}
-    for descriptor in descriptors(program.read_bytes()):
-        messages.update(messages_of(descriptor))
+    messages = all_messages(program)
     table = {}
     for definition, row in json.loads(gzip.decompress(schemas.read_bytes()))["definitions"].items():
         message = message_named(definition, messages)
@@ -52,6 +50,14 @@ def main(program: Path, schemas: Path, target: Path) -> None:
             table[definition] = numbers(named, message, messages)
     text = json.dumps(table, separators=(",", ":"))
     (target / "numbers.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def all_messages(program: Path) -> dict[str, Message]:
+    """The messages that a program knows, by full name."""
+    messages: dict[str, Message] = {}
+    for descriptor in descriptors(program.read_bytes()):
+        messages.update(messages_of(descriptor))
+    return messages
 
 
 def descriptors(program: bytes) -> Iterator[bytes]:

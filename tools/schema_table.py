@@ -1,9 +1,10 @@
 """Make the schema tables that Fairlead ships, from Kubernetes' published JSON schemas.
 
-    python tools/schema_table.py _definitions.json 1.36 src/fairlead/apiserver/schema/data
+    python tools/schema_table.py _definitions.json 1.36 KUBECTL src/fairlead/apiserver/schema/data
 
 The first argument is the file of definitions of one Kubernetes version, as the package
-kubernetes-validate carries it (`vX.Y.0-local-strict/_definitions.json`). Two files come out:
+kubernetes-validate carries it (`vX.Y.0-local-strict/_definitions.json`); the third is a kubectl,
+1.33 or newer, that knows in which order fields are declared (go_order.py). Two files come out:
 `<version>.json.gz`, which the server needs for every write, and `<version>-words.json.gz`, the
 descriptions that only `kubectl explain` reads.
 
@@ -20,6 +21,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from go_order import Messages, in_order
 from go_types import (
     DROPPED,
     EMITTED,
@@ -29,6 +31,7 @@ from go_types import (
     PLAIN_NUMBERS,
     POINTERS,
 )
+from protobuf_table import all_messages
 
 Json = dict[str, Any]
 
@@ -55,8 +58,9 @@ SCALARS = {
 }
 
 
-def main(source: Path, version: str, target: Path) -> None:
+def main(source: Path, version: str, program: Path, target: Path) -> None:
     """Write both files of one version."""
+    messages = all_messages(program)
     definitions = json.loads(source.read_text())["$defs"]
     served = {
         name: body
@@ -65,7 +69,9 @@ def main(source: Path, version: str, target: Path) -> None:
     }
     table = {
         "version": version,
-        "definitions": {name: definition(name, body) for name, body in sorted(served.items())},
+        "definitions": {
+            name: definition(name, body, messages) for name, body in sorted(served.items())
+        },
         "kinds": kinds(served),
     }
     words = {name: described(body) for name, body in sorted(definitions.items())}
@@ -97,17 +103,18 @@ def described(body: Json) -> Json:
     return {field: text for field, text in words.items() if text}
 
 
-def definition(name: str, body: Json) -> Json:
-    """One row: its fields, and whether the whole is one value to those who apply it."""
+def definition(name: str, body: Json, messages: Messages) -> Json:
+    """One row: its fields as declared, and whether the whole is one value to who applies it."""
     short = ".".join(name.split(".")[-2:])
     full = ".".join(name.split(".")[-3:])
     required = set(body.get("required", ()))
     top = "x-kubernetes-group-version-kind" in body
     row: Json = {}
     if "properties" in body:
+        fields = body["properties"]
         row["f"] = {
-            field: described_field(full, field, schema, needed=field in required, top=top)
-            for field, schema in sorted(body["properties"].items())
+            field: described_field(full, field, fields[field], needed=field in required, top=top)
+            for field in in_order(name, fields, messages)
         }
     elif "additionalProperties" in body:
         row["t"] = type_of(body)
@@ -189,4 +196,4 @@ def aslist(one_or_more: Any) -> list[Any]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
+    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4]))

@@ -6,7 +6,7 @@ upstream: apimachinery/pkg/util/validation/field/errors.go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -41,5 +41,30 @@ def forbidden(why: str) -> str:
 def shown(value: Any) -> str:
     """Text in quotes, numbers bare, everything else as JSON."""
     if isinstance(value, str):
-        return f'"{value}"'
-    return msgspec.json.encode(value).decode()
+        return quoted(value)
+    text = msgspec.json.encode(value).decode()
+    for character in "<>&":  # upstream's JSON may stand in pages
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def quoted(text: str) -> str:
+    """`text` in double quotes; what is not printable is escaped."""
+    # upstream: strconv/quote.go:Quote
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+_SHORT: Final = dict(zip('"\\\a\b\f\n\r\t\v', ('"', *"\\abfnrtv"), strict=True))
+
+
+def _escaped(character: str) -> str:
+    if character in _SHORT:
+        return f"\\{_SHORT[character]}"
+    number = ord(character)
+    if character.isprintable():
+        return character
+    if number < 0x80:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -148,4 +148,45 @@ def test_may_change(patched, spec, patch):
     ],
 )
 def test_may_not_change(patched, spec, patch, words):
-    assert patched(patch, **spec) == words
+    assert patched(patch, **spec).partition("\n")[0] == words
+
+
+def test_what_changed_is_shown_with_the_lines_around_it(patched):
+    shown = patched({"nodeName": "n"}).partition("\n")[2]
+    assert shown.endswith(
+        ' "AutomountServiceAccountToken": null,\n- "NodeName": "",\n+ "NodeName": "n",\n'
+        '  "SecurityContext": {\n   "HostNetwork": false,\n   "HostPID": false,\n'
+    )
+
+
+def affine(*terms):
+    required = {"nodeSelectorTerms": list(terms)}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    }
+
+
+HAD = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
+MORE = {"matchExpressions": [*HAD["matchExpressions"], {"key": "b", "operator": "Exists"}]}
+
+
+def test_a_gated_pod_may_be_told_more_narrowly_which_nodes(patched):
+    pod = patched(affine(MORE), **GATED, **affine(HAD))
+    assert pod["spec"]["affinity"] == affine(MORE)["affinity"]
+
+
+@pytest.mark.parametrize(
+    ("terms", "words"),
+    [
+        ((HAD, HAD), "no additions/deletions to non-empty NodeSelectorTerms list are allowed"),
+        (
+            ({"matchExpressions": [{"key": "b", "operator": "Exists"}]},),
+            "only additions are allowed (no mutations or deletions)",
+        ),
+    ],
+    ids=["another term", "another expression"],
+)
+def test_a_gated_pod_may_not_be_told_otherwise(patched, terms, words):
+    refusal = patched(affine(*terms), **GATED, **affine(HAD))
+    assert refusal.startswith("spec.affinity.nodeAffinity.required")
+    assert refusal.endswith(words)

@@ -54,6 +54,10 @@ SYSTEM_CLASSES: Final = {
 }
 
 
+# What stays as it was when an update does not say it.
+RESOLVED: Final = ("priority", "preemptionPolicy")
+
+
 class Priority:
     """The admission plugin."""
 
@@ -69,15 +73,19 @@ class Priority:
         if circumstances.subresource:
             return obj
         if kind is POD:
-            return _admitted_pod(operation, obj, storage)
+            return _admitted_pod(operation, obj, storage, circumstances.old or {})
         if kind is PRIORITY_CLASS:
             _check_class(operation, obj, storage)
         return obj
 
 
-def _admitted_pod(operation: Operation, pod: Json, storage: Storage) -> Json:
+def _admitted_pod(operation: Operation, pod: Json, storage: Storage, old: Json) -> Json:
     spec = pod.get("spec", {})
     match operation:
+        case Operation.UPDATE if any(key not in spec for key in RESOLVED):
+            before = old.get("spec", {})
+            kept = {key: before[key] for key in RESOLVED if key in before}
+            return {**pod, "spec": {**kept, **spec}}
         case Operation.CREATE:
             return {**pod, "spec": _resolved(pod, spec, storage)}
         case Operation.LOAD if spec.get("priorityClassName") and "priority" not in spec:

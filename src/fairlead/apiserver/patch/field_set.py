@@ -10,6 +10,7 @@ upstream: sigs.k8s.io/structured-merge-diff/fieldpath/{set,element,serialize}.go
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ FieldSet = dict[str, Any]
 SELF: Final = "."
 LEAF: Final[FieldSet] = {SELF: {}}
 NOTHING: Final[FieldSet] = {}
+_NUMBERED: Final = re.compile(r"v:-?\d|k:.*:-?\d")
 
 
 def field_step(name: str) -> str:
@@ -102,11 +104,36 @@ def of_path(*names: str) -> FieldSet:
 def wire(node: FieldSet) -> FieldSet:
     """As it stands in fieldsV1."""
     made = {}
-    for step in sorted(node):
+    for step in _in_order(node):
         inner = node[step]
         is_leaf = not inner or (len(inner) == 1 and SELF in inner)
         made[step] = NOTHING if is_leaf else wire(inner)
     return made
+
+
+def _in_order(node: FieldSet) -> list[str]:
+    # upstream: fieldpath/element.go:PathElement.Less: numbers are compared as numbers
+    if not any(map(_NUMBERED.match, node)):
+        return sorted(node)
+    return sorted(node, key=_rank)
+
+
+def _rank(step: str) -> tuple[str, list[tuple[int, Any]]]:
+    if step[:2] not in ("k:", "v:"):
+        return step, []
+    content = msgspec.json.decode(step[2:])
+    values = list(content.values()) if isinstance(content, dict) else [content]
+    return step[:2], [_comparable(value) for value in values]
+
+
+def _comparable(value: Any) -> tuple[int, Any]:
+    match value:
+        case int() | float():
+            return 0, value
+        case str():
+            return 1, value
+        case _:
+            return 2, _compact(value)
 
 
 def unwire(node: Any) -> FieldSet:

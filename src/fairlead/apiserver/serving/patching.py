@@ -26,8 +26,10 @@ from fairlead.apiserver.patch.go_text import go_text
 from fairlead.apiserver.patch.json_patch import apply_json_patch
 from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
 from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
+from fairlead.apiserver.schema.declared import as_declared
 from fairlead.apiserver.schema.decoding import TypeMismatchError
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
+from fairlead.apiserver.schema.model import Schema, Type
 from fairlead.apiserver.serving.body import media_type_of, parsed_yaml
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.encoding import encode
@@ -56,15 +58,17 @@ CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 class Shown:
     """What a patch made of what: shown as upstream's patcher writes it.
 
-    Objects that it went through have their members in order, others as they were written.
+    Objects that it went through have their members sorted; others are as they were written, by
+    the server or in the patch.
     """
 
+    schema: Schema | None
     old: Json
     made: Json
 
     def text(self) -> str:
         """In a refusal."""
-        return encode(_touched(self.old, self.made)).decode()
+        return encode(_touched(self.schema, self.old, self.made)).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,7 @@ class Patch:
             raise _undecodable("error decoding patch: ", operations, "[]handlers.jsonPatchOp")
         notes = [f"json patch {note}" for note in repeated(operations)]
         made = apply_json_patch(old, operations)
-        return self._shaped(made, notes, Shown(old, made))
+        return self._shaped(made, notes, self._shown(old, made))
 
     def _merged(self, old: Json) -> Json:
         patch = self._parsed("error decoding patch: ")
@@ -153,7 +157,7 @@ class Patch:
         if not isinstance(patch, dict):
             raise _undecodable("error decoding patch: ", patch, _GO_MAP)
         made = merge_patch(old, patch)
-        return self._shaped(made, list(repeated(patch)), Shown(old, made))
+        return self._shaped(made, list(repeated(patch)), self._shown(old, made))
 
     def _strategically(self, old: Json) -> Json:
         patch = self._parsed("")
@@ -208,6 +212,9 @@ class Patch:
             raise _invalid(told_of, strict_error(notes))
         self.call.warnings.extend(told(notes, self.options.validation))
         return made
+
+    def _shown(self, old: Json, made: Json) -> Shown:
+        return Shown(schema_of_kind(self.kind), old, made)
 
     def _require_kind(self, made: Json, told_of: _Told) -> None:
         kind, stated = self.kind, (made.get("apiVersion"), made.get("kind"))
@@ -295,11 +302,20 @@ def _invalid(told_of: _Told, why: str) -> ApiError:
     return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
 
 
-def _touched(old: Any, made: Any) -> Any:
-    """`made` with the members in order of the objects in it that differ from the old ones."""
-    if not isinstance(made, dict) or not isinstance(old, dict) or old == made:
+def _touched(schema: Schema | None, old: Any, made: Any) -> Any:
+    # upstream: github.com/evanphx/json-patch: what is not looked into stays as it was written
+    if old == made:
+        return as_declared(schema, made)
+    if not isinstance(made, dict) or not isinstance(old, dict):
         return made
-    return {key: _touched(old.get(key), made[key]) for key in sorted(made)}
+    return {key: _touched(_inside(schema, key), old.get(key), made[key]) for key in sorted(made)}
+
+
+def _inside(schema: Schema | None, key: str) -> Schema | None:
+    if schema is None or schema.type is not Type.OBJECT:
+        return schema.items if schema is not None else None
+    known = schema.fields.get(key)
+    return known.schema if known is not None else None
 
 
 def _in_order(value: Any) -> Any:

@@ -43,6 +43,7 @@ from fairlead.apiserver.validation.policy import (
     check_priority_class_update,
 )
 from fairlead.apiserver.validation.served import rules
+from fairlead.apiserver.validation.served.metadata import check_metadata_update
 from fairlead.apiserver.validation.workload import (
     check_job,
     check_new_job,
@@ -56,6 +57,12 @@ from fairlead.apiserver.validation.workload import (
 Json = dict[str, Any]
 
 _encode: Final = msgspec.json.Encoder().encode
+
+# Kinds whose changes upstream validates as new objects and as changed ones: all is said twice.
+# upstream: ValidateUpdate of pkg/registry/{apps,batch,core}/*/strategy.go
+LOOKED_AT_TWICE: Final = (
+    "jobs.batch", "replicasets.apps", "daemonsets.apps", "replicationcontrollers",
+)  # fmt: skip
 
 
 def validated_new(kind: Kind, obj: Json, *, runnable: bool = True, nullable: bool = False) -> Json:
@@ -106,15 +113,19 @@ def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False)
     `validated_new`.
     """
     view = _decoded(kind, new, nullable=nullable)
-    causes = [*_changed(kind, old, new), *_stored(kind, new, view), *_custom(kind, new, old)]
+    wrong = [*_stored(kind, new, view), *_custom(kind, new, old)]
     lacking = [*_new(view), *_not_runnable(view)]
     if lacking:
         before = _decoded(kind, old, nullable=nullable)
         lacked = [*_new(before), *_not_runnable(before)]
-        causes += [cause for cause in lacking if cause not in lacked]
+        wrong += [cause for cause in lacking if cause not in lacked]
+    renamed: list[Cause] = []
     if nullable:
-        causes += rules.check_update(kind, old, new)
-    _refuse(kind, new, causes)
+        renamed = list(check_metadata_update(old, new))
+        wrong += rules.check_any(kind, new)
+    again = wrong if kind.resource in LOOKED_AT_TWICE else ()
+    changed = [*(rules.check_change(kind, old, new) if nullable else ()), *_changed(kind, old, new)]
+    _refuse(kind, new, [*renamed, *wrong, *again, *changed])
 
 
 def validate_status(

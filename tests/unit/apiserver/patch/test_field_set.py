@@ -79,3 +79,15 @@ def test_texts_of_paths():
         '.finalizers[="a/b"]',
         '.spec.ports[containerPort=80,protocol="TCP"].name',
     ]
+
+
+def test_items_stand_in_the_order_of_their_numbers_on_the_wire():
+    """Keys and values that are numbers are compared as numbers."""
+    steps = ['k:{"port":443}', 'k:{"port":80}', "v:10", "v:9", "f:a"]
+    assert list(wire(dict.fromkeys(steps, LEAF))) == [
+        "f:a",
+        'k:{"port":80}',
+        'k:{"port":443}',
+        "v:9",
+        "v:10",
+    ]

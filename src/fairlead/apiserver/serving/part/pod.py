@@ -12,6 +12,7 @@ from fairlead.apiserver.serving.part.view import written
 from fairlead.apiserver.serving.reading import found
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.strategy import respecified
+from fairlead.apiserver.validation.change_text import change_text, internal_of
 
 
 def ephemeral_containers(call: Call) -> Response:
@@ -25,13 +26,22 @@ def ephemeral_containers(call: Call) -> Response:
     kept = {container.get("name"): container for container in after}
     for container in before:
         if kept.get(container["name"]) != container:
-            why = f'existing ephemeral containers "{container["name"]}" may not be changed'
+            why = _changed(container, kept.get(container["name"]))
             cause = Cause("FieldValueForbidden", f"Forbidden: {why}", "spec.ephemeralContainers")
             raise invalid(call.kind, call.target.namespace, call.target.name, (cause,))
     spec = {**old["spec"], "ephemeralContainers": after}
     store = call.parts.store
     new = store.completed(call.kind, respecified(old, spec))
     return call.shown(store.commit(call.kind, old, new, write=change.write))
+
+
+def _changed(before: Json, after: Json | None) -> str:
+    # upstream: pkg/apis/core/validation/validation.go:ValidatePodEphemeralContainersUpdate
+    name = before["name"]
+    if after is None:
+        return f'existing ephemeral containers "{name}" may not be removed\n'
+    shown = [internal_of("core.v1.EphemeralContainer", one) for one in (before, after)]
+    return f'existing ephemeral containers "{name}" may not be changed\n{change_text(*shown)}'
 
 
 def resize(call: Call) -> Response:

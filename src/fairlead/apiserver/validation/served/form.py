@@ -23,6 +23,7 @@ from fairlead.api.objects import (
     ReplicaSet,
 )
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.change_text import internal_of
 from fairlead.apiserver.validation.field import Causes, invalid, not_supported, required
 from fairlead.apiserver.validation.metadata import dns_label_problems, dns_subdomain_problems
 
@@ -83,10 +84,26 @@ def check_at_least(field: str, value: int | None, least: int) -> Causes:
         yield invalid(field, value, f"must be greater than or equal to {least}")
 
 
-def check_unchanged(field: str, old: Any, new: Any) -> Causes:
-    """What is said once is said for ever."""
-    if old != new:
-        yield invalid(field, new, IMMUTABLE)
+def check_unchanged(field: str, old: Any, new: Any, shape: str = "") -> Causes:
+    """What is said once is said for ever; nothing and an empty list or map are the same.
+
+    `shape` names the type of an object, or of a list's items, that upstream shows as its own.
+    """
+    if old == new or (_is_none(old) and _is_none(new)):
+        return
+    yield invalid(field, shown_as(shape, new) if shape else new, IMMUTABLE)
+
+
+def _is_none(value: Any) -> bool:
+    # upstream: apimachinery/third_party/forked/golang/reflect: unset and empty slices are equal
+    return value is None or value in ([], {})
+
+
+def shown_as(shape: str, value: Any) -> Any:
+    """`value` as upstream's internal type of that name prints it, or a list of such."""
+    if isinstance(value, list):
+        return [internal_of(shape, item) for item in value]
+    return internal_of(shape, value)
 
 
 def check_port_number(field: str, number: int) -> Causes:

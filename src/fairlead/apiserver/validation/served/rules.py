@@ -31,7 +31,6 @@ from fairlead.apiserver.validation.served.metadata import (
     check_details,
     check_finalizers,
     check_generate_name,
-    check_metadata_update,
 )
 
 Json = dict[str, Any]
@@ -56,12 +55,15 @@ def check_name(kind: Kind, obj: Json) -> Causes:
     yield from check_generate_name(kind, obj.get("metadata") or {})
 
 
-def check_update(kind: Kind, old: Json, new: Json) -> Causes:
-    """What is wrong with a changed object besides."""
-    yield from check_metadata_update(old, new)
+def check_any(kind: Kind, obj: Json) -> Causes:
+    """What is wrong with an object besides, whether it is new or not."""
     rule = _ANY.get(kind.resource)
     if rule is not None:
-        yield from rule(new)
+        yield from rule(obj)
+
+
+def check_change(kind: Kind, old: Json, new: Json) -> Causes:
+    """What is wrong with a change besides."""
     change = _CHANGED.get(kind.resource)
     if change is not None:
         yield from change(old, new)

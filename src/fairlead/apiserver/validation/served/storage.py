@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.change_text import change_text, internal_of
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -65,12 +66,9 @@ def check_claim_update(old: Json, new: Json) -> Causes:
         yield from _check_growth(old, new)
     if not before.get("storageClassName") and "storageClassName" not in before:
         before["storageClassName"] = after.get("storageClassName")
-    if _present(before) != _present(after):
-        yield forbidden("spec", CLAIM_IS_FIXED)
-
-
-def _present(spec: Json) -> Json:
-    return {key: value for key, value in spec.items() if value is not None}
+    shown = [internal_of("core.v1.PersistentVolumeClaimSpec", spec) for spec in (before, after)]
+    if shown[0] != shown[1]:
+        yield forbidden("spec", f"{CLAIM_IS_FIXED}\n{change_text(*shown)}")
 
 
 def _check_growth(old: Json, new: Json) -> Causes:
@@ -153,10 +151,18 @@ def _source(spec: Json) -> Json:
     return {key: value for key, value in spec.items() if key not in _NOT_SOURCE}
 
 
+def _shown_source(spec: Json) -> Json:
+    shown = internal_of("core.v1.PersistentVolumeSpec", spec)
+    known = {key.lower() for key in _NOT_SOURCE}
+    return {name: value for name, value in shown.items() if name.lower() not in known}
+
+
 def check_volume_update(old: Json, new: Json) -> Causes:
     """Data do not move."""
-    if _source(old["spec"]) != _source(new["spec"]):
-        yield forbidden("spec.persistentvolumesource", VOLUME_IS_FIXED)
+    before, after = (_shown_source(obj["spec"]) for obj in (old, new))
+    if before != after:
+        why = f"{VOLUME_IS_FIXED}\n{change_text(before, after)}"
+        yield forbidden("spec.persistentvolumesource", why)
     yield from check_unchanged(
         "spec.volumeMode", old["spec"].get("volumeMode"), new["spec"].get("volumeMode")
     )

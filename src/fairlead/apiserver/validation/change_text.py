@@ -1,0 +1,37 @@
+"""What changed between two values, as refusals show it: a unified diff of their JSON.
+
+upstream: staging/src/k8s.io/apimachinery/pkg/util/diff/diff.go:Diff
+"""
+
+from __future__ import annotations
+
+import json
+from difflib import unified_diff
+from typing import Any
+
+from fairlead.apiserver.schema.internal import as_internal
+from fairlead.apiserver.schema.model import Schema, schemas
+
+_CONTEXT_LINES = 3
+
+
+def internal_of(definition: str, value: Any) -> Any:
+    """`value`, JSON of a type such as `core.v1.PodSpec`, as upstream's internal type prints it."""
+    return as_internal(_schema(definition), value)
+
+
+def change_text(before: Any, after: Any) -> str:
+    """The lines that differ, with some around them; nothing in front, a line's end behind."""
+    lines = list(unified_diff(_lines(before), _lines(after), n=_CONTEXT_LINES))
+    return "".join(lines[2:])  # without the names of files
+
+
+def _lines(value: Any) -> list[str]:
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return [f"{line}\n" for line in text.split("\n")]
+
+
+def _schema(definition: str) -> Schema:
+    return schemas().of_definition(f"io.k8s.api.{definition}")
