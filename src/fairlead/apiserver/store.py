@@ -150,7 +150,7 @@ class Store:
         obj = dict(manifest) if kind else without_nulls(dict(manifest))
         kind = kind or kind_of(obj)
         obj = self._named(kind, loading.located(kind, obj))
-        obj = self.completed(kind, obj)
+        obj = self.completed(kind, obj, is_read=write.is_read)
         if "name" not in obj.get("metadata", {}):
             self._validate_new(kind, obj)
         meta = obj["metadata"]
@@ -186,7 +186,7 @@ class Store:
         old = self.get(kind, meta.get("namespace", ""), meta.get("name", ""))
         return self.replace(kind, old, obj)
 
-    def patch(
+    def patch(  # noqa: PLR0913 - the parts of one request
         self,
         kind: Kind,
         namespace: str,
@@ -195,6 +195,7 @@ class Store:
         now: int,
         *,
         uid: str = "",
+        write: Write = PLAIN,
     ) -> Json:
         """Merge `patch` (RFC 7386) into everything but status; gives back what was stored.
 
@@ -202,9 +203,9 @@ class Store:
         """
         old = self.get(kind, namespace, name)
         require_uid(kind, old, uid)
-        return self.replace(kind, old, merge_patch(old, patch))
+        return self.replace(kind, old, merge_patch(old, patch), write=write)
 
-    def patch_status(  # noqa: PLR0913 - the parts of one request
+    def patch_status(  # noqa: PLR0913 - likewise
         self,
         kind: Kind,
         namespace: str,
@@ -215,6 +216,7 @@ class Store:
         conditions: Iterable[Mapping[str, str]] = (),
         uid: str = "",
         resource_version: str = "",
+        write: Write = PLAIN,
     ) -> Json:
         """Merge `fields` (RFC 7386) into status and `conditions` into status.conditions by type.
 
@@ -235,7 +237,11 @@ class Store:
             return old
         new = {**old, "status": status}
         validate_status(kind, new, fields, nullable=self._nullable)
-        return self.write(kind, new)
+        new = write.tracked(old, self.shaped(kind, new))
+        if write.user is not None:  # nobody else's writes of status are asked about
+            part = "status"
+            new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource=part, write=write)
+        return self.storage.put(kind, new)
 
     def delete(  # noqa: PLR0913 - likewise
         self,
@@ -298,7 +304,7 @@ class Store:
         require_uid(kind, old, meta.get("uid", ""))
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, namespace, name, STALE)
-        new = write.tracked(old, self.completed(kind, new))
+        new = write.tracked(old, self.completed(kind, new, is_read=write.is_read))
         new = self.admitted(Operation.UPDATE, kind, new, old=old, write=write)
         require_no_new_finalizers(kind, old, new)
         new = prepared_for_update(kind, old, new)
@@ -318,16 +324,18 @@ class Store:
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
         new = prepared_for_status(kind, old, write.tracked(old, new))
-        new = self.completed(kind, new)
+        new = self.completed(kind, new, is_read=write.is_read)
         validate_status(kind, new, new.get("status", {}), nullable=self._nullable)
         new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource="status", write=write)
         return self.commit(kind, old, new, write=write)
 
     def write(self, kind: Kind, obj: Json) -> Json:
         """Store `obj`, of which the server itself has written a part; gives what was stored."""
-        if self._strategies is not None:
-            obj = self._strategies.shaped(kind, obj)
-        return self.storage.put(kind, obj)
+        return self.storage.put(kind, self.shaped(kind, obj))
+
+    def shaped(self, kind: Kind, obj: Json) -> Json:
+        """`obj`, of which the server itself has written a part, in its kind's form."""
+        return obj if self._strategies is None else self._strategies.shaped(kind, obj)
 
     def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
         """Store `new`, which passed all stations, over `old`; gives back what was stored.
@@ -395,11 +403,11 @@ class Store:
             obj = plugin.admit(operation, kind, obj, self.storage, about)
         return obj
 
-    def completed(self, kind: Kind, obj: Json) -> Json:
-        """`obj` in its kind's form, with its defaults. Raises ApiError 400."""
+    def completed(self, kind: Kind, obj: Json, *, is_read: bool = False) -> Json:
+        """`obj` in its kind's form (`is_read`: it is), with its defaults. Raises ApiError 400."""
         if self._strategies is None:
             return defaulted(kind, obj)
-        return with_defaults(kind, self._strategies.completed(kind, obj))
+        return with_defaults(kind, self._strategies.completed(kind, obj, is_read=is_read))
 
     def _validate_new(self, kind: Kind, obj: Json) -> None:
         validate_new(kind, obj, runnable=self._runnable, nullable=self._nullable)
@@ -427,4 +435,4 @@ class Store:
 
 def _is_version(text: str) -> bool:
     """Whether `text` is the version of some object: neither 0 nor no number at all."""
-    return text.isascii() and text.isdecimal() and int(text) != 0
+    return text.isascii() and text.isdecimal() and text.strip("0") != ""

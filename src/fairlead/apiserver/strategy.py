@@ -50,9 +50,10 @@ _GATED: Final = {
 class Strategies(Protocol):
     """What happens to objects besides where they are served to anybody."""
 
-    def completed(self, kind: Kind, obj: Json) -> Json:
+    def completed(self, kind: Kind, obj: Json, *, is_read: bool = False) -> Json:
         """`obj` in the form in which upstream keeps it, with all its defaults.
 
+        `is_read`: it has that form already, but for the defaults.
         Raises ApiError 400 for a value of a wrong type.
         """
         ...

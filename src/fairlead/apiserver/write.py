@@ -22,11 +22,13 @@ def _ignore(warning: str) -> None:
 class Write:
     """`track` notes on an object (given what was there) who has written what of it.
 
+    `is_read`: the object comes as its kind's type reads it, in the form in which it is stored.
     With `dry_run` everything happens but storing. `user` None is the server itself; `warn` is
     told what the client should know though it gets its way. `webhooks` are the answers of those
     that were asked already.
     """
 
+    is_read: bool = False
     dry_run: bool = False
     track: Track | None = None
     user: User | None = None

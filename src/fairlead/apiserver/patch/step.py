@@ -9,12 +9,14 @@ upstream: sigs.k8s.io/structured-merge-diff/typed/helpers.go
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from fairlead.apiserver.patch.field_set import key_step, value_step
 from fairlead.apiserver.schema.model import Schema, Topology, Type, Zero
 from fairlead.apiserver.schema.zero import zero_value
 
+CACHE_SIZE: Final = 1 << 12
 ANYTHING: Final = Schema(Type.ANY)
 
 
@@ -55,10 +57,19 @@ def item_step(schema: Schema, item: Any) -> str:
     """What tells `item` from its neighbours; keys that it lacks have their defaults."""
     if schema.topology is Topology.SET or not isinstance(item, dict):
         return value_step(item)
+    given = tuple(map(item.get, schema.keys))
+    try:
+        return _key_step(schema, *given)
+    except TypeError:  # a key that is no single value
+        return _key_step.__wrapped__(schema, *given)
+
+
+# Lists have few keys, and their items are called alike in all objects of a kind.
+@lru_cache(maxsize=CACHE_SIZE, typed=True)
+def _key_step(schema: Schema, *given: Any) -> str:
     defaults = schema.items.key_defaults if schema.items else {}
     keys: dict[str, Any] = {}
-    for key in schema.keys:
-        value = item.get(key)
+    for key, value in zip(schema.keys, given, strict=True):
         keys[key] = defaults.get(key, _zero_key(schema, key)) if value is None else value
     return key_step({key: value for key, value in keys.items() if value is not None})
 

@@ -93,6 +93,15 @@ def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
         return {}, {}, {}
     if is_leaf(schema, old if new is None else new) or not (old or new):
         return {}, LEAF, {}
+    if not old:
+        return _inside(schema, new), {}, {}
+    if not new:
+        return {}, {}, _inside(schema, old)
+    return _below(schema, old, new)
+
+
+def _below(schema: Schema, old: Any, new: Any) -> _Triple:
+    """What became of what is in `old`, which is in `new` now."""
     below: _Triple = ({}, {}, {})
     for step, left, right in _pairs(schema, old, new):
         if left is right:
@@ -102,6 +111,12 @@ def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
             if part:
                 whole[step] = part
     return below
+
+
+def _inside(schema: Schema, value: Any) -> FieldSet:
+    """All that is in `value`, but not itself."""
+    there = presence_of(schema)(value)
+    return {step: node for step, node in there.items() if step != SELF}
 
 
 def _pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:

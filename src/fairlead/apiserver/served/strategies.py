@@ -86,13 +86,13 @@ _STATUS_IS_SENT: Final = frozenset({"nodes", "namespaces", "pods"})
 class ServedStrategies:
     """The strategies of all kinds."""
 
-    def completed(self, kind: Kind, obj: Json) -> Json:
+    def completed(self, kind: Kind, obj: Json, *, is_read: bool = False) -> Json:
         """`obj` as upstream keeps it, with all its defaults. Raises ApiError 400."""
         schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
         if schema is None:
             return obj
         try:
-            made = completed(schema, decoded(schema, obj)[0])
+            made = completed(schema, obj if is_read else decoded(schema, obj)[0])
         except TypeMismatchError as cause:
             raise bad_request(
                 f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from fairlead.apiserver.conversion import is_converted
 from fairlead.apiserver.conversion import stored as as_stored
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid
 from fairlead.apiserver.kind import Kind
@@ -52,6 +53,8 @@ VERSIONED_UPDATES: Final = frozenset(
         "customresourcedefinitions.apiextensions.k8s.io",
     }
 )
+# What is written as a whole object: as it was read, with the rest of what is there.
+_WHOLE: Final = ("", "status")
 
 
 def create(call: Call) -> Response:
@@ -121,6 +124,7 @@ def write_of(
     noted = track(call.kind, call.manager(options), operation, subresource, call.now)
     user, warn = call.request.user, call.warnings.append
     return Write(
+        is_read=subresource in _WHOLE and not is_converted(call.kind),
         dry_run=options.dry_run,
         track=noted,
         user=user,
