@@ -16,6 +16,7 @@ from fairlead.apiserver.kind import POD
 from fairlead.apiserver.precondition import require_uid
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
+from fairlead.apiserver.write import PLAIN, Write
 
 NOTHING: Final[Mapping[str, str]] = {}
 RESOURCE: Final = "pods/binding"
@@ -33,6 +34,7 @@ def bind(  # noqa: PLR0913 - the parts of one request
     labels: Mapping[str, str] = NOTHING,
     annotations: Mapping[str, str] = NOTHING,
     dry_run: bool = False,
+    write: Write = PLAIN,
 ) -> Json:
     """Put the pod on `node` and give back what was stored; whether the node exists is not asked.
 
@@ -53,20 +55,20 @@ def bind(  # noqa: PLR0913 - the parts of one request
     )
     bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
     if store.is_served:
-        labels = _admitted_labels(store, pod, node, labels)
+        labels = _admitted_labels(store, pod, node, labels, write)
     if labels or annotations:
         bound["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
     return bound if dry_run else store.write(POD, bound)
 
 
 def _admitted_labels(
-    store: Store, pod: Json, node: str, labels: Mapping[str, str]
+    store: Store, pod: Json, node: str, labels: Mapping[str, str], write: Write
 ) -> Mapping[str, str]:
     """`labels` and those that admission adds to a binding of `pod`."""
     identity = {key: pod["metadata"][key] for key in ("name", "namespace")}
     meta = {**identity, "labels": dict(labels)}
     body: Json = {"metadata": meta, "target": {"kind": "Node", "name": node}}
-    body = store.admitted(Operation.CREATE, POD, body, subresource="binding")
+    body = store.admitted(Operation.CREATE, POD, body, subresource="binding", write=write)
     admitted: Mapping[str, str] = body["metadata"].get("labels", {})
     return admitted
 

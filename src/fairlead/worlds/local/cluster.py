@@ -29,6 +29,7 @@ from fairlead.worlds.local.identity import RandomIds
 from fairlead.worlds.local.life import OBSERVED, Life
 from fairlead.worlds.local.measured import MEASURED_READER, measured
 from fairlead.worlds.local.nodes import node_manifests
+from fairlead.worlds.local.signing import registered
 from fairlead.worlds.local.strategies import LocalStrategies
 
 METRICS: Final = "metrics"
@@ -112,6 +113,7 @@ class LocalCluster:
         )
 
     def _load(self, options: LocalOptions, now: Instant) -> None:
-        self.store.load(node_manifests(options.nodes, options.zones, now), now)
+        nodes = node_manifests(options.nodes, options.zones, now)
+        self.store.load(registered(nodes, now), now)
         for manifest in (*bootstrap_objects(), MEASURED_READER):
             self.store.create(manifest, now)

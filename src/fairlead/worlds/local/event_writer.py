@@ -16,8 +16,11 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind, find_kind, kind_of
 from fairlead.apiserver.store import Store
+from fairlead.apiserver.write import Write
 from fairlead.core.command import ObjectRef, RecordEvent
 from fairlead.core.instant import DurationNs, Instant, seconds
+from fairlead.worlds.local.author import program_of
+from fairlead.worlds.local.signing import Signatures
 from fairlead.worlds.simulation.event_list import cut_note
 
 Json = dict[str, Any]
@@ -32,9 +35,10 @@ _Series = tuple[str, str, str, str, str, str]
 class EventWriter:
     """Writes events into `store`."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, signatures: Signatures) -> None:
         """Nothing is written yet."""
         self._store = store
+        self._signatures = signatures
         self._names: dict[_Series, tuple[str, str]] = {}
         self._written: deque[tuple[Instant, str, str]] = deque()
 
@@ -51,7 +55,8 @@ class EventWriter:
             return
         manifest = _manifest(event, self._subject(event.regarding), now, len(self._written))
         try:
-            stored = self._store.create(manifest, now)
+            track = self._signatures.of(program_of(event), _EVENT, "", now)
+            stored = self._store.create(manifest, now, write=Write(track=track))
         except ApiError:
             return  # its namespace has gone, and nobody will ask for it
         meta = stored["metadata"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DEPLOYMENT, POD
+from fairlead.apiserver.kind import DEPLOYMENT, POD, Kind
 from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.apiserver.precondition import require_uid
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
+from fairlead.apiserver.write import Write
 from fairlead.core.command import (
     CallExtender,
     Command,
@@ -22,8 +24,10 @@ from fairlead.core.command import (
 from fairlead.core.instant import Instant
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
+from fairlead.worlds.local.author import Program, program_of
 from fairlead.worlds.local.event_writer import EventWriter
 from fairlead.worlds.local.pod_detail import PodDetails, with_generate_name
+from fairlead.worlds.local.signing import Signatures
 from fairlead.worlds.simulation.performing import Outcome, perform, refused
 from fairlead.worlds.telling import net_changes, told_if_known
 
@@ -45,7 +49,8 @@ class LocalWorld:
         self.extenders: ExtenderCaller = NoExtenders()
         self._details = PodDetails()
         self._attendants = (self._details, *attendants)
-        self._events = EventWriter(store)
+        self._signatures = Signatures()
+        self._events = EventWriter(store, self._signatures)
         self._changes: list[Change] = []
         self._untold: list[Stimulus] = []
         store.subscribe(self._changes.append)
@@ -79,10 +84,15 @@ class LocalWorld:
             return None
         elif isinstance(command, CreateObject):
             asked = CreateObject(with_generate_name(command.manifest))
-        outcome = perform(self.store, asked, now)
+        program = program_of(command)
+        write_of = partial(self._write, program, now)
+        outcome = perform(self.store, asked, now, write_of)
         self._tell_changes(now)
         self._untold.append(_about(command, outcome))
         return None
+
+    def _write(self, program: Program, now: Instant, kind: Kind, subresource: str) -> Write:
+        return Write(track=self._signatures.of(program, kind, subresource, now))
 
     def _annotate(self, command: PatchObject, now: Instant) -> None:
         """Write a Deployment's annotations as its controller does: with its status.
@@ -93,7 +103,9 @@ class LocalWorld:
         try:
             old = self.store.get(DEPLOYMENT, target.namespace, target.name)
             require_uid(DEPLOYMENT, old, target.uid)
-            self.store.replace_status(DEPLOYMENT, old, merge_patch(old, command.patch))
+            write = self._write(Program.CONTROLLERS, now, DEPLOYMENT, "status")
+            new = merge_patch(old, command.patch)
+            self.store.replace_status(DEPLOYMENT, old, new, write=write)
         except ApiError as refusal:
             outcome: Outcome = refused(command, refusal)
         else:

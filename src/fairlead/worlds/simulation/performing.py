@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final, assert_never
 
 from fairlead.apiserver.binding import bind
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.eviction import evict
-from fairlead.apiserver.kind import Kind, find_kind
+from fairlead.apiserver.kind import POD, Kind, find_kind, kind_of
 from fairlead.apiserver.store import Store
+from fairlead.apiserver.write import PLAIN, Write
 from fairlead.core.command import (
     Bind,
     CallExtender,
@@ -32,10 +34,19 @@ _REASONS: Final = {reason.value: reason for reason in FailureReason} | {
 }
 
 
-def perform(store: Store, command: Command, now: Instant) -> Outcome:
+# How a kind, or a part of it, is written.
+WriteOf = Callable[[Kind, str], Write]
+
+
+def _plain(_kind: Kind, _subresource: str) -> Write:
+    """By the server itself."""
+    return PLAIN
+
+
+def perform(store: Store, command: Command, now: Instant, write_of: WriteOf = _plain) -> Outcome:
     """Do `command` to `store`; what came of it. An event is nobody's object, so nothing comes."""
     try:
-        _request(store, command, now)
+        _request(store, command, now, write_of)
     except ApiError as refusal:
         return refused(command, refusal)
     return CommandSucceeded(command)
@@ -47,13 +58,15 @@ def refused(command: Command, refusal: ApiError) -> CommandFailed:
     return CommandFailed(command, reason, refusal.message)
 
 
-def _request(store: Store, command: Command, now: Instant) -> None:
+def _request(store: Store, command: Command, now: Instant, write_of: WriteOf) -> None:
     match command:
         case Bind(pod, node):
-            bind(store, pod.namespace, pod.name, node, now, uid=pod.uid)
+            write = write_of(POD, "binding")
+            bind(store, pod.namespace, pod.name, node, now, uid=pod.uid, write=write)
         case PatchStatus(target, fields, conditions, _, resource_version):
+            kind = _kind(store, target.kind)
             store.patch_status(
-                _kind(store, target.kind),
+                kind,
                 target.namespace,
                 target.name,
                 fields,
@@ -61,16 +74,21 @@ def _request(store: Store, command: Command, now: Instant) -> None:
                 conditions=map(_json, conditions),
                 uid=target.uid,
                 resource_version=resource_version,
+                write=write_of(kind, "status"),
             )
         case PatchObject(target, patch):
             kind = _kind(store, target.kind)
-            store.patch(kind, target.namespace, target.name, patch, now, uid=target.uid)
+            write = write_of(kind, "")
+            store.patch(
+                kind, target.namespace, target.name, patch, now, uid=target.uid, write=write
+            )
         case CreateObject(manifest):
-            store.create(manifest, now)
+            store.create(manifest, now, write=write_of(kind_of(manifest), ""))
         case DeleteObject(target, grace_period_s, _, policy):
             kind = _kind(store, target.kind)
             deletion = Deletion(grace_period_s=grace_period_s, policy=policy, uid=target.uid)
-            store.let_go(kind, target.namespace, target.name, now, deletion)
+            write = write_of(kind, "")
+            store.let_go(kind, target.namespace, target.name, now, deletion, write=write)
         case EvictPod(pod, _):
             evict(store, pod.namespace, pod.name, now, uid=pod.uid)
         case RecordEvent() | CallExtender():

@@ -19,6 +19,7 @@ from fairlead.apiserver.kind import NAMESPACE, POD, RESOURCE_QUOTA, Kind, kind_o
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.core.instant import Instant
+from fairlead.worlds.local.signing import controllers_write
 
 Json = dict[str, Any]
 
@@ -88,7 +89,8 @@ def _ensure(store: Store, kind: Kind, namespace: str, content: Json, now: Instan
     if store.find(kind, namespace, meta["name"]) is None:
         named = {"apiVersion": kind.api_version, "kind": kind.kind}
         with suppress(ApiError):  # a quota may be in the way
-            store.create({**named, **content, "metadata": meta}, now)
+            write = controllers_write(kind, "", now)
+            store.create({**named, **content, "metadata": meta}, now, write=write)
 
 
 def _emptied(store: Store, kind: Kind, namespace: str, now: Instant) -> int:

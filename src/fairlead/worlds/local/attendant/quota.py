@@ -20,6 +20,7 @@ from fairlead.apiserver.kind import RESOURCE_QUOTA, Kind
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.core.instant import Instant
+from fairlead.worlds.local.signing import controllers_write
 
 Json = dict[str, Any]
 Name = tuple[str, str]  # resource, name
@@ -117,4 +118,5 @@ def _write(store: Store, namespace: str, name: str, ledger: _Ledger, now: Instan
         part: after[part] | {one: None for one in before.get(part) or {} if one not in after[part]}
         for part in ("hard", "used")
     }
-    store.patch_status(RESOURCE_QUOTA, namespace, name, fields, now)
+    write = controllers_write(RESOURCE_QUOTA, "status", now)
+    store.patch_status(RESOURCE_QUOTA, namespace, name, fields, now, write=write)

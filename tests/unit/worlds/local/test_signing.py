@@ -1,0 +1,106 @@
+"""Who wrote what, of the writes that no client sent."""
+
+from __future__ import annotations
+
+import pytest
+
+PODS = "/api/v1/namespaces/default/pods"
+APPLY = "application/apply-patch+yaml"
+POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+
+
+def deployment(replicas=2, **template_meta):
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels, **template_meta}, "spec": POD["spec"]}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    return {"metadata": {"name": "web"}, "spec": spec}
+
+
+@pytest.fixture
+def rolled_out(cluster):
+    """A cluster in which a deployment runs."""
+    cluster.ask("POST", DEPLOYMENTS, deployment())
+    cluster.pass_time(5)
+    return cluster
+
+
+def entries(obj):
+    """Who wrote through which part, and the names of the fields at the top."""
+    return {
+        (entry["manager"], entry.get("subresource", "")): entry["fieldsV1"]
+        for entry in obj["metadata"]["managedFields"]
+    }
+
+
+def test_a_pod_is_made_by_a_controller_and_reported_by_a_kubelet(rolled_out):
+    [pod, other] = rolled_out.list("pod")
+    found = entries(pod)
+    assert set(found) == {("kube-controller-manager", ""), ("kubelet", "status")}
+    made, reported = found["kube-controller-manager", ""], found["kubelet", "status"]
+    assert {"f:containers", "f:restartPolicy"} <= set(made["f:spec"])
+    assert "f:nodeName" not in made["f:spec"]
+    assert {"f:containerStatuses", "f:phase", "f:podIP"} <= set(reported["f:status"])
+    assert 'k:{"type":"Ready"}' in reported["f:status"]["f:conditions"]
+    assert made is entries(other)["kube-controller-manager", ""]
+
+
+def test_a_deployments_status_and_revision_are_its_controllers(rolled_out):
+    written = entries(rolled_out.find("deployment", "web"))["kube-controller-manager", "status"]
+    annotations = written["f:metadata"]["f:annotations"]
+    assert "f:deployment.kubernetes.io/revision" in annotations
+    assert "f:replicas" in written["f:status"]
+
+
+def test_who_applies_what_a_controller_wrote_is_told(rolled_out):
+    [replica_set] = rolled_out.list("replicaset")
+    name = replica_set["metadata"]["name"]
+    path = f"/apis/apps/v1/namespaces/default/replicasets/{name}"
+    wanted = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name},
+        "spec": {"replicas": 7},
+    }
+    query = (("fieldManager", "me"),)
+    refusal = rolled_out.ask("PATCH", path, wanted, APPLY, query=query)
+    assert refusal["code"] == 409
+    assert 'conflict with "kube-controller-manager"' in refusal["message"]
+    assert ".spec.replicas" in refusal["message"]
+
+
+def test_what_the_scheduler_says_of_a_pod_is_its_own(cluster):
+    huge = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "99"}}}
+    cluster.ask("POST", PODS, {**POD, "spec": {"containers": [huge]}})
+    assert ("kube-scheduler", "status") in entries(cluster.find("pod", "a"))
+    [event] = [row for row in cluster.list("event") if row["reason"] == "FailedScheduling"]
+    assert set(entries(event)) == {("kube-scheduler", "")}
+
+
+def test_a_node_is_registered_by_its_kubelet(cluster):
+    found = entries(cluster.find("node", "node-2", ""))
+    assert set(found) == {("kubelet", ""), ("kubelet", "status")}
+    assert "f:capacity" in found["kubelet", "status"]["f:status"]
+
+
+def test_a_node_that_is_silent_is_reported_by_the_node_controller(cluster):
+    stopped = {"metadata": {"annotations": {"fairlead.dev/kubelet": "stopped"}}}
+    cluster.ask("PATCH", "/api/v1/nodes/node-1", stopped, "application/merge-patch+json")
+    cluster.pass_time(120)
+    found = entries(cluster.find("node", "node-1", ""))
+    assert "f:conditions" in found["kube-controller-manager", "status"]["f:status"]
+    assert "f:taints" in found["kube-controller-manager", ""]["f:spec"]
+
+
+def test_leases_are_the_kubelets_and_what_namespaces_have_is_the_controllers(cluster):
+    lease = cluster.find("lease", "node-1", "kube-node-lease")
+    assert set(entries(lease)) == {("kubelet", "")}
+    shown = cluster.find("configmap", "kube-root-ca.crt")
+    assert set(entries(shown)) == {("kube-controller-manager", "")}
+
+
+def test_a_quota_is_counted_by_its_controller(cluster):
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "5"}}}
+    cluster.ask("POST", "/api/v1/namespaces/default/resourcequotas", quota)
+    found = entries(cluster.find("resourcequota", "q"))
+    assert "f:used" in found["kube-controller-manager", "status"]["f:status"]
