@@ -12,7 +12,7 @@ from fairlead.apiserver.kind import JOB
 from fairlead.apiserver.storage import Json, Storage
 from fairlead.apiserver.validation.field import Causes, invalid
 from fairlead.apiserver.validation.metadata import check_labels
-from fairlead.apiserver.validation.served.workload import check_job_selector
+from fairlead.apiserver.validation.served.job_update import check_job_selector
 from fairlead.apiserver.validation.workload import MISMATCH
 
 CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"

@@ -252,6 +252,8 @@ def _not_runnable(view: ApiObject) -> Iterator[Cause]:
             yield from check_runnable_pod_spec("spec", view.spec)
         case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
             yield from check_runnable_template(view.spec.template)
+        case ReplicationController() if not view.spec.template:
+            return
         case ReplicationController() | Job():
             yield from check_runnable_template(view.spec.template)
         case _:

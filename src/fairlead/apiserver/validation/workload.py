@@ -94,6 +94,11 @@ def check_replication_controller(controller: ReplicationController) -> Causes:
 def check_new_replication_controller(controller: ReplicationController) -> Causes:
     """What holds for a new one besides; the selector is its template's labels by default."""
     spec = controller.spec
+    if not spec.template:
+        if not spec.selector:
+            yield required("spec.selector")
+        yield required(_TEMPLATE)
+        return
     if spec.selector:
         yield from _check_matches(map_selector(spec.selector), spec.template)
     elif not _template_labels(spec.template):
@@ -125,6 +130,18 @@ def check_runnable_template(template: Json) -> Causes:
     pod = _decoded(template)
     if isinstance(pod, Pod):
         yield from check_runnable_pod_spec(f"{_TEMPLATE}.spec", pod.spec)
+
+
+def check_any_template(field: str, template: Json) -> Causes:
+    """All that holds for a new template that somebody shall run; `field` is where it stands."""
+    pod = _decoded(template)
+    if isinstance(pod, Cause):
+        yield pod
+        return
+    yield from check_labels(f"{field}.labels", pod.metadata.labels)
+    yield from check_pod_spec(f"{field}.spec", pod.spec)
+    yield from check_new_pod_spec(f"{field}.spec", pod.spec)
+    yield from check_runnable_pod_spec(f"{field}.spec", pod.spec)
 
 
 def _check_template(template: Json) -> Causes:

@@ -279,3 +279,16 @@ def check_not_special(field: str, text: str) -> Causes:
 def too_many(field: str, count: int, most: int) -> Cause:
     """There are more than there may be."""
     return Cause("FieldValueTooMany", f"Too many: {count}: must have at most {most} items", field)
+
+
+def check_domain_path(field: str, path: str) -> Causes:
+    """A path behind a domain, such as `acme.io/foo`."""
+    # upstream: apimachinery/pkg/util/validation/validation.go:IsDomainPrefixedPath
+    host, _, rest = path.partition("/")
+    if not path:
+        yield required(field)
+    elif not host or not rest:
+        yield invalid(field, path, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        for problem in dns_subdomain_problems(host):
+            yield invalid(field, host, problem)

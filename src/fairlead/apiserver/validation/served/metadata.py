@@ -31,7 +31,7 @@ def check_generate_name(kind: Kind, meta: Json) -> Causes:
 
 def check_details(meta: Json) -> Causes:
     """Annotations, owners, and finalizers that contradict each other."""
-    yield from _check_annotations(meta.get("annotations") or {})
+    yield from check_annotation_keys("metadata.annotations", meta.get("annotations") or {})
     yield from _check_owners(meta.get("ownerReferences") or [])
     # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateFinalizers
     finalizers = meta.get("finalizers") or []
@@ -52,8 +52,8 @@ def check_finalizers(meta: Json) -> Causes:
             yield invalid(field, name, why)
 
 
-def _check_annotations(annotations: Json) -> Causes:
-    field = "metadata.annotations"
+def check_annotation_keys(field: str, annotations: Json) -> Causes:
+    """Annotations whose keys are keys, and which are not too many; `field` is where they stand."""
     size = 0
     for key, value in annotations.items():
         size += len(key.encode()) + len(value.encode())

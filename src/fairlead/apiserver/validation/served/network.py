@@ -18,6 +18,7 @@ from fairlead.apiserver.validation.metadata import (
 from fairlead.apiserver.validation.selector import check_label_selector
 from fairlead.apiserver.validation.served.form import (
     check_cidr,
+    check_domain_path,
     check_one_of,
     check_port,
     check_port_number,
@@ -181,23 +182,10 @@ def check_ingress_class(ingress_class: Json) -> Causes:
     controller = spec.get("controller", "")
     if len(controller) > CONTROLLER_LENGTH_MAX:
         yield too_long("spec.controller", CONTROLLER_LENGTH_MAX)
-    yield from _check_domain_prefixed("spec.controller", controller)
+    yield from check_domain_path("spec.controller", controller)
     parameters = spec.get("parameters")
     if parameters is not None:
         yield from _check_parameters("spec.parameters", parameters)
-
-
-def _check_domain_prefixed(field: str, path: str) -> Causes:
-    # upstream: apimachinery/pkg/util/validation/validation.go:IsDomainPrefixedPath
-    host, _, rest = path.partition("/")
-    if not path:
-        yield required(field)
-    elif not host or not rest:
-        why = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        yield invalid(field, path, why)
-    else:
-        for problem in dns_subdomain_problems(host):
-            yield invalid(field, host, problem)
 
 
 def _check_parameters(field: str, parameters: Json) -> Causes:

@@ -27,6 +27,7 @@ from fairlead.apiserver.validation.served.form import (
     check_qualified_name,
     check_subdomain,
 )
+from fairlead.apiserver.validation.served.metadata import check_annotation_keys
 from fairlead.apiserver.validation.served.pod_annotation import check_annotations
 from fairlead.apiserver.validation.served.security import check_pod_security, check_system
 from fairlead.apiserver.validation.served.volume import check_volumes, mountable
@@ -77,6 +78,8 @@ def check_new_pod(pod: Json) -> Causes:
 
 def check_template(field: str, template: Json) -> Causes:
     """A template of pods; `field` is where it stands."""
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    yield from check_annotation_keys(f"{field}.annotations", annotations)
     yield from check_annotations(f"{field}.annotations", template)
     yield from check_spec(f"{field}.spec", template["spec"])
     if template["spec"].get("ephemeralContainers"):

@@ -5,6 +5,7 @@ upstream: github.com/robfig/cron/v3/parser.go, pkg/apis/batch/validation/validat
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -15,6 +16,8 @@ _MONTHS: Final = (
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 )  # fmt: skip
 _DAYS: Final = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_AMOUNT: Final = re.compile(r"([0-9]*\.?[0-9]*)([^0-9.]*)")
+_UNITS: Final = ("ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h")
 _NUMBER_MAX: Final = 1_000_000  # far beyond any field's bounds
 # Bounds of each field, and its names.
 _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
@@ -29,9 +32,10 @@ _FIELDS: Final[tuple[tuple[int, int, dict[str, int]], ...]] = (
 def schedule_problem(text: str) -> str:
     """Why `text` is no schedule; "" if it is one."""
     if text.startswith("@"):
-        if text in MACROS or text.startswith("@every "):
-            return ""
-        return f"unrecognized descriptor: {text}"
+        if text.startswith("@every "):
+            problem = _duration_problem(text.removeprefix("@every "))
+            return f"failed to parse duration {text}: {problem}" if problem else ""
+        return "" if text in MACROS else f"unrecognized descriptor: {text}"
     parts = text.split()
     if len(parts) != len(_FIELDS):
         listed = " ".join(parts)
@@ -42,6 +46,24 @@ def schedule_problem(text: str) -> str:
             if problem:
                 return problem
     return ""
+
+
+def _duration_problem(text: str) -> str:
+    """Why `text` is no duration as Go writes it, such as `1h30m`; "" if it is one."""
+    # Go: time/format.go:ParseDuration
+    amounts = text[1:] if text[:1] in ("-", "+") else text
+    if amounts == "0":
+        return ""
+    end = 0
+    for amount in _AMOUNT.finditer(amounts):
+        if amount.start() != end or not any(map(str.isdigit, amount[1])):
+            break
+        if not amount[2]:
+            return f'time: missing unit in duration "{text}"'
+        if amount[2] not in _UNITS:
+            return f'time: unknown unit "{amount[2]}" in duration "{text}"'
+        end = amount.end()
+    return "" if amounts and end == len(amounts) else f'time: invalid duration "{text}"'
 
 
 def time_zone_problem(name: str) -> str:
