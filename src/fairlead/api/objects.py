@@ -712,6 +712,13 @@ class JobCondition(PodCondition, frozen=True):
     last_probe_time: str = ""
 
 
+class UncountedPods(_View, frozen=True):
+    """status.uncountedTerminatedPods of a Job: uids."""
+
+    succeeded: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+
+
 class JobStatus(_View, frozen=True):
     """status of a Job."""
 
@@ -724,6 +731,7 @@ class JobStatus(_View, frozen=True):
     completion_time: str = ""
     completed_indexes: str = ""
     failed_indexes: str = ""
+    uncounted_terminated_pods: UncountedPods = UncountedPods()
     conditions: tuple[JobCondition, ...] = ()
 
 

@@ -35,7 +35,8 @@ class KubeletConfig:
     it is ready. `lease_period` is how often nodes renew their leases; with `promises_renewals` that
     is written once, for controllers that can read it (`api/lease.py`), else each time. `stop` says
     when the containers of a terminating pod have ended, never later than its grace period;
-    `removal_delay` passes from there until the object is gone. `eviction` is for nodes that run
+    `removal_delay` passes from there until the object is gone. Without `tends_pods` somebody else
+    starts and stops them. `eviction` is for nodes that run
     short of something.
     """
 
@@ -45,4 +46,5 @@ class KubeletConfig:
     promises_renewals: bool = True
     stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
     removal_delay: DurationNs = 0
+    tends_pods: bool = True
     eviction: EvictionConfig = field(default_factory=EvictionConfig)

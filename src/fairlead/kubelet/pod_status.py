@@ -55,6 +55,11 @@ def succeeded(ref: ObjectRef) -> PatchStatus:
     return PatchStatus(ref, {"phase": "Succeeded"}, conditions)
 
 
+def stopped(ref: ObjectRef) -> PatchStatus:
+    """The pod has ended because it was asked to."""
+    return PatchStatus(ref, {"phase": "Failed"}, _ended(FAILED))
+
+
 def deadline_exceeded(ref: ObjectRef) -> PatchStatus:
     """The pod was stopped because spec.activeDeadlineSeconds are over."""
     fields = {"phase": "Failed", "reason": DEADLINE_EXCEEDED, "message": DEADLINE_MESSAGE}

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fairlead.api.objects import Pod
-from fairlead.api.pod import condition, is_terminating
+from fairlead.api.pod import condition, is_static, is_terminal, is_terminating
 from fairlead.core.command import Command, DeleteObject, ObjectRef, PatchStatus, RecordEvent
 from fairlead.core.instant import Instant, seconds
 from fairlead.core.stimulus import FailureReason
@@ -91,7 +91,7 @@ class Tenants:
             if timer.due is not timer.tenant.pending:
                 continue
             if self.is_heard(timer.tenant.node):
-                return [self._act(timer.tenant, now)]
+                return [*_farewell(timer), self._act(timer.tenant, now)]
             self._set_aside.setdefault(timer.tenant.node, []).append(timer)
         return []
 
@@ -99,7 +99,7 @@ class Tenants:
 
     def see(self, pod: Pod, now: Instant, asked_at: Instant) -> list[Command]:
         """Take note of `pod`; `asked_at` is when it was asked to stop, should it be terminating."""
-        if not pod.spec.node_name:
+        if not pod.spec.node_name or not self.config.tends_pods:
             return []
         tenant = self._tenants.get(pod.key)
         if tenant is not None and tenant.ref.uid == pod.metadata.uid:
@@ -215,6 +215,16 @@ def _tenant(pod: Pod, now: Instant, asked_at: Instant) -> _Tenant:
         asked_at=asked_at,
         ready_at=now if is_ready(pod) else None,
     )
+
+
+def _farewell(timer: _Timer) -> list[Command]:
+    """How a pod has ended that goes now, for those who hold it to see that."""
+    # upstream: pkg/kubelet/status/status_manager.go:TerminatePod
+    pod = timer.tenant.pod
+    is_over = is_terminal(pod) or is_static(pod)
+    if timer.due.act is not Act.REMOVE or is_over or not pod.metadata.finalizers:
+        return []
+    return [pod_status.stopped(timer.tenant.ref)]
 
 
 def _update(tenant: _Tenant, pod: Pod, now: Instant) -> None:

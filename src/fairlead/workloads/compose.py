@@ -9,6 +9,7 @@ from fairlead.workloads.controller import Workloads
 from fairlead.workloads.cron_jobs import CronJobs
 from fairlead.workloads.endpoints import ServiceEndpoints
 from fairlead.workloads.garbage import Garbage
+from fairlead.workloads.job_tracking import JobOrphans
 from fairlead.workloads.ttl_after_finished import TtlAfterFinished
 
 
@@ -20,5 +21,5 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     if config.is_observed or config.runs_cron_jobs:
         controllers += (CronJobs(),)
     if config.is_observed:
-        controllers += (TtlAfterFinished(), ServiceEndpoints())
+        controllers += (JobOrphans(), TtlAfterFinished(), ServiceEndpoints())
     return controllers

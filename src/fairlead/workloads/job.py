@@ -27,6 +27,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.instant import Instant, floor_second
 from fairlead.workloads.job_tally import (
     INDEX,
+    TRACKING,
     JobTally,
     index_of,
     is_indexed,
@@ -34,7 +35,12 @@ from fairlead.workloads.job_tally import (
 )
 from fairlead.workloads.job_verdict import deadline_of, verdict
 from fairlead.workloads.pod_set import PodSet, PodState
-from fairlead.workloads.pod_template import with_annotations, with_labels
+from fairlead.workloads.pod_template import (
+    read_template,
+    with_annotations,
+    with_finalizer,
+    with_labels,
+)
 from fairlead.workloads.rule import NOTHING, Plan, Wish
 from fairlead.workloads.scale_down import job_pods_to_delete
 
@@ -56,17 +62,21 @@ class JobPods:
     job: Job = field(compare=False)
     spec: JobSpec
     is_over: bool
+    is_going: bool
     tally: JobTally = field(compare=False)
 
     @classmethod
     def of(cls, job: Job, pods: PodSet) -> JobPods:
         """The rule for a Job first seen now, when `pods` are those that still exist."""
         pods.ends = []
-        return cls(job, job.spec, is_finished(job), JobTally.of(job, pods))
+        tally = JobTally.of(job, pods)
+        return cls(job, job.spec, is_over=is_finished(job), is_going=False, tally=tally)
 
     def changed(self, job: Job) -> JobPods:
         """The rule for the newest version of the Job."""
-        return JobPods(job, job.spec, is_finished(job), self.tally)
+        is_going = job.metadata.deletion_timestamp != ""
+        is_over = is_finished(job)
+        return JobPods(job, job.spec, is_over=is_over, is_going=is_going, tally=self.tally)
 
     def slot_of(self, pod: Pod) -> str:
         """Each index is a slot; where there are none, pods are interchangeable."""
@@ -86,11 +96,15 @@ class JobPods:
             return NOTHING
         if not spec.suspend:
             self._start(now)
+        if read_template(spec.template) is None:
+            return NOTHING
         if self.tally.verdict is None:
             is_idle = not pods.active and not pods.births
             self.tally.verdict = verdict(self.job, self.tally, is_idle=is_idle, now=now)
         if self.tally.verdict is not None:
             return self._wind_up(pods, now)
+        if self.is_going:
+            return NOTHING
         if spec.suspend:
             self.tally.started_at = None
             return Plan(delete=tuple(pods.active.values()), why=WHY_SUSPENDED)
@@ -120,6 +134,8 @@ class JobPods:
         """Let what still runs go; the end is when all of it has gone."""
         if self.tally.ended_at is None and not pods.pods_alive:
             self.tally.ended_at = now
+        if self.tally.verdict is not None and not self.tally.verdict.is_success:
+            self.tally.condemn(pods.active.values())
         return Plan(delete=tuple(pods.active.values()), why=WHY_OVER)
 
     # --- pods ------------------------------------------------------------------------------------
@@ -171,6 +187,8 @@ class JobPods:
 
     def _creations(self, pods: PodSet, missing: int, now: Instant) -> Plan:
         template = job_template(self.job)
+        if self.tally.is_tracked:
+            template = with_finalizer(template, TRACKING)
         if not is_indexed(self.job):
             return Plan(create=(Wish(template),) * missing, again_at=self.deadline)
         waits = [one.until for one in self.tally.by_index.values() if one.until > now]

@@ -30,16 +30,17 @@ def job_status(job: Job, tally: JobTally, pods: PodSet, now: Instant) -> Json:
     before: Json = as_json(job.status)
     if is_finished(job):
         return before
+    uncounted = _uncounted(tally, pods)
     numbers = {
         "active": len(pods.active),
-        "succeeded": tally.succeeded,
-        "failed": tally.failed,
+        "succeeded": tally.succeeded - len(uncounted["succeeded"]),
+        "failed": tally.failed - len(uncounted["failed"]),
     }
     status: Json = {key: number for key, number in numbers.items() if number}
     status |= {
         "ready": len(pods.ready),
         "terminating": pods.leaving,
-        "uncountedTerminatedPods": {},
+        "uncountedTerminatedPods": {key: uids for key, uids in uncounted.items() if uids},
     }
     if tally.started_at is not None:
         status["startTime"] = format_timestamp(tally.started_at)
@@ -50,9 +51,25 @@ def job_status(job: Job, tally: JobTally, pods: PodSet, now: Instant) -> Json:
     conditions = _conditions(before.get("conditions", ()), job, tally, now)
     if conditions:
         status["conditions"] = conditions
-    if tally.verdict is not None and tally.verdict.is_success and tally.ended_at is not None:
-        status["completionTime"] = format_timestamp(tally.ended_at)
+    if has_ended(tally) and tally.verdict is not None and tally.verdict.is_success:
+        status["completionTime"] = format_timestamp(now)
     return status
+
+
+def _uncounted(tally: JobTally, pods: PodSet) -> dict[str, list[str]]:
+    """The uids of pods that have ended and are no number yet, in order of their names."""
+    ended: dict[str, list[str]] = {"succeeded": [], "failed": []}
+    for _, pod in sorted(pods.pods.items()):
+        is_success = tally.uncounted.get(pod.metadata.uid)
+        if is_success is not None:
+            ended["succeeded" if is_success else "failed"].append(pod.metadata.uid)
+    return ended
+
+
+def has_ended(tally: JobTally) -> bool:
+    """Whether the verdict is final: all pods have ended, and all of them are counted."""
+    # upstream: job_controller.go:enactJobFinished
+    return tally.ended_at is not None and not tally.uncounted
 
 
 def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:
@@ -95,7 +112,7 @@ def _conditions(before: Iterable[Json], job: Job, tally: JobTally, now: Instant)
             (SUCCESS_CRITERIA_MET, "Complete") if verdict.is_success else (FAILURE_TARGET, "Failed")
         )
         _put(conditions, interim, "True", verdict.reason, verdict.message, now)
-        if tally.ended_at is not None:
+        if has_ended(tally):
             _put(conditions, final, "True", verdict.reason, verdict.message, now)
     return conditions
 

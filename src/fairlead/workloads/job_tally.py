@@ -1,8 +1,10 @@
 """JobTally: how the pods of a Job have ended, and what that means for it.
 
-Upstream keeps pods from vanishing uncounted with a finalizer. Here every end is seen, so the tally
-counts as it happens: each pod once, those that the Job let go itself never. It goes on from what
-the Job's status said when it was first seen.
+Every end is seen, so the tally counts as it happens: each pod once, those that the Job let go
+itself never. It goes on from what the Job's status said when it was first seen.
+
+Where somebody reads the status, pods are kept from vanishing uncounted by a finalizer, as upstream
+does it (`fairlead.workloads.job_tracking`): such a pod is `uncounted` until its finalizer is gone.
 
 upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers, syncJob;
 backoff_utils.go; success_policy.go
@@ -21,6 +23,7 @@ from fairlead.workloads.pod_failure_policy import Consequence, judge
 from fairlead.workloads.pod_set import End, PodSet, PodState, pod_state
 
 INDEX: Final = "batch.kubernetes.io/job-completion-index"
+TRACKING: Final = "batch.kubernetes.io/job-tracking"
 BACKOFF_LIMIT_DEFAULT: Final = 6
 BACKOFF_INITIAL: Final[DurationNs] = seconds(10)
 BACKOFF_MAX: Final[DurationNs] = seconds(600)
@@ -69,24 +72,32 @@ class JobTally:
     started_at: Instant | None = None
     ended_at: Instant | None = None
     verdict: Verdict | None = None
+    is_tracked: bool = False
+    uncounted: dict[str, bool] = field(default_factory=dict)  # uid -> whether it succeeded
     _counted: dict[str, None] = field(default_factory=dict)  # by uid, while the pod is there
     _dismissed: dict[str, None] = field(default_factory=dict)  # likewise
 
     @classmethod
     def of(cls, job: Job, pods: PodSet) -> JobTally:
         """Where a Job stands that is first seen now, when `pods` are those that still exist."""
-        tally, status = cls(), job.status
+        tally, status = cls(is_tracked=pods.is_observed), job.status
         ended = {pod.metadata.uid: pod_state(pod) for pod in pods.pods.values()}
-        states = list(ended.values())
-        leaving = 0 if replaces_failed_only(job) else states.count(PodState.LEAVING)
-        tally.succeeded = max(status.succeeded, states.count(PodState.SUCCEEDED))
-        tally.failed = max(status.failed, states.count(PodState.FAILED) + leaving)
+        free = [ended[pod.metadata.uid] for pod in pods.pods.values() if not is_held(pod)]
+        leaving = 0 if replaces_failed_only(job) else free.count(PodState.LEAVING)
+        tally.succeeded = max(status.succeeded, free.count(PodState.SUCCEEDED))
+        tally.failed = max(status.failed, free.count(PodState.FAILED) + leaving)
+        listed = status.uncounted_terminated_pods
+        held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
+        tally.succeeded += sum(uid not in held for uid in listed.succeeded)
+        tally.failed += sum(uid not in held for uid in listed.failed)
         completions = job.spec.completions or 0
         tally.completed = dict.fromkeys(parse_indexes(status.completed_indexes, completions))
         tally.failed_indexes = dict.fromkeys(parse_indexes(status.failed_indexes, completions))
         for pod in pods.pods.values():
             state = ended[pod.metadata.uid]
             index = index_of(pod)
+            if is_held(pod) and tally._take_held(pod, state, job):
+                continue
             if state is PodState.SUCCEEDED and index is not None:
                 tally.completed[index] = None
             if state in (PodState.SUCCEEDED, PodState.FAILED) or (
@@ -107,6 +118,24 @@ class JobTally:
                 self._dismissed.pop(uid, None)
                 self._counted.pop(uid, None)
 
+    def condemn(self, pods: Iterable[Pod]) -> None:
+        """The Job has failed, and so have those of its pods that had not ended."""
+        # upstream: job_controller.go:trackJobStatusAndRemoveFinalizers
+        for pod in pods:
+            uid = pod.metadata.uid
+            if is_held(pod) and uid not in self._counted and uid not in self._dismissed:
+                self._counted[uid] = None
+                self.failed += 1
+                self.uncounted[uid] = False
+
+    def release(self, uid: str) -> None:
+        """The finalizer of that pod is gone: it is a number now."""
+        self.uncounted.pop(uid, None)
+
+    def is_done_with(self, uid: str) -> bool:
+        """Whether that pod is counted, or never will be."""
+        return uid in self._counted or uid in self._dismissed
+
     def is_past_limit(self, job: Job) -> bool:
         """Whether more pods have failed than may."""
         limit = job.spec.backoff_limit
@@ -115,6 +144,21 @@ class JobTally:
                 return False
             limit = BACKOFF_LIMIT_DEFAULT
         return self.failed > limit
+
+    def _take_held(self, pod: Pod, state: PodState, job: Job) -> bool:
+        """Count a pod that the Job's status cannot have counted; whether it had ended."""
+        is_failed = state is PodState.FAILED or (
+            state is PodState.LEAVING and not replaces_failed_only(job)
+        )
+        if state is PodState.SUCCEEDED:
+            self._succeed(pod, job)
+        elif is_failed:
+            self.failed += 1
+            self.uncounted[pod.metadata.uid] = False
+        else:
+            return False
+        self._counted[pod.metadata.uid] = None
+        return True
 
     def _count(self, end: End, job: Job, now: Instant) -> None:
         match end.after:
@@ -130,6 +174,8 @@ class JobTally:
         self.backoff = Backoff()
         if not is_indexed(job):
             self.succeeded += 1
+            if is_held(pod):
+                self.uncounted[pod.metadata.uid] = True
             return
         index = index_of(pod)
         if index is not None and index < (job.spec.completions or 0):
@@ -149,12 +195,19 @@ class JobTally:
             case _:
                 pass
         self.failed += 1
+        if is_held(pod):
+            self.uncounted[pod.metadata.uid] = False
         limit = job.spec.backoff_limit_per_index
         if limit is not None and index is not None:
             backoff = self.by_index.setdefault(index, Backoff())
             backoff.fail(now)
             if backoff.failures > limit and index not in self.completed:
                 self.failed_indexes[index] = None
+
+
+def is_held(pod: Pod) -> bool:
+    """Whether `pod` waits to be counted before it goes."""
+    return TRACKING in pod.metadata.finalizers
 
 
 def is_indexed(job: Job) -> bool:

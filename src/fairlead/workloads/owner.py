@@ -71,6 +71,9 @@ def rule_of(
     An owner whose template describes no pod wants nothing that anybody could do, and one that is
     to go wants nothing any more: what becomes of its pods is the garbage collector's.
     """
+    if isinstance(owner, Job):  # which counts its pods to its own end
+        known = before if isinstance(before, JobPods) else JobPods.of(owner, pods)
+        return known.changed(owner)
     if owner.metadata.deletion_timestamp:
         return HandsOff()
     if read_template(owner.spec.template) is None:
@@ -86,5 +89,3 @@ def rule_of(
             history = histories.of(pods.key, owner)
             history.resolve(owner, pods.pods.values())
             return DaemonPods.of(owner, nodes, history, before, pods) or HandsOff()
-        case Job():
-            return before.changed(owner) if isinstance(before, JobPods) else JobPods.of(owner, pods)

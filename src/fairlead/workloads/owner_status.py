@@ -23,6 +23,7 @@ from fairlead.workloads.daemon_status import daemon_status
 from fairlead.workloads.history import Histories, History
 from fairlead.workloads.job import OWN_CONTROLLER, JobPods
 from fairlead.workloads.job_status import job_events, job_status
+from fairlead.workloads.job_tracking import JobTurns, releases, take_note
 from fairlead.workloads.owner import Owner
 from fairlead.workloads.pod_sets import PodSets
 from fairlead.workloads.replica_status import replica_status
@@ -39,17 +40,21 @@ class OwnerStatus:
     pod_sets: PodSets
     histories: Histories
     writer: StatusWriter
+    _turns: JobTurns = field(default_factory=JobTurns)
     _owners: dict[str, Owner] = field(default_factory=dict)
 
     def learn(self, key: str, owner: Owner) -> None:
         """Note the newest version of `owner`."""
         if self.pod_sets.config.is_observed:
             self._owners[key] = owner
+            if isinstance(owner, Job):
+                self._turns.learn(key, owner)
             self.pod_sets.note(key)
 
     def forget(self, key: str) -> None:
         """The owner is gone."""
         self._owners.pop(key, None)
+        self._turns.forget(key)
 
     def tell(self, key: str, now: Instant) -> list[Command]:
         """Write what has changed about the pods of `key`."""
@@ -87,11 +92,21 @@ class OwnerStatus:
         pods, rule = self.pod_sets.sets[key], self.pod_sets.rules[key]
         if not isinstance(rule, JobPods) or job.spec.managed_by not in ("", OWN_CONTROLLER):
             return []
+        due = self._turns.waits_until(key, now)
+        if due is not None:
+            self.pod_sets.wake(key, due)
+            return []
+        take_note(rule.tally, pods)
         status = job_status(job, rule.tally, pods, now)
-        if msgspec.convert(status, JobStatus) == job.status != JobStatus():
-            return []  # fields that the view leaves out were written with the rest
-        written = self.writer.write(pods.ref, as_json(job.status), status)
-        return (job_events(pods.ref, job, status) if written else []) + written
+        # Fields that the view leaves out were written with the rest.
+        is_written = msgspec.convert(status, JobStatus) == job.status != JobStatus()
+        if not is_written:
+            written = self.writer.write(pods.ref, as_json(job.status), status)
+            return (job_events(pods.ref, job, status) if written else []) + written
+        commands = [*releases(rule.tally, pods)]
+        if not commands:
+            self._turns.end(key)
+        return commands
 
     def _write(self, key: str, before: Json, status: Json) -> list[Command]:
         return self.writer.write(self.pod_sets.sets[key].ref, before, status)

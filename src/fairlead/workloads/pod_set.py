@@ -95,7 +95,8 @@ class PodSet:
     """What is known of one owner's pods; all keys are pod names in `namespace`.
 
     `kin` are the sets of all ReplicaSets of a Deployment, by key, this one included.
-    `ends` are those since its rule last looked, None where no rule does.
+    `is_observed`: somebody reads what is written to be read. `ends` are those since its rule last
+    looked, None where no rule does.
     `ready` says of active pods that are ready since when. `proven` says that the last creation was
     taken; until one is, only one is tried at a time. `retry_at` is set while the owner waits after
     a refusal, `refusal` is what it was told until one is taken.
@@ -104,6 +105,7 @@ class PodSet:
     key: str
     namespace: str
     owner: OwnerReference
+    is_observed: bool = False
     pods: dict[str, Pod] = field(default_factory=dict)
     active: dict[str, Pod] = field(default_factory=dict)
     ready: dict[str, Instant] = field(default_factory=dict)

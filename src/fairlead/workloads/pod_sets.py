@@ -48,7 +48,12 @@ class PodSets:
         """The set of `owner`, which is made when it is first heard of."""
         key = self._key_of(owner, namespace)
         if key not in self.sets:
-            self.sets[key] = PodSet(key=key, namespace=namespace, owner=owner)
+            self.sets[key] = PodSet(
+                key=key,
+                namespace=namespace,
+                owner=owner,
+                is_observed=self.config.is_observed,
+            )
             self.rules[key] = rule_for_unknown(owner.kind)
         return self.sets[key]
 

@@ -74,6 +74,8 @@ def pod_manifest(
     if annotations:
         metadata["annotations"] = annotations
     metadata["ownerReferences"] = [controller_reference(owner)]
+    if described.get("finalizers"):
+        metadata["finalizers"] = described["finalizers"]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -126,6 +128,13 @@ def with_annotations(template: Json, annotations: Mapping[str, str]) -> Json:
     metadata = template.get("metadata", {})
     annotated = metadata | {"annotations": {**metadata.get("annotations", {}), **annotations}}
     return template | {"metadata": annotated}
+
+
+def with_finalizer(template: Json, finalizer: str) -> Json:
+    """`template` with `finalizer` added."""
+    metadata = template.get("metadata", {})
+    held = metadata | {"finalizers": [*metadata.get("finalizers", []), finalizer]}
+    return template | {"metadata": held}
 
 
 def same_template(one: Json, other: Json) -> bool:

@@ -13,8 +13,13 @@ Json = dict[str, Any]
 
 def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
     """The merge patch that makes `after` of `before`, field by field."""
-    patch = {key: value for key, value in after.items() if before.get(key) != value}
-    return patch | {key: None for key in before if key not in after}
+    patch: Json = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        known = before.get(key)
+        if known != value:
+            is_deeper = isinstance(known, dict) and isinstance(value, dict)
+            patch[key] = status_patch(known or {}, value) if is_deeper else value
+    return patch
 
 
 @dataclass(slots=True)

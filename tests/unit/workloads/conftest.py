@@ -48,6 +48,15 @@ def merged(target, patch):
     return result
 
 
+_NO_GRACE = {"deletionGracePeriodSeconds": 0}
+
+
+def _is_let_go(made):
+    meta = made["metadata"]
+    is_over = meta.get("deletionGracePeriodSeconds") == 0
+    return is_over and "deletionTimestamp" in meta and not meta.get("finalizers")
+
+
 class World:
     """Performs the commands of `controllers`; `place` binds pods, `refuse` turns commands down.
 
@@ -236,8 +245,11 @@ class World:
     def _update(self, target, patch):
         found, reason = self._find(target)
         if found is not None:
-            self.objects[self._key(target)] = merged(found, patch)
+            made = self.objects[self._key(target)] = merged(found, patch)
             self._changed(target)
+            if _is_let_go(made):
+                del self.objects[self._key(target)]
+                self.stimuli.append(ObjectDeleted(decode(made)))
         return reason
 
     def _update_status(self, target, fields, conditions):
@@ -277,6 +289,13 @@ class World:
                 change = {"deletionTimestamp": stamp, "deletionGracePeriodSeconds": grace}
                 self.objects[self._key(target)] = found | {"metadata": meta | change}
                 self._changed(target)
+            return None
+        if meta.get("finalizers"):
+            change = {
+                "deletionTimestamp": meta.get("deletionTimestamp", format_timestamp(self.now))
+            }
+            self.objects[self._key(target)] = found | {"metadata": meta | change | _NO_GRACE}
+            self._changed(target)
             return None
         del self.objects[self._key(target)]
         self.stimuli.append(ObjectDeleted(decode(found)))

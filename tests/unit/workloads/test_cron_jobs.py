@@ -48,6 +48,7 @@ def status(world):
 def finish(world, phase="Succeeded"):
     for name in list(world.pods()):
         world.patch_status("Pod", name, {"phase": phase})
+    world.run(seconds(1))
 
 
 def said(world):

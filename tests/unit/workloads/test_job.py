@@ -12,6 +12,7 @@ from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.garbage import Garbage
 from fairlead.workloads.index_set import format_indexes, parse_indexes
+from fairlead.workloads.job_tracking import JobOrphans
 
 OWNER = ("Job", "sum", "job")
 
@@ -175,6 +176,8 @@ def new_job(build, **spec):
 
 
 def status(world):
+    """As it is once the controller has looked at the Job again."""
+    world.run(seconds(1))
     return world.get("Job", "sum")["status"]
 
 
@@ -237,7 +240,7 @@ def test_too_many_failures_end_a_job(seen, build):
     assert conditions(seen) == {"FailureTarget": ("True", "BackoffLimitExceeded")}
     seen.delete("Pod", other, grace=0)
     assert conditions(seen)["Failed"] == ("True", "BackoffLimitExceeded")
-    assert status(seen)["failed"] == 1
+    assert status(seen)["failed"] == 2, "who had not ended by then has failed, too"
     assert seen.events[-1].note == "Job has reached the specified backoff limit"
 
 
@@ -322,8 +325,9 @@ def test_disruptions_may_cost_nothing(seen, build):
     seen.run(seconds(100))
     assert seen.pods() == {}
     assert status(seen)["terminating"] == 1
+    end(seen, name, "Failed")
     seen.delete("Pod", name, grace=0)
-    seen.run(seconds(10))
+    seen.run(seconds(12))
     assert len(seen.pods()) == 1
     assert "failed" not in status(seen)
 
@@ -381,3 +385,80 @@ def test_indexes_that_make_no_sense_are_none():
 def test_indexes_that_no_pod_can_have_are_none():
     """However many are written, no more come of it than the Job has."""
     assert parse_indexes("1,6-99999999999,99999999998", 8) == [1, 6, 7]
+
+
+# --- no pod goes uncounted -----------------------------------------------------------------------
+
+TRACKING = "batch.kubernetes.io/job-tracking"
+
+
+def written(world):
+    """What the Job's status was patched with, one write after the other."""
+    return [dict(one.fields) for one in world.sent(PatchStatus) if one.target.kind == "Job"]
+
+
+def held(world):
+    return [
+        name
+        for name, pod in world.pods(alive=False).items()
+        if TRACKING in pod["metadata"].get("finalizers", ())
+    ]
+
+
+def test_a_pod_is_listed_before_it_is_released_and_counted(seen, build):
+    """The steps follow each other, a second after the pod has ended."""
+    seen.create(new_job(build))
+    (name,) = held(seen)
+    uid = seen.get("Pod", name)["metadata"]["uid"]
+    seen.run(seconds(2))
+    seen.log.clear()
+    end(seen, name)
+    assert written(seen) == []
+    seen.run(seconds(1))
+    listed, counted = written(seen)
+    assert listed["uncountedTerminatedPods"] == {"succeeded": [uid]}
+    assert [one["type"] for one in listed["conditions"]] == ["SuccessCriteriaMet"]
+    assert counted["succeeded"] == 1
+    assert counted["uncountedTerminatedPods"] == {"succeeded": None}
+    assert [one["type"] for one in counted["conditions"]] == ["SuccessCriteriaMet", "Complete"]
+    assert held(seen) == []
+
+
+def test_a_deleted_pod_is_there_until_it_is_counted(seen, build):
+    seen.create(new_job(build))
+    (name,) = held(seen)
+    seen.delete("Pod", name, grace=0)
+    assert seen.get("Pod", name) is not None
+    assert status(seen)["failed"] == 1
+    assert seen.get("Pod", name) is None
+
+
+def test_who_loses_the_job_is_let_go(new_world, build):
+    world = new_world(JobOrphans())
+    pod = build.pod("sum-a", OWNER, meta={"finalizers": [TRACKING, "example.com/mine"]})
+    world.load(job(build), pod)
+    assert held(world) == ["sum-a"]
+    world.delete("Job", "sum")
+    assert world.get("Pod", "sum-a")["metadata"]["finalizers"] == ["example.com/mine"]
+
+
+def test_who_belongs_to_somebody_else_is_left_to_them(new_world, build):
+    owner = ("Workflow", "sum", "job")
+    world = new_world(JobOrphans())
+    world.load(build.pod("sum-a", owner, meta={"finalizers": [TRACKING]}))
+    assert held(world) == ["sum-a"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "phase", "total"),
+    [([], "Succeeded", 3), (["uid-gone"], "Succeeded", 4), (["uid-gone"], "Running", 3)],
+    ids=["ended meanwhile", "and one was released meanwhile", "none ended"],
+)
+def test_counting_goes_on_after_a_restart(new_world, build, listed, phase, total):
+    """What the status had listed is counted, and so are those who ended while nobody looked."""
+    pod = build.pod("sum-a", OWNER, phase=phase, meta={"finalizers": [TRACKING], "uid": "uid-a"})
+    told = {"succeeded": 2, "startTime": "1970-01-12T13:46:40Z"}
+    told["uncountedTerminatedPods"] = {"succeeded": listed}
+    world = new_world(Workloads(WorkloadsConfig(is_observed=True)))
+    world.load(job(build, status=told, completions=9), pod)
+    assert status(world)["succeeded"] == total

@@ -20,13 +20,13 @@ from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.local.life import Life
 
 # The kubelets of the recordings were scripts, and quick; ours only see to nodes.
-_NEVER: Final = seconds(10**6)
 CONFIG: Final = EngineConfig(
-    kubelet=KubeletConfig(start_delay=_NEVER, removal_delay=_NEVER),
+    kubelet=KubeletConfig(tends_pods=False),
     workloads=WorkloadsConfig(is_observed=True),
 )
 # How long it took until controllers did something about a change, as far as recordings show it.
 _REACTION: Final = seconds(0.0035)
+_ON_DELETION: Final = seconds(0.0055)
 _REACTIONS: Final = {
     "PersistentVolume": seconds(0.0015),
     "PersistentVolumeClaim": seconds(0.0015),
@@ -86,7 +86,10 @@ class OwnCluster(OwnServer):
         if self._is_reacting:
             return
         now = self.now if self._acts_at is None else self._acts_at
-        hears_at = now + _REACTIONS.get(change.kind.kind, _REACTION)
+        reaction = _REACTIONS.get(change.kind.kind, _REACTION)
+        if change.object["metadata"].get("deletionTimestamp"):
+            reaction = _ON_DELETION
+        hears_at = now + reaction
         self._hears_at = min(hears_at, self._hears_at or hears_at)
 
 
