@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import time_ns  # noqa: TID251 - kubectl reads the machine's clock
 from typing import Any, Final
 
 import yaml
@@ -27,63 +26,31 @@ from fairlead.conformance.api.over_http import OverHttp
 from fairlead.conformance.api.own_cluster import OwnCluster
 from fairlead.conformance.api.own_server import USERS, token_of
 from fairlead.conformance.api.placeholder import Bindings
+from fairlead.conformance.api.recorded_session import (
+    ASLEEP,
+    EDITORS,
+    LEFT_BEHIND,
+    OTHERS,
+    namespace_of,
+    session_start,
+)
 from fairlead.conformance.api.replay import differences
 from fairlead.conformance.api.validators import Validators
 from fairlead.conformance.comparison import Difference
+from fairlead.core.instant import Instant
 
 Json = dict[str, Any]
 
 PROGRAM: Final = "kubectl"
-_TIMEOUT_S: Final = 20
-_BETWEEN_NS: Final = 2_000_000_000
-_BEFORE_NS: Final = 3_600_000_000_000
-_OLDEST_MINOR: Final = 32  # recordings of an older one show another program's texts
+_TIMEOUT_S: Final = 30
+_PATIENCE_S: Final = 2.0
+_NS_PER_MS: Final = 1_000_000
+_OLDEST_MINOR: Final = 32  # others print other texts
 _WORK: Final = "<wd>"
 _HERE: Final = "kcwd"  # within that
 _NO_WAIT: Final = "--wait=false"
-# The context's namespace, from the command with that number on.
-_NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
-# The editors that the recordings were made with.
-_SED: Final = '#!/bin/sh\nsed -i -E {} "$1"\n'
-_EDITORS: Final[Mapping[str, str]] = {
-    "ed1.sh": _SED.format(
-        "-e 's/nginx:1[.]2[0-9]*/nginx:1.99/' -e 's/^  replicas:.*/  replicas: 2/'"
-    ),
-    "ed2.sh": _SED.format("-e 's/^  a:.*/  a: \"edited\"/'"),
-    "ed3.sh": _SED.format(r"-e 's/^( *)matchLabels:$/&\n\1  zz: yy/'"),
-}
-
-
-# What others had in the recorded cluster, for the commands with these numbers.
-_OTHERS: Final = range(301, 401)
-_LEFT_BEHIND: Final[Json] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "things.kopf.example.com"},
-    "spec": {
-        "group": "kopf.example.com",
-        "names": {
-            "plural": "things",
-            "singular": "thing",
-            "kind": "Thing",
-            "listKind": "ThingList",
-        },
-        "scope": "Namespaced",
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {
-                        "type": "object",
-                        "x-kubernetes-preserve-unknown-fields": True,
-                    }
-                },
-            }
-        ],
-    },
-}
+_DRAIN: Final = "drain"
+_MAPS: Final = frozenset(("cm", "configmap", "secret"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +70,7 @@ class KubectlSession:
     _socket: OnSocket = field(init=False)
     _work: Path = field(init=False)
     _program: str = field(init=False)
+    _minor: int = field(init=False)
     _namespace: str = ""
     _is_hasty: bool = False
     _has_others: bool = False
@@ -114,12 +82,12 @@ class KubectlSession:
         if program is None:
             raise ValueError(f"{PROGRAM} is not on the path")
         self._program = program
+        self._minor = minor_of(program)
         self._work = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
-        # kubectl reckons ages by the machine's clock. Time goes faster here, so it begins before.
-        cluster = OwnCluster(time_ns() - _BEFORE_NS)
+        cluster = OwnCluster(session_start())
         self._socket = self._stack.enter_context(OnSocket(cluster, self._work))
         (self._work / _HERE).mkdir()
-        for name, text in _EDITORS.items():
+        for name, text in EDITORS.items():
             (self._work / name).write_text(text)
             (self._work / name).chmod(0o700)
         self._write_config("admin", _config(self._socket, "admin"))
@@ -133,33 +101,47 @@ class KubectlSession:
         number = int(line["id"].split(".")[1])
         self._enter_namespace(number)
         self._let_others(number)
-        if not self._is_hasty:
-            self._socket.pass_time(_BETWEEN_NS)
+        began = self._socket.begin(at_rest=not self._is_hasty, asleep=number in ASLEEP)
         # Whoever does not wait for what they asked for wants to see it on its way.
         self._is_hasty = _NO_WAIT in line["argv"]
-        if _is_of_another(line):
-            tokens = {user: token_of(user) for user in USERS}
-            authority = str(self._socket.authority_file)
-            transport = OverHttp(self._socket.url, tokens, authority)
-            found = list(differences(line, transport, self._validators))
-            transport.close()
-            return found
+        if not self._can_run(line):
+            return self._replayed(line, began)
         ran = self._ran(line)
         if line.get("setup") or _tells_its_version(line):
             return []
         return list(_compared(line, ran, str(self._work)))
 
+    def _can_run(self, line: Json) -> bool:
+        """Whether the kubectl at hand prints what the recorded one did."""
+        recorded = int(line["kubectl"].split(".")[1])
+        is_alike = recorded == self._minor or _OLDEST_MINOR <= recorded < self._minor
+        return is_alike or "steps" not in line
+
+    def _replayed(self, line: Json, began: Instant) -> list[Difference]:
+        """What differs when what the line's command asked is asked again."""
+        transport = OverHttp(
+            self._socket.url,
+            {user: token_of(user) for user in USERS},
+            str(self._socket.authority_file),
+            patience_s=_PATIENCE_S,
+            on_reach=lambda at_ms: self._socket.reach(began + at_ms * _NS_PER_MS),
+        )
+        try:
+            return list(differences(line, transport, self._validators))
+        finally:
+            transport.close()
+
     def _enter_namespace(self, number: int) -> None:
-        wanted = next((name for first, name in _NAMESPACES if number >= first), "")
+        wanted = namespace_of(number)
         if wanted != self._namespace:
             self._namespace = wanted
             self._run(["config", "set-context", "--current", f"--namespace={wanted}"], {})
 
     def _let_others(self, number: int) -> None:
-        if (number in _OTHERS) != self._has_others:
+        if (number in OTHERS) != self._has_others:
             self._has_others = not self._has_others
             verb = "create" if self._has_others else "delete"
-            self._run([verb, "--filename=-"], {}, json.dumps(_LEFT_BEHIND))
+            self._run([verb, "--filename=-"], {}, json.dumps(LEFT_BEHIND))
 
     def _ran(self, line: Json) -> _Ran:
         for name, text in line["files"].items():
@@ -229,26 +211,41 @@ class KubectlSession:
         return str(path)
 
 
+def minor_of(program: str) -> int:
+    """Which 1.x a kubectl is. Raises ValueError where it does not say."""
+    asked = [program, "version", "--client", "--output=json"]
+    said = subprocess.run(asked, capture_output=True, check=False).stdout  # noqa: S603 - likewise
+    try:
+        minor: str = json.loads(said)["clientVersion"]["minor"]
+    except (ValueError, KeyError):
+        raise ValueError(f"{program} does not say which version it is") from None
+    return int(minor.rstrip("+"))
+
+
 def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Difference]:
     if line["exit"] != ran.exit:
         yield Difference("exit", [line["exit"], line["stderr"]], [ran.exit, ran.stderr])
         return
     bindings = Bindings()
-    if not line.get("stdout_structure_only"):
-        shown = ran.stdout.replace(work, _WORK)
-        # Events of one second are listed as they come out of a map; drains go on side by side.
-        in_order = not any("event" in argument or argument == "drain" for argument in line["argv"])
-        found = printed.difference(line["stdout"], shown, bindings, "stdout", in_order=in_order)
+    in_order = not _is_by_chance(line["argv"])
+    of = printed.said_of_pods if _DRAIN in line["argv"] else str
+    for output, shown in (("stdout", ran.stdout), ("stderr", ran.stderr)):
+        if output == "stdout" and line.get("stdout_structure_only"):
+            continue
+        texts = of(line[output]), of(shown.replace(work, _WORK))
+        found = printed.difference(*texts, bindings, output, in_order=in_order)
         if found is not None:
             yield found
-    found = printed.difference(line["stderr"], ran.stderr.replace(work, _WORK), bindings, "stderr")
-    if found is not None:
-        yield found
 
 
-def _is_of_another(line: Json) -> bool:
-    minor = int(line["kubectl"].split(".")[1])
-    return minor != _OLDEST_MINOR and "steps" in line
+def _is_by_chance(words: list[str]) -> bool:
+    """Whether lines come in the order of one of Go's maps, or of things that go on side by side.
+
+    Events of one second come in any order.
+    """
+    if "describe" in words:
+        return not _MAPS.isdisjoint(words)
+    return _DRAIN in words or any("event" in word for word in words)
 
 
 def _tells_its_version(line: Json) -> bool:

@@ -1,6 +1,6 @@
-"""Our own cluster on a socket, in a thread: for clients that are programs of their own.
+"""Our own cluster on a socket, in a thread: for commands that are programs of their own.
 
-With TLS, for kubectl shows its token to nobody else.
+With TLS, for kubectl shows its token to nobody else. Time passes as `Pace` has it.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic_ns
@@ -16,19 +17,24 @@ from typing import Final, Self
 from fairlead.apiserver.auth.certificate import new_authority, new_server
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener
+from fairlead.apiserver.request import User
 from fairlead.conformance.api.own_cluster import OwnCluster
+from fairlead.conformance.api.pace import Pace
+from fairlead.core.instant import Instant
 
 HOST: Final = "127.0.0.1"
 BACKLOG: Final = 128
-_TICK_S: Final = 0.02
+_TICK_S: Final = 0.01
 
 
 class OnSocket:
-    """Lives as time passes, from `with` on to its end; `url` is where."""
+    """Lives from `with` on to its end; `url` is where. One command at a time."""
 
     def __init__(self, cluster: OwnCluster, directory: Path) -> None:
         """Nothing is served yet; certificates are put into `directory`."""
         self._cluster = cluster
+        self._pace = Pace(cluster.now)
+        self._is_asleep = False
         self.authority_file, self._certificate = _certified(directory)
         self._listening = socket.create_server((HOST, 0), backlog=BACKLOG)
         self._loop = asyncio.new_event_loop()
@@ -52,14 +58,30 @@ class OnSocket:
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 
-    def pass_time(self, duration_ns: int) -> None:
-        """Let so much time pass at once."""
-        future = asyncio.run_coroutine_threadsafe(self._jump(duration_ns), self._loop)
-        future.result()
+    def begin(self, *, at_rest: bool = True, asleep: bool = False) -> Instant:
+        """Another command begins; when that is. See Pace.begin.
 
-    async def _jump(self, duration_ns: int) -> None:
-        self._cluster.now += duration_ns
-        self._cluster.settle()
+        `asleep`: controllers do nothing before somebody waits.
+        """
+        self._is_asleep = asleep
+        return self._move(lambda: self._pace.begin(at_rest=at_rest))
+
+    def reach(self, instant: Instant) -> None:
+        """Let it be so late."""
+        self._move(lambda: self._pace.reach(instant))
+
+    def _move(self, move: Callable[[], None]) -> Instant:
+        async def moving() -> Instant:
+            move()
+            return self._settled()
+
+        return asyncio.run_coroutine_threadsafe(moving(), self._loop).result()
+
+    def _settled(self) -> Instant:
+        self._cluster.now = self._pace.now
+        if not self._is_asleep:
+            self._cluster.settle()
+        return self._pace.now
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -70,7 +92,7 @@ class OnSocket:
 
     async def _serve(self) -> None:
         cluster = self._cluster
-        app = ApiApp(cluster.server, cluster.tokens, lambda: cluster.now, self._settle)
+        app = ApiApp(cluster.server, self._authenticated, lambda: cluster.now, self._settle)
         listener = Listener(app, self._listening, self._certificate)
         await listener.start()
         ticking = asyncio.create_task(self._tick())
@@ -79,17 +101,22 @@ class OnSocket:
         ticking.cancel()
         await listener.stop()
 
+    def _authenticated(self, headers: Mapping[str, str]) -> User:
+        """Who asks, at which time passes."""
+        self._pace.ask(monotonic_ns())
+        self._settled()
+        return self._cluster.tokens(headers)
+
     async def _settle(self) -> None:
-        self._cluster.settle()
+        self._settled()
 
     async def _tick(self) -> None:
-        before = monotonic_ns()
         while True:
             await asyncio.sleep(_TICK_S)
-            after = monotonic_ns()
-            self._cluster.now += after - before
-            before = after
-            self._cluster.settle()
+            if self._cluster.server.watches.count():
+                self._is_asleep = False
+                self._pace.wait(monotonic_ns())
+                self._settled()
 
 
 def _certified(directory: Path) -> tuple[Path, Certificate]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any, Final
@@ -25,11 +25,17 @@ class NoAnswerError(ValueError):
 
 @dataclass(slots=True)
 class OverHttp:
-    """`tokens` by user; a user without one asks with a token that no server knows."""
+    """`tokens` by user; a user without one asks with a token that no server knows.
+
+    `patience_s` bounds the wait for each event of a watch. `on_reach` is told how late it is in a
+    case (ms), where the server's time can be steered.
+    """
 
     url: str
     tokens: Mapping[str, str]
     ca_file: str | None = None
+    patience_s: float = _TIMEOUT_S
+    on_reach: Callable[[int], object] | None = None
     _kept: HTTPConnection | None = field(default=None, init=False)
 
     @property
@@ -52,7 +58,8 @@ class OverHttp:
         """A request whose answer goes on, over its own connection."""
         connection = self._connection()
         response = self._response(connection, asking)
-        return HttpWatching(connection, response, asking.timeout_s or 1.0)
+        timeout_s = min(asking.timeout_s or 1.0, self.patience_s)
+        return HttpWatching(connection, response, timeout_s)
 
     def close(self) -> None:
         """Hang up."""
@@ -61,7 +68,9 @@ class OverHttp:
             self._kept = None
 
     def reach(self, at_ms: int) -> None:
-        """A server behind a URL has its own time; the next step follows at once."""
+        """Else a server behind a URL has its own time; the next step follows at once."""
+        if self.on_reach is not None:
+            self.on_reach(at_ms)
 
     def _asked(self, connection: HTTPConnection, asking: Asking) -> Answer:
         response = self._response(connection, asking)

@@ -1,7 +1,8 @@
 """Comparing what a command printed, line by line.
 
 A line with a placeholder has another width, and so may have the columns above and below it: then
-runs of blanks count as one.
+runs of blanks count as one. Lines with generated names may stand in another order, for they are
+sorted by them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import suppress
+from copy import deepcopy
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -23,6 +25,8 @@ _DRAFT: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
 # Among equal nodes upstream's choice is chance.
 _SUFFIX: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
 _HASH: Final = re.compile(rf"(?<=[-=])[{SUFFIX_ALPHABET}]{{8,10}}\b")
+_GENERATED: Final = re.compile(r"<(?:hash|gen):")
+_PODS: Final = re.compile(r'\b(?!node/)[\w.-]+/"?[\w.:<>-]+"?(?:, [\w.-]+/[\w.:<>-]+)*')
 _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
 
 
@@ -37,8 +41,24 @@ def difference(
     if objects[0] is not None and objects[1] is not None:
         return Agreement(bindings).difference(*objects, called)
     lines, others = _lines(recorded, recorded), _lines(found, recorded)
-    if not in_order:
-        others = _rearranged(lines, others)
+    told = _in_order(lines, others, deepcopy(bindings), called)
+    if told is not None:
+        rearranged = _rearranged(lines, others, any_line=not in_order)
+        if rearranged is None:
+            return told
+        others = rearranged
+    return None if _in_order(lines, others, bindings, called) is None else told
+
+
+def said_of_pods(text: str) -> str:
+    """What a drain said, once each, whichever pods it said it of: where they run is chance."""
+    said = {_PODS.sub("<pods>", line): None for line in text.splitlines()}
+    return "".join(f"{line}\n" for line in said)
+
+
+def _in_order(
+    lines: list[str], others: list[str], bindings: Bindings, called: str
+) -> Difference | None:
     for number, (expected, shown) in enumerate(zip_longest(lines, others, fillvalue=ABSENT), 1):
         if not _is_same(expected, shown, bindings):
             return Difference(f"{called} line {number}", expected, shown)
@@ -53,16 +73,30 @@ def _lines(text: str, recorded: str) -> list[str]:
     return [line.rstrip() for line in text.splitlines()]
 
 
-def _rearranged(lines: list[str], others: list[str]) -> list[str]:
-    """`others` so that each stands beside a line that it could be, if there is one."""
-    left, found = list(others), []
+def _rearranged(lines: list[str], others: list[str], *, any_line: bool) -> list[str] | None:
+    """`others` so that each stands beside a line that it could be, None where that cannot be.
+
+    Unless `any_line` may move, only lines with generated names do.
+    """
+    left, found, moved = list(others), [], []
     for line in lines:
         same = next((other for other in left if _is_alike(line, other)), None)
         if same is None:
-            return others
+            return None
         left.remove(same)
         found.append(same)
-    return [*found, *left]
+        if any_line or _GENERATED.search(line):
+            moved.append(same)
+    found += left
+    return found if _less(found, moved) == _less(others, moved) else None
+
+
+def _less(lines: list[str], taken: list[str]) -> list[str]:
+    """`lines` without those `taken`."""
+    left = list(lines)
+    for line in taken:
+        left.remove(line)
+    return left
 
 
 def _is_alike(expected: str, shown: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.conformance.api.placeholder import Bindings
-from fairlead.conformance.api.printed import difference
+from fairlead.conformance.api.printed import difference, said_of_pods
 
 
 @pytest.mark.parametrize(
@@ -49,3 +49,25 @@ def test_lines_may_come_in_any_order_where_it_is_chance():
     recorded, found = "a <age>\nb <age>\n", "b 3s\na 4s\n"
     assert difference(recorded, found, Bindings(), "stdout", in_order=False) is None
     assert difference(recorded, "b 3s\nc 4s\n", Bindings(), "stdout", in_order=False) is not None
+
+
+def test_generated_names_decide_where_their_lines_stand():
+    recorded = "NAME\nweb-<hash:1>   0\nweb-<hash:2>   2\nz   1\n"
+    assert (
+        difference(recorded, "NAME\nweb-b5bb5b5b 2\nweb-c5cc5c5c 0\nz 1\n", Bindings(), "") is None
+    )
+    assert (
+        difference(recorded, "NAME\nz 1\nweb-b5bb5b5b 2\nweb-c5cc5c5c 0\n", Bindings(), "") is None
+    )
+    assert difference(recorded, "z 1\nweb-b5bb5b5b 2\nweb-c5cc5c5c 0\nNAME\n", Bindings(), "")
+    assert difference(recorded, "NAME\nweb-b5bb5b5b 2\nweb-c5cc5c5c 2\nz 1\n", Bindings(), "")
+
+
+def test_drains_say_the_same_of_other_pods():
+    recorded = (
+        "node/node-2 drained\nevicting pod a/p3\nevicting pod a/j1-h4hnd\nWarning: x: a/b, a/c\n"
+    )
+    found = "node/node-2 drained\nevicting pod a/unk\nWarning: x: a/b\n"
+    assert said_of_pods(recorded) == said_of_pods(found)
+    assert said_of_pods(found) != said_of_pods(found.replace("node-2", "node-3"))
+    assert said_of_pods(found) != said_of_pods(found.replace("evicting", "deleting"))

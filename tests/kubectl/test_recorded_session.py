@@ -1,0 +1,78 @@
+"""kubectl itself, against our own server: what it prints is compared with what it printed upstream.
+
+The commands were recorded against kube-apiserver 1.36 with its controllers. Each finds what those
+before it left, so they run in order, on one cluster for each part of the session.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from fairlead.conformance.api.kubectl import KubectlSession
+
+GOLDEN: Final = Path(__file__).parents[1] / "golden"
+RECORDED: Final = GOLDEN / "data" / "api" / "06-kubectl.jsonl.gz"
+KNOWN: Final = frozenset((GOLDEN / "api_differences.txt").read_text().split())
+
+# What takes its time by kubectl's own clock and leaves nothing behind.
+SLOW: Final = frozenset((75, 212))
+FIRST: Final = range(1, 260)
+LAST: Final = range(601, 632)
+
+Line = dict[str, Any]
+
+
+def number_of(line: Line) -> int:
+    return int(line["id"].split(".")[1])
+
+
+def recorded_lines() -> list[Line]:
+    with gzip.open(RECORDED, "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def unexpected(lines: Sequence[Line]) -> Iterator[tuple[str, str]]:
+    """What differs that is not known to."""
+    session = KubectlSession()
+    try:
+        for line in lines:
+            told = session.judge(line)
+            if told and line["id"] not in KNOWN:
+                yield line["id"], str(told[0])
+    finally:
+        session.close()
+
+
+def is_compared(line: Line) -> bool:
+    return "exit" in line and "version" not in line["argv"]
+
+
+@pytest.mark.needs("kubectl")
+@pytest.mark.parametrize("numbers", [FIRST, LAST], ids=["first", "last"])
+def test_kubectl_prints_what_it_printed(numbers):
+    """Creating, changing, looking at and waiting for things of every kind."""
+    lines = [line for line in recorded_lines() if number_of(line) in numbers]
+    quick = [line for line in lines if number_of(line) not in SLOW]
+    assert dict(unexpected(quick)) == {}
+
+
+def test_there_are_enough_commands():
+    """At least 120 of them have their outputs compared in every run of the tests."""
+    numbers = {*FIRST, *LAST} - SLOW
+    compared = [line for line in recorded_lines() if number_of(line) in numbers]
+    assert sum(map(is_compared, compared)) >= 180
+
+
+@pytest.mark.long
+@pytest.mark.needs("kubectl")
+def test_a_whole_session_prints_what_it_printed():
+    """Drains, deletions, custom resources and old clients as well."""
+    lines = recorded_lines()
+    assert sum(not line.get("setup") for line in lines) == 365
+    assert dict(unexpected(lines)) == {}
