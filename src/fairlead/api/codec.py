@@ -105,8 +105,16 @@ def decode(obj: Any) -> objects.ApiObject:
 
     Kinds without a view become `Unstructured`. Raises DecodeError.
     """
-    view = VIEWS.get((obj.get("apiVersion", ""), obj.get("kind", "")), objects.Unstructured)
-    return decode_as(view, obj)
+    return decode_as(_view_of(obj), obj)
+
+
+def _view_of(obj: Any) -> type[objects.ApiObject]:
+    stated = (obj.get("apiVersion"), obj.get("kind")) if isinstance(obj, dict) else ()
+    match stated:
+        case str() as api_version, str() as kind:
+            return VIEWS.get((api_version, kind), objects.Unstructured)
+        case _:
+            return objects.Unstructured
 
 
 def as_json(view: msgspec.Struct) -> Any:

@@ -27,8 +27,9 @@ NANOS_PER_MILLI: Final = 10**6
 NANO_EXPONENT: Final = -9
 INT64_MAX: Final = 2**63 - 1
 # No real quantity comes near; the bounds keep hostile input from costing time and memory.
-LENGTH_MAX: Final = 1000
+LENGTH_MAX: Final = 256
 EXPONENT_MAX: Final = 1000
+NANO_MAX: Final = 10**200
 CACHE_SIZE: Final = 1 << 16
 
 UPSTREAM_FORM: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
@@ -91,6 +92,8 @@ def parse_quantity(text: QuantityText) -> Quantity:
     sign, digits, fraction, suffix = matched.groups(default="")
     multiplier, exponent, family = _interpret(suffix, written)
     magnitude = _nanos(int(digits + fraction or "0") * multiplier, exponent - len(fraction))
+    if magnitude > NANO_MAX:
+        raise QuantityError(f"{written!r}: is beyond all measure")
     if family is Format.BINARY_SI:
         magnitude = min(magnitude, INT64_MAX * NANOS_PER_UNIT)
         if 0 < magnitude < NANOS_PER_UNIT:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Final
+
+from fairlead.api.text_cache import text_cache
 
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 NANOSECONDS_PER_MICROSECOND: Final = 1_000
@@ -19,6 +20,9 @@ CACHE_SIZE: Final = 1 << 14
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ONE_SECOND: Final = timedelta(seconds=1)
+# Of the calendar, since 1970.
+_FIRST_SECOND: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _ONE_SECOND
+_LAST_SECOND: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _ONE_SECOND
 _RFC_3339: Final = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})"
     r"(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})"
@@ -38,7 +42,7 @@ _TERM: Final = re.compile(
 )
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@text_cache(maxsize=CACHE_SIZE)
 def parse_timestamp(text: str) -> int:
     """`text` (RFC 3339, such as `2026-01-01T00:00:00Z`) in ns since 1970.
 
@@ -52,11 +56,17 @@ def parse_timestamp(text: str) -> int:
         instant = datetime.fromisoformat(second + zone)
     except ValueError as cause:
         raise ValueError(f"{text!r} is no timestamp: {cause}") from None
-    return (instant - _EPOCH) // _ONE_SECOND * NANOSECONDS_PER_SECOND + int(f"{fraction:0<9.9}")
+    seconds = (instant - _EPOCH) // _ONE_SECOND
+    if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
+        raise ValueError(f"{text!r} is no timestamp: in UTC its year is not among 1 to 9999")
+    return seconds * NANOSECONDS_PER_SECOND + int(f"{fraction:0<9.9}")
 
 
 def format_timestamp(instant: int) -> str:
-    """`instant` (ns) as metav1.Time is written: whole seconds in UTC, the rest cut off."""
+    """`instant` (ns) as metav1.Time is written: whole seconds in UTC, the rest cut off.
+
+    Raises ValueError beyond the year 9999, which has no such text.
+    """
     return f"{_utc_second(instant)}Z"
 
 
@@ -108,7 +118,10 @@ def format_duration(duration: int) -> str:
 
 
 def _utc_second(instant: int) -> str:
-    second = _EPOCH + timedelta(seconds=instant // NANOSECONDS_PER_SECOND)
+    seconds = instant // NANOSECONDS_PER_SECOND
+    if not _FIRST_SECOND <= seconds <= _LAST_SECOND:
+        raise ValueError("the year of an instant is not among 1 to 9999")
+    second = _EPOCH + timedelta(seconds=seconds)
     return second.isoformat()[: len("2026-01-01T00:00:00")]
 
 

@@ -9,11 +9,11 @@ is an annotation that changes. Nobody is short of cpu for it: that is for those 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from fairlead.api.objects import Node, Pod
 from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.text_cache import text_cache
 
 USAGE: Final = "fairlead.dev/usage"
 CPU: Final = "cpu"
@@ -44,7 +44,7 @@ def usage_problem(subject: Pod | Node) -> str:
     return ""
 
 
-@lru_cache(maxsize=1 << 14)
+@text_cache(maxsize=1 << 14)
 def _parsed(text: str) -> Usage:
     try:
         return parse_usage(text)

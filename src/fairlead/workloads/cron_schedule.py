@@ -83,7 +83,7 @@ def read_zone(name: str) -> tzinfo:
     """The time zone called `name`, "" for UTC. Raises ScheduleError."""
     try:
         return ZoneInfo(name) if name else UTC
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # the name of a folder, say
         raise ScheduleError(f"unknown time zone {name}") from None
 
 

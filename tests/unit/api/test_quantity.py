@@ -243,3 +243,10 @@ def test_no_text_does_more_than_parse_or_be_refused(text):
     """No other error, whatever the combination of permitted characters."""
     with contextlib.suppress(QuantityError):
         assert isinstance(parse_quantity(text).nano, int)
+
+
+@pytest.mark.parametrize("text", ["1e200", "9" * 255, "0" * 300])
+def test_what_is_beyond_all_measure_is_refused(text):
+    """Whatever is read can be written in full, and read again."""
+    with pytest.raises(QuantityError):
+        parse_quantity(text)

@@ -110,3 +110,20 @@ def test_what_is_no_duration_is_refused(text):
 def test_durations_round_trip(duration):
     """Nothing is lost, down to the nanosecond."""
     assert parse_duration(format_duration(duration)) == duration
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+00:01", "9999-12-31T23:59:59-00:01"])
+def test_a_year_that_is_none_in_utc_is_refused(text):
+    """No instant is read that could not be written."""
+    with pytest.raises(ValueError, match="in UTC its year is not among 1 to 9999"):
+        parse_timestamp(text)
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+def test_the_first_and_the_last_instant(text):
+    assert format_timestamp(parse_timestamp(text)) == text
+
+
+def test_an_instant_beyond_the_calendar_has_no_text():
+    with pytest.raises(ValueError, match="is not among 1 to 9999"):
+        format_timestamp(2**80)

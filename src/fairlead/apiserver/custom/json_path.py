@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from fairlead.api.integer import parse_int64
+from fairlead.api.text_cache import text_cache
 
 CACHE_SIZE: Final = 512
 _STEP: Final = re.compile(
@@ -47,7 +47,7 @@ class JsonPath:
         return found
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@text_cache(maxsize=CACHE_SIZE)
 def json_path(text: str) -> JsonPath:
     """The path that `text` writes. Raises JsonPathError."""
     if not text.startswith("."):

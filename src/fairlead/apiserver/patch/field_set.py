@@ -16,6 +16,10 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.integer import parse_int64
+from fairlead.api.text_cache import text_cache
+
+CACHE_SIZE: Final = 4_096
 FieldSet = dict[str, Any]
 
 SELF: Final = "."
@@ -144,11 +148,27 @@ def unwire(node: Any) -> FieldSet:
     for step, inner in node.items():
         if step == SELF:
             made[step] = NOTHING
-        elif step[:2] in ("f:", "k:", "v:", "i:"):
+        elif _is_step(step):
             made[step] = unwire(inner) if inner else LEAF
         else:
             raise ValueError(f"{step!r} is no step to a field")
     return made
+
+
+@text_cache(maxsize=CACHE_SIZE)
+def _is_step(step: str) -> bool:
+    """Whether a step says where it leads."""
+    # upstream: structured-merge-diff/fieldpath/serialize-pe.go:DeserializePathElement
+    sort, rest = step[:2], step[2:]
+    if sort == "f:":
+        return True
+    if sort == "i:":
+        return parse_int64(rest) is not None
+    try:
+        value = msgspec.json.decode(rest) if sort in ("k:", "v:") else None
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return isinstance(value, dict) if sort == "k:" else sort == "v:"
 
 
 def paths(node: FieldSet, prefix: str = "") -> Iterator[str]:

@@ -12,7 +12,6 @@ upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go:Decode
 from __future__ import annotations
 
 import base64
-import json
 import struct
 import zlib
 from collections.abc import Callable, Mapping
@@ -30,6 +29,7 @@ from fairlead.api.timestamp import (
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.protobuf.wire import WireError, fields
 from fairlead.apiserver.schema.decoding import decoded as in_canonical_form
+from fairlead.apiserver.schema.json_text import parse_json
 from fairlead.apiserver.schema.model import Schema, Type, schema_of
 
 Json = dict[str, Any]
@@ -120,14 +120,18 @@ def _value(schema: Schema, value: Any) -> Any:
         numbers = _numbers().get(schema.definition, {})
         return _message(schema, numbers, _bytes(value))
     if schema.type in _VARINTS:
-        if not isinstance(value, int):
-            raise WireError("proto: wrong wireType")
-        return _VARINTS[schema.type](value)
+        return _VARINTS[schema.type](_varint(value))
     return _READ[schema.type](_bytes(value))
 
 
 def _bytes(value: Any) -> bytes:
     if not isinstance(value, bytes):
+        raise WireError("proto: wrong wireType")
+    return value
+
+
+def _varint(value: Any) -> int:
+    if not isinstance(value, int):
         raise WireError("proto: wrong wireType")
     return value
 
@@ -140,10 +144,10 @@ def _signed(value: int) -> int:
 def _instant(message: bytes) -> int | None:
     """ns since 1970, None for an instant that was never set."""
     parts = dict(fields(message))
-    seconds, nanoseconds = _signed(parts.get(1, 0)), parts.get(2, 0)
+    seconds, nanoseconds = (_signed(_varint(parts.get(number, 0))) for number in (1, 2))
     if not seconds and not nanoseconds:
         return None
-    return seconds * NANOSECONDS_PER_SECOND + int(nanoseconds)
+    return seconds * NANOSECONDS_PER_SECOND + nanoseconds
 
 
 def _time(message: bytes) -> str | None:
@@ -162,13 +166,15 @@ def _quantity(message: bytes) -> str:
 
 def _int_or_string(message: bytes) -> int | str:
     parts = dict(fields(message))
-    return _bytes(parts.get(3, b"")).decode() if parts.get(1) else _signed(parts.get(2, 0))
+    if parts.get(1):
+        return _bytes(parts.get(3, b"")).decode()
+    return _signed(_varint(parts.get(2, 0)))
 
 
 def _any(message: bytes) -> Any:
     """JSON in a message with one field."""
-    raw = dict(fields(message)).get(1, b"")
-    return json.loads(raw) if raw else None
+    raw = _bytes(dict(fields(message)).get(1, b""))
+    return parse_json(raw) if raw else None
 
 
 _VARINTS: Final[Mapping[Type, Callable[[int], Any]]] = {

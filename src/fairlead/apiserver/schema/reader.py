@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from fairlead.api.quantity import QuantityError, canonical, parse_quantity
+from fairlead.api.text_cache import text_cache
 from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
 from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
 from fairlead.apiserver.schema.model import Schema, Type, Zero
@@ -195,7 +196,7 @@ def _micro_time(value: Any) -> str:
     return format_micro_time(parse_timestamp(value))
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@text_cache(maxsize=CACHE_SIZE)
 def _instant(text: str) -> str:
     if time_problem(text):
         raise UnusualError

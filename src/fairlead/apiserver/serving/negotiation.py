@@ -10,9 +10,9 @@ upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
+from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.serving.refusal import not_a_view, not_acceptable
 
 JSON: Final = "application/json"
@@ -56,14 +56,14 @@ class Clause:
         return dict(self.parameters).get(name, "")
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@text_cache(maxsize=CACHE_SIZE)
 def clauses(accept: str) -> tuple[Clause, ...]:
     """The alternatives of an Accept header, the most wanted first."""
     found = [_clause(text) for text in accept.split(",") if text.strip()]
     return tuple(sorted(found, key=lambda clause: -clause.quality))
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@text_cache(maxsize=CACHE_SIZE)
 def negotiated(accept: str, *, streams: bool = False, is_list: bool = False) -> Form:
     """The form for an answer; `streams` for a watch, `is_list` for what a watch may follow.
 

@@ -14,8 +14,9 @@ upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Final
+
+from fairlead.api.text_cache import text_cache
 
 CACHE_SIZE: Final = 8_192
 _NAMESPACE_PARTS: Final = ("status", "finalize")  # upstream: namespaceSubresources
@@ -41,7 +42,7 @@ class Target:
         return bool(self.namespace) and self.resource != "namespaces"
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@text_cache(maxsize=CACHE_SIZE)
 def target_of(path: str) -> Target | None:
     """The resource that `path` names; None for all other paths (discovery, health, ...)."""
     parts = path.strip("/").split("/")

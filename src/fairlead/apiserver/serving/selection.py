@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
+from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.custom.json_path import json_path
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
@@ -66,7 +66,7 @@ class Selection:
 EVERYTHING: Final = Selection()
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@text_cache(maxsize=CACHE_SIZE)
 def selection(kind: Kind, labels: str, fields: str, name: str = "") -> Selection:
     """The objects of `kind` that two selectors, as they were sent, ask for; `name` pins one.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -91,3 +92,10 @@ def test_items_stand_in_the_order_of_their_numbers_on_the_wire():
         "v:9",
         "v:10",
     ]
+
+
+@pytest.mark.parametrize("step", ["k:{", "k:[1]", "v:", "v:{", "i:x", "x", "k:" + "[" * 100_000])
+def test_a_step_that_leads_nowhere(step):
+    """What cannot be told to a user later on is refused at once."""
+    with pytest.raises(ValueError, match="is no step to a field"):
+        unwire({step: {}})

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.protobuf.decoding import MAGIC, _numbers, decode
+from fairlead.apiserver.protobuf.wire import bytes_field, number_field
 from fairlead.apiserver.schema.model import schema_of, schemas
 
 FILE = Path(__file__).with_name("recorded_bodies.jsonl.gz")
@@ -130,3 +131,20 @@ def test_damaged_bodies_are_refused_or_read_but_never_fail(noise, at):
     damaged = whole[:at] + noise + whole[at + len(noise) :]
     with suppress(ApiError):
         assert decode(damaged)["kind"]
+
+
+def number_of(kind, name):
+    """The number of a field."""
+    numbers = next(row for key, row in _numbers().items() if key.endswith(f".{kind}"))
+    return next(int(number) for number, field in numbers.items() if field == name)
+
+
+@pytest.mark.parametrize(
+    "instant", [number_field(1, 2**62), bytes_field(1, b"a"), bytes_field(2, b"a")]
+)
+def test_instants_that_are_none(instant):
+    """Beyond the year 9999, and a text in the place of a number."""
+    metadata = bytes_field(1, bytes_field(number_of("ObjectMeta", "creationTimestamp"), instant))
+    with pytest.raises(ApiError) as caught:
+        decode(enveloped(b"v1", b"ConfigMap", metadata))
+    assert caught.value.code == 400

@@ -45,6 +45,8 @@ def test_no_schedule(text, problem):
         ("Etc/UTC", ""),
         ("", "timeZone must be nil or non-empty string"),
         ("Mars/X", "unknown time zone Mars/X"),
+        ("Europe", "unknown time zone Europe"),
+        ("x" * 300, f"unknown time zone {'x' * 300}"),
         ("../etc/passwd", "unknown time zone ../etc/passwd"),
         (
             "local",

@@ -1,0 +1,222 @@
+"""Bodies and patches: read into something that can be written again, or refused."""
+
+from __future__ import annotations
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.fuzz.strategies import damaged, json_texts, json_values, of_type, texts
+from tests.fuzz.upstream import expect_said
+
+from fairlead.api.codec import VIEWS, DecodeError, decode, without_nulls
+from fairlead.api.nesting import is_too_deep
+from fairlead.api.yaml_values import YamlError
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.merge_patch import merge_patch
+from fairlead.apiserver.patch.field_set import paths, union, unwire, wire
+from fairlead.apiserver.patch.json_patch import apply_json_patch
+from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
+from fairlead.apiserver.protobuf.decoding import MAGIC
+from fairlead.apiserver.protobuf.decoding import decode as from_protobuf
+from fairlead.apiserver.protobuf.wire import bytes_field, number_field
+from fairlead.apiserver.schema.decoding import TypeMismatchError
+from fairlead.apiserver.schema.decoding import decoded as in_form
+from fairlead.apiserver.schema.json_text import JsonError, parse_json
+from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.serving.body import parsed_yaml
+from fairlead.apiserver.serving.rendering import text_of
+
+KINDS = sorted(VIEWS)
+TYPED = [kind for kind in KINDS if schema_of(*kind) is not None]
+YAML = "application/yaml"
+
+
+def is_written(value):
+    """Whether a value can leave as JSON and come back."""
+    msgspec.json.decode(msgspec.json.encode(value))
+    return not is_too_deep(value)
+
+
+@given(json_texts() | st.binary(max_size=40))
+def test_json_is_read_or_refused(text):
+    try:
+        assert is_written(parse_json(text))
+    except JsonError as refusal:
+        expect_said(refusal)
+
+
+@given(json_texts() | texts().map(str.encode) | st.binary(max_size=40))
+def test_yaml_is_read_or_refused(text):
+    try:
+        assert is_written(parsed_yaml(text)[0])
+    except YamlError as refusal:
+        expect_said(refusal)
+
+
+@given(json_values())
+def test_yaml_that_we_write_is_what_was_meant(value):
+    """But for texts with characters that YAML has no form for."""
+    try:
+        read, _ = parsed_yaml(text_of(YAML, {"a": value}))
+    except YamlError:
+        return
+    assert set(read) == {"a"}
+
+
+@st.composite
+def views(draw):
+    """A kind of which there is a view, and something like an object of it."""
+    api_version, kind = draw(st.sampled_from(KINDS))
+    schema = schema_of(api_version, kind)
+    obj = draw(json_values() if schema is None else of_type(schema))
+    named = {"apiVersion": api_version, "kind": kind}
+    return {**obj, **named} if isinstance(obj, dict) else obj
+
+
+@given(views())
+def test_an_object_is_viewed_or_refused(obj):
+    try:
+        decode(without_nulls(obj))
+    except DecodeError as refusal:
+        expect_said(refusal)
+
+
+@st.composite
+def typed_objects(draw):
+    """The schema of a kind, and something like an object of it."""
+    schema = schema_of(*draw(st.sampled_from(TYPED)))
+    return schema, draw(of_type(schema))
+
+
+@given(typed_objects())
+def test_what_has_its_form_keeps_it(pair):
+    """A type's canonical form is its own canonical form."""
+    schema, obj = pair
+    try:
+        once, _ = in_form(schema, obj)
+    except TypeMismatchError as refusal:
+        expect_said(refusal)
+        return
+    assert in_form(schema, once) == (once, [])
+
+
+OPERATIONS = st.sampled_from(("add", "remove", "replace", "move", "copy", "test", "nothing"))
+POINTERS = st.lists(
+    st.sampled_from(("a", "b", "0", "1", "-", "-1", "~0", "~1", "", "9" * 30)), max_size=4
+).map(lambda steps: "".join(f"/{step}" for step in steps))
+PLAIN = st.recursive(
+    st.integers(0, 2) | st.none() | st.booleans(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from("ab"), inner),
+    max_leaves=8,
+)
+
+
+@given(
+    PLAIN,
+    st.lists(
+        st.fixed_dictionaries(
+            {"op": OPERATIONS, "path": POINTERS}, optional={"from": POINTERS, "value": PLAIN}
+        )
+        | json_values(3),
+        max_size=6,
+    ),
+)
+def test_operations_are_done_or_refused(obj, operations):
+    before = msgspec.json.encode(obj)
+    try:
+        assert is_written(apply_json_patch(obj, operations))
+    except ApiError as refusal:
+        expect_said(refusal, 422)
+    assert msgspec.json.encode(obj) == before
+
+
+@given(st.dictionaries(texts(), json_values(), max_size=3), json_values())
+def test_a_merge_patch_merges(obj, patch):
+    if not isinstance(patch, dict):
+        return
+    once = merge_patch(obj, patch)
+    assert merge_patch(once, patch) == once
+
+
+SENT = "/[$a-z]*"
+
+
+@st.composite
+def strategic_patches(draw):
+    """An object of some kind in its form, and a patch with directives anywhere."""
+    schema = schema_of(*draw(st.sampled_from(TYPED)))
+    try:
+        obj, _ = in_form(schema, draw(of_type(schema)))
+    except TypeMismatchError:
+        obj = {}
+    patch = draw(of_type(schema))
+    directives = st.dictionaries(
+        st.sampled_from(("$patch", "$retainKeys", "$setElementOrder/finalizers", "metadata")),
+        st.sampled_from(("delete", "replace", "merge", "?", [], ["a"], {}, None)),
+        max_size=2,
+    )
+    return schema, obj, {**patch, **draw(directives)} if isinstance(patch, dict) else {}
+
+
+@given(strategic_patches())
+def test_a_strategic_patch_merges_or_is_refused(given_three):
+    schema, obj, patch = given_three
+    before = msgspec.json.encode(obj)
+    try:
+        assert isinstance(apply_strategic_merge(schema, obj, patch), dict)
+    except ApiError as refusal:
+        expect_said(refusal, 400, 500)
+    assert msgspec.json.encode(obj) == before
+
+
+STEPS = st.sampled_from(
+    (".", "f:a", "f:", 'k:{"name":"a"}', "k:{", "k:[1]", "v:1", "v:{", "i:0", "x")
+)
+FIELD_SETS: st.SearchStrategy = st.recursive(
+    st.just({}) | json_values(2), lambda inner: st.dictionaries(STEPS, inner, max_size=3)
+)
+
+
+@given(FIELD_SETS, FIELD_SETS)
+def test_a_set_of_fields_is_read_or_refused(one, other):
+    try:
+        both = union(unwire(one), unwire(other))
+    except ValueError:
+        return
+    assert union(both, unwire(wire(both))) == both
+    assert all(isinstance(path, str) for path in paths(both))
+
+
+@st.composite
+def messages(draw, depth=0):
+    """Fields of a protobuf message, some of them messages again."""
+    text = b""
+    for _ in range(draw(st.integers(0, 4))):
+        number = draw(st.integers(1, 20))
+        match draw(st.integers(0, 3)):
+            case 0:
+                text += number_field(number, draw(st.integers(0, 2**64 - 1)))
+            case 1 if depth < 6:
+                text += bytes_field(number, draw(messages(depth + 1)))
+            case 2:
+                text += bytes_field(number, draw(texts()).encode())
+            case _:
+                text += draw(st.binary(max_size=4))
+    return text
+
+
+@st.composite
+def envelopes(draw):
+    """A message that says of which kind it is."""
+    api_version, kind = draw(st.sampled_from(TYPED))
+    named = bytes_field(1, api_version.encode()) + bytes_field(2, kind.encode())
+    whole = MAGIC + bytes_field(1, named) + bytes_field(2, draw(messages()))
+    return draw(damaged(whole))
+
+
+@given(envelopes() | st.binary(max_size=40))
+def test_protobuf_is_read_or_refused(body):
+    try:
+        assert is_written(from_protobuf(body))
+    except ApiError as refusal:
+        expect_said(refusal, 400, 415)

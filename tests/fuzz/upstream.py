@@ -1,0 +1,32 @@
+"""Where 5xx is what shall be answered, mostly because upstream does; all else is a defect."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_TOLD: Final = (
+    "failed to create typed patch object",
+    "failed to create manager for existing fields",
+    "resourceVersion: Invalid value",
+    "resourceVersion should not be set on objects to be created",
+    "does not contain declared merge key",
+    "list element types are not identical",
+    "lists of lists are not supported",
+    "The order in patch list",
+    "expected a []interface {}",
+    "target.name",
+    "without impersonating a user",
+    "Too large resource version",
+    "containers are simulated here",  # 501: there is nothing to connect to
+)
+
+
+def is_upstreams_own(message: str) -> bool:
+    """Whether the `message` of a Status with a code of 5xx is one that upstream sends too."""
+    return any(told in message for told in _TOLD)
+
+
+def expect_said(refusal: Exception, *codes: int) -> None:
+    """A refusal says why, and one of a request has one of `codes`."""
+    assert str(refusal)
+    assert not codes or getattr(refusal, "code", 0) in codes
