@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 DEPTH_MAX: Final = 200
+_CONTAINERS: Final = (dict, list)
 TOO_DEEP: Final = "exceeded max depth"  # upstream: encoding/json scanner.go:pushParseState
 
 
@@ -21,11 +22,11 @@ def is_too_deep(
     value: Any, items: Callable[[Any], Iterable[Any]] = items_of, depth_max: int = DEPTH_MAX
 ) -> bool:
     """Whether more than `depth_max` objects and lists of a JSON value stand in one another."""
-    level = [value] if isinstance(value, dict | list) else []
+    level = [value] if isinstance(value, _CONTAINERS) else []
     for _ in range(depth_max):
         if not level:
             return False
         level = [
-            inner for outer in level for inner in items(outer) if isinstance(inner, dict | list)
+            inner for outer in level for inner in items(outer) if isinstance(inner, _CONTAINERS)
         ]
     return bool(level)

@@ -29,6 +29,8 @@ from fairlead.apiserver.storage import LOG_CAPACITY, Change, ChangeType, Key, St
 
 Json = dict[str, Any]
 Row = tuple[int, str, str, str, str, bytes]
+# Up to which version, in which loop, and what is resolved then.
+Waiting = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 
 FORMAT: Final = 1
 COMPACTION_EVERY: Final = 1_000
@@ -84,7 +86,7 @@ class Journal:
         self._pending: list[Row] = []
         self._recorded = self._durable = self._newest()
         self._changed = threading.Condition()
-        self._waiting: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
+        self._waiting: list[Waiting] = []
         self._failure = ""
         self._is_closing = False
         self._uncompacted = 0
@@ -224,16 +226,14 @@ class Journal:
             self._durable = version
             ready = [entry for entry in self._waiting if entry[0] <= version]
             self._waiting = [entry for entry in self._waiting if entry[0] > version]
-        for _, loop, written in ready:
-            loop.call_soon_threadsafe(_resolve, written, "")
+        _tell(ready, "")
 
     def _fail(self, why: str) -> None:
         """Nothing more is acknowledged."""
         with self._changed:
             self._failure = why
             waiting, self._waiting = self._waiting, []
-        for _, loop, written in waiting:
-            loop.call_soon_threadsafe(_resolve, written, why)
+        _tell(waiting, why)
 
     # --- the file --------------------------------------------------------------------------
 
@@ -292,10 +292,20 @@ def _key(obj: Json) -> tuple[str, str]:
     return meta.get("namespace", ""), meta["name"]
 
 
-def _resolve(written: asyncio.Future[None], failure: str) -> None:
-    if written.done():
-        return
-    if failure:
-        written.set_exception(internal_error(failure))
-    else:
-        written.set_result(None)
+def _tell(waiting: Sequence[Waiting], failure: str) -> None:
+    """Let those go on who wait, each in its loop, which is woken once."""
+    loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+    for _, loop, written in waiting:
+        loops.setdefault(loop, []).append(written)
+    for loop, together in loops.items():
+        loop.call_soon_threadsafe(_resolve, together, failure)
+
+
+def _resolve(together: Sequence[asyncio.Future[None]], failure: str) -> None:
+    for written in together:
+        if written.done():
+            continue
+        if failure:
+            written.set_exception(internal_error(failure))
+        else:
+            written.set_result(None)

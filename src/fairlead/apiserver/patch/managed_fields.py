@@ -34,6 +34,7 @@ Json = dict[str, Any]
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 SETS_MAX: Final = 512
+SET_BYTES_MAX: Final = 1 << 14
 UPDATERS_MAX: Final = 10  # upstream: fieldmanager.go:DefaultMaxUpdateManagers
 _ANCIENT: Final = "ancient-changes"
 
@@ -186,19 +187,29 @@ def _read(entries: list[Json]) -> Managed:
             entry.get("apiVersion", ""),
             entry.get("subresource", ""),
         )
-        fields = _set(_encode(entry.get("fieldsV1", {})))
+        fields = _set(entry.get("fieldsV1", {}))
         managed[writer] = Entry(fields, entry.get("time") or "")
     return managed
 
 
+def _set(written: Any) -> FieldSet:
+    text = _encode(written)
+    return _known_set(text) if len(text) <= SET_BYTES_MAX else unwire(written)
+
+
+def _wired(fields: FieldSet) -> Json:
+    text = _encode(fields)
+    return _known_wired(text) if len(text) <= SET_BYTES_MAX else wire(fields)
+
+
 # Objects made from one template have the same sets of fields, which they share.
 @lru_cache(maxsize=SETS_MAX)
-def _set(text: bytes) -> FieldSet:
+def _known_set(text: bytes) -> FieldSet:
     return unwire(_decode(text))
 
 
 @lru_cache(maxsize=SETS_MAX)
-def _wired(text: bytes) -> Json:
+def _known_wired(text: bytes) -> Json:
     return wire(_decode(text))
 
 
@@ -209,7 +220,7 @@ def _written(writer: Writer, entry: Entry) -> Json:
         "apiVersion": writer.api_version,
         "time": entry.time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": _wired(_encode(entry.fields)),
+        "fieldsV1": _wired(entry.fields),
         "subresource": writer.subresource,
     }
     return {key: value for key, value in made.items() if value != ""}

@@ -11,10 +11,17 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, NoReturn
 
+import msgspec
+
 from fairlead.api.nesting import DEPTH_MAX, TOO_DEEP, is_too_deep, items_of
 
 Json = dict[str, Any]
 
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
+_NOT_PLAIN: Final = object()
+_SPACED: Final = b'": '
+_SAMPLE_BYTES: Final = 64
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _ESCAPE: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
@@ -42,13 +49,14 @@ def parse_json(text: bytes | str) -> Any:
     written. Numbers beyond what a double holds, and values nested beyond DEPTH_MAX, are refused.
     """
     if isinstance(text, bytes):
+        value = _plain(text)
+        if value is not _NOT_PLAIN:
+            return value
         text = text.decode(errors="replace")
     if may_have_halves(text):
         text = _ESCAPE.sub(_whole, text)
     try:
-        value = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_refused, parse_float=_number
-        )
+        value = _DECODER.decode(text)
     except json.JSONDecodeError as cause:
         raise JsonError(_words(cause)) from None
     except JsonError:
@@ -60,6 +68,23 @@ def parse_json(text: bytes | str) -> Any:
     if text.count("[") + text.count("{") > DEPTH_MAX and is_too_deep(value, _items):
         raise JsonError(TOO_DEEP)
     return value
+
+
+def _plain(text: bytes) -> Any:
+    """The value of a text as short as it can be, as most clients write it; else _NOT_PLAIN.
+
+    Writing the value again leads to the same text, unless something in it needs a closer look.
+    """
+    if _SPACED in text[:_SAMPLE_BYTES]:
+        return _NOT_PLAIN
+    try:
+        value = _decode(text)
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return _NOT_PLAIN
+    if _encode(value) != text.rstrip(b"\n"):
+        return _NOT_PLAIN
+    is_deep = text.count(b"[") + text.count(b"{") > DEPTH_MAX and is_too_deep(value)
+    return _NOT_PLAIN if is_deep else value
 
 
 def may_have_halves(text: str) -> bool:
@@ -97,6 +122,11 @@ def _beyond(number: str) -> JsonError:
 
 def _refused(name: str) -> NoReturn:
     raise JsonError(f"invalid character '{name[0]}' looking for beginning of value")
+
+
+_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_refused, parse_float=_number
+)
 
 
 def _words(cause: json.JSONDecodeError) -> str:

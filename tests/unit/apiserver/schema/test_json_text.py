@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.nesting import DEPTH_MAX
 from fairlead.apiserver.schema.json_text import JsonError, Repeating, parse_json
 
 
@@ -50,3 +55,43 @@ def test_a_repeated_member_counts_last_and_is_seen():
 def test_halves_of_pairs(text, value):
     """What was read can be written."""
     assert parse_json(text) == value
+
+
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=8,
+)
+
+
+@given(JSON_VALUES, st.sampled_from([(",", ":"), (", ", ": ")]), st.booleans())
+def test_a_short_text_is_read_like_any_other(value, separators, escaped):
+    """Bytes may be read the short way, texts never are."""
+    text = json.dumps(value, separators=separators, ensure_ascii=escaped, allow_nan=False)
+    try:
+        careful = repr(parse_json(text))
+    except JsonError as refusal:
+        careful = str(refusal)
+    try:
+        short = repr(parse_json(text.encode()))
+    except JsonError as refusal:
+        short = str(refusal)
+    assert short == careful
+
+
+def test_a_repeated_member_of_a_short_text_is_seen():
+    assert isinstance(parse_json(b'{"a":1,"a":2}\n'), Repeating)
+
+
+@pytest.mark.parametrize("opened", [200, 201])
+def test_a_short_text_may_not_be_too_deep(opened):
+    text = b"[" * opened + b"]" * opened
+    if opened > DEPTH_MAX:
+        with pytest.raises(JsonError):
+            parse_json(text)
+    else:
+        assert parse_json(text)
