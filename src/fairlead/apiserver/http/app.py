@@ -21,6 +21,7 @@ from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.receiving import BodyTooLongError, ClientGone, read_body
 from fairlead.apiserver.http.stream import stream
+from fairlead.apiserver.http.warning_header import warning_headers
 from fairlead.apiserver.http.webhooks import ask_webhook
 from fairlead.apiserver.request import Request, Response, User
 from fairlead.apiserver.serving.audit import audit_line
@@ -118,7 +119,7 @@ class ApiApp:
             except WebhookNeeded as needed:
                 said = await ask_webhook(needed.call)
                 answers = {**request.webhooks, needed.call.key: said}
-                request = replace(request, webhooks=answers)
+                request = replace(request, webhooks=answers, drawn=needed.drawn)
         raise ApiError("InternalError", 500, f"more than {WEBHOOKS_MAX} webhooks")
 
     def _noted(self, request: Request, answer: Response | Watch) -> Response | Watch:
@@ -163,7 +164,7 @@ async def _send(send: Send, request: Request, response: Response) -> None:
     headers += [(name.lower().encode(), text.encode()) for name, text in response.headers]
     if any(name == b"cache-control" for name, _ in headers[1:]):
         del headers[0]
-    headers += [(b"warning", _warning(text).encode()) for text in response.warnings]
+    headers += warning_headers(response.warnings)
     if length > GZIP_BYTES_MIN and _takes_gzip(request.headers.get("accept-encoding", "")):
         parts = _zipped(parts)
         length = sum(map(len, parts))
@@ -173,11 +174,6 @@ async def _send(send: Send, request: Request, response: Response) -> None:
     for part in parts[:-1]:
         await send({"type": "http.response.body", "body": part, "more_body": True})
     await send({"type": "http.response.body", "body": parts[-1] if parts else b""})
-
-
-def _warning(text: str) -> str:
-    quoted = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'299 - "{quoted}"'
 
 
 def _takes_gzip(accepted: str) -> bool:

@@ -1,0 +1,28 @@
+"""What a client is told besides its answer fits into headers, whatever it sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.http.warning_header import TOTAL_CHARACTERS_MAX, warning_headers
+
+
+def told(*texts):
+    return [text.decode() for _, text in warning_headers(texts)]
+
+
+def test_each_warning_is_told_once_and_quoted():
+    assert told('b"s\\', "", 'b"s\\', "é") == [r'299 - "b\"s\\"', '299 - "é"']
+
+
+@pytest.mark.parametrize("text", ["a\r\nSet-Cookie: b", "a\nb", "a\0b", "a\x7fb", "a\x85b"])
+def test_a_warning_cannot_become_another_header(text):
+    assert told(text, "c") == ['299 - "c"']
+
+
+def test_long_warnings_are_cut_and_those_without_room_left_out():
+    texts = [f"{number:04}" + "x" * 1000 for number in range(1000)]
+    assert told(*texts[:4]) == [f'299 - "{text}"' for text in texts[:4]]
+    cut = told(*texts)
+    assert cut == [f'299 - "{text[:256]}"' for text in texts[:16]]
+    assert sum(map(len, cut)) < TOTAL_CHARACTERS_MAX + 16 * len('299 - ""') + 1
