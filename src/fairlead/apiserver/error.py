@@ -6,7 +6,7 @@ upstream: apimachinery/pkg/api/errors/errors.go
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from fairlead.apiserver.kind import Kind
 
@@ -50,8 +50,12 @@ class ApiError(Exception):
         resource: str = "",
         has_details: bool = False,
         continue_token: str = "",
+        details: dict[str, Any] | None = None,
     ) -> None:
-        """`kind`, `namespace` and `name` say which object was asked for, where there is one."""
+        """`kind`, `namespace` and `name` say which object was asked for, where there is one.
+
+        `details` are said in place of what follows from all others.
+        """
         super().__init__(message)
         self.reason = reason
         self.code = code
@@ -64,6 +68,7 @@ class ApiError(Exception):
         self.resource = resource
         self.has_details = has_details
         self.continue_token = continue_token
+        self.details = details
 
 
 def not_found(kind: Kind, namespace: str, name: str) -> ApiError:

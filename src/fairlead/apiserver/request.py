@@ -31,10 +31,14 @@ ADMIN = User(name="kubernetes-admin", groups=(SYSTEM_MASTERS, AUTHENTICATED))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookAnswer:
-    """What an admission webhook said: `body`, or why it said nothing."""
+    """What an admission webhook said: `body`, or why that is nothing.
+
+    `is_reached`: it is the webhook that says so, or whoever stands before it.
+    """
 
     body: bytes = b""
     failure: str = ""
+    is_reached: bool = False
 
 
 NO_ANSWERS: Final[Mapping[str, WebhookAnswer]] = {}
@@ -44,7 +48,8 @@ NO_ANSWERS: Final[Mapping[str, WebhookAnswer]] = {}
 class Request:
     """One request; names of `headers` are in lower case, `query` is decoded and in order.
 
-    `webhooks` are the answers of those that were asked about it already.
+    `webhooks` are the answers of those that were asked about it already; `drawn` are the ids that
+    it was given while it waited for them. `notes` are for the audit log.
     """
 
     method: str
@@ -54,6 +59,8 @@ class Request:
     body: bytes = b""
     user: User = ADMIN
     webhooks: Mapping[str, WebhookAnswer] = field(default_factory=lambda: NO_ANSWERS)
+    drawn: tuple[str, ...] = ()
+    notes: dict[str, str] = field(default_factory=dict)
 
     def parameter(self, name: str) -> str:
         """The first value of a query parameter, "" when it is not given."""

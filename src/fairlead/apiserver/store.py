@@ -14,6 +14,8 @@ upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from fairlead.api.codec import without_nulls
@@ -25,6 +27,7 @@ from fairlead.apiserver.admission.plugin import (
     AdmissionPlugin,
     Circumstances,
     Operation,
+    Rounds,
 )
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.defaults import with_defaults
@@ -41,7 +44,7 @@ from fairlead.apiserver.error import (
     not_found,
 )
 from fairlead.apiserver.graceful_deletion import marked_for_deletion, may_go
-from fairlead.apiserver.identity import ATTEMPTS_MAX, IdSource, generated_name
+from fairlead.apiserver.identity import ATTEMPTS_MAX, IdSource, ReplayedIds, generated_name
 from fairlead.apiserver.kind import POD, Kind, kind_of
 from fairlead.apiserver.label_key import with_label_keys
 from fairlead.apiserver.merge_patch import merge_patch
@@ -64,6 +67,7 @@ from fairlead.apiserver.write import PLAIN, Write
 Objects = list[Json]
 Changes = list[Change]
 
+ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
 RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
 
 
@@ -90,8 +94,11 @@ class Store:
         with a log of its own length.
         """
         self.storage = Storage(log_capacity) if storage is None else storage
-        self._ids = ids
+        # Who draws from the same source elsewhere hands in one that can be replayed.
+        self.ids = ids if isinstance(ids, ReplayedIds) else ReplayedIds(ids)
         self._admission = admission
+        self._checking = tuple(one for one in admission if getattr(one, "CHECKS_ONLY", False))
+        self._changing = tuple(one for one in admission if one not in self._checking)
         self._runnable = runnable
         self._strategies = strategies
         # Objects that were read by their schemas say null where upstream's types do.
@@ -158,19 +165,19 @@ class Store:
         if _is_version(meta.get("resourceVersion", "")):
             raise ApiError("", 500, RV_ON_CREATE)
         obj = write.tracked(None, obj)
-        obj = self.admitted(Operation.CREATE, kind, obj, write=write)
+        obj = self._changed(Operation.CREATE, kind, obj, Circumstances(write=write))
         self._validate_new(kind, obj)
         existing = self.storage.find(kind, namespace, name)
-        if existing is not None:
-            self._warn(kind, None, obj, write)
-            going = bool(existing["metadata"].get("deletionTimestamp"))
-            raise already_exists(kind, namespace, name, terminating=going)
-        uid = self._ids.new_uid(kind, namespace, name)
+        uid = "" if existing else self.ids.new_uid(kind, namespace, name)
         obj = prepared_for_create(kind, obj, uid, format_timestamp(now))
         obj = with_label_keys(obj) if kind is POD else obj
         if self._strategies is not None:
             obj = self._strategies.created(kind, obj, self.storage)
         self._warn(kind, None, obj, write)
+        self._check(Operation.CREATE, kind, obj, Circumstances(write=write))
+        if existing is not None:
+            going = bool(existing["metadata"].get("deletionTimestamp"))
+            raise already_exists(kind, namespace, name, terminating=going)
         return obj if write.dry_run else self.storage.put(kind, obj)
 
     def update(self, manifest: Mapping[str, Any], now: int) -> Json:
@@ -294,7 +301,9 @@ class Store:
             return self.storage.remove(kind, namespace, name)
         return marked
 
-    def replace(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
+    def replace(
+        self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN, subresource: str = ""
+    ) -> Json:
         """Store `new`, made from `old` (the newest version) or sent in its place, but for status.
 
         A resourceVersion or uid in `new` is a precondition. Raises as `update`.
@@ -305,13 +314,15 @@ class Store:
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, namespace, name, STALE)
         new = write.tracked(old, self.completed(kind, new, is_read=write.is_read))
-        new = self.admitted(Operation.UPDATE, kind, new, old=old, write=write)
+        about = Circumstances(old=old, write=write, subresource=subresource)
+        new = self._changed(Operation.UPDATE, kind, new, about)
         require_no_new_finalizers(kind, old, new)
         new = prepared_for_update(kind, old, new)
         if self._strategies is not None:
             new = self._strategies.updated(kind, old, new, self.storage)
         self._validate_update(kind, old, new)
         self._warn(kind, old, new, write)
+        self._check(Operation.UPDATE, kind, new, about)
         return self.commit(kind, old, new, write=write)
 
     def replace_status(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
@@ -361,14 +372,14 @@ class Store:
         Gives the objects in the order in which they become known. Listeners hear nothing, and
         watches start after it. Raises ApiError that names the object.
         """
-        return loading.load(self.storage, manifests, now, ids=self._ids, admission=self._admission)
+        return loading.load(self.storage, manifests, now, ids=self.ids, admission=self._admission)
 
     def put_as_is(self, manifest: Mapping[str, Any], now: int) -> Json:
         """Store an object as `load` would, over the one that is there; gives back what was stored.
 
         Status, uid and priority are the manifest's. Raises ApiError when it is malformed.
         """
-        kind, obj = loading.as_stored(manifest, now, self._ids)
+        kind, obj = loading.as_stored(manifest, now, self.ids)
         return self.storage.put(kind, obj)
 
     def patch_as_is(
@@ -399,9 +410,30 @@ class Store:
         about = ALONE
         if old is not None or subresource or write is not PLAIN:
             about = Circumstances(old=old, subresource=subresource, write=write)
-        for plugin in self._admission:
-            obj = plugin.admit(operation, kind, obj, self.storage, about)
+        obj = self._changed(operation, kind, obj, about)
+        self._check(operation, kind, obj, about)
         return obj
+
+    def _changed(self, operation: Operation, kind: Kind, obj: Json, about: Circumstances) -> Json:
+        """What those plugins make of `obj` that may change it. Raises ApiError."""
+        if about.write.user is None:
+            for plugin in self._changing:
+                obj = plugin.admit(operation, kind, obj, self.storage, about)
+            return obj
+        rounds = Rounds(partial(self.completed, kind))
+        about = replace(about, rounds=rounds)
+        for number in range(ROUNDS_MAX):
+            rounds.number = number
+            for plugin in self._changing:
+                obj = plugin.admit(operation, kind, obj, self.storage, about)
+            if not rounds.again:
+                break
+        return obj
+
+    def _check(self, operation: Operation, kind: Kind, obj: Json, about: Circumstances) -> None:
+        """Ask those plugins about `obj` that change nothing. Raises ApiError."""
+        for plugin in self._checking:
+            plugin.admit(operation, kind, obj, self.storage, about)
 
     def completed(self, kind: Kind, obj: Json, *, is_read: bool = False) -> Json:
         """`obj` in its kind's form (`is_read`: it is), with its defaults. Raises ApiError 400."""
@@ -427,7 +459,7 @@ class Store:
             return obj
         namespace = meta.get("namespace", "")
         for _ in range(ATTEMPTS_MAX):
-            name = generated_name(str(meta["generateName"]), self._ids.new_suffix())
+            name = generated_name(str(meta["generateName"]), self.ids.new_suffix())
             if self.storage.find(kind, namespace, name) is None:
                 break
         return {**obj, "metadata": {**meta, "name": name}}

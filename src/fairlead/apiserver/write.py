@@ -12,10 +12,19 @@ from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
 Json = dict[str, Any]
 Track = Callable[[Json | None, Json], Json]
 Warn = Callable[[str], None]
+Annotate = Callable[[str, str], None]
+View = Callable[[Json], Json]
 
 
-def _ignore(warning: str) -> None:
+NO_OPTIONS: Final[Mapping[str, Any]] = {}
+
+
+def _ignore(_warning: str) -> None:
     """Nobody listens."""
+
+
+def _forget(_key: str, _value: str) -> None:
+    """Nobody keeps a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +33,10 @@ class Write:
 
     `is_read`: the object comes as its kind's type reads it, in the form in which it is stored.
     With `dry_run` everything happens but storing. `user` None is the server itself; `warn` is
-    told what the client should know though it gets its way. `webhooks` are the answers of those
-    that were asked already.
+    told what the client should know though it gets its way, `annotate` what the audit log should
+    (key and value). `webhooks` are the answers of those that were asked already, `options` what
+    the client said besides, as it said it; `view` shows objects as the client sees them where it
+    writes to a view of them.
     """
 
     is_read: bool = False
@@ -33,7 +44,10 @@ class Write:
     track: Track | None = None
     user: User | None = None
     warn: Warn = _ignore
+    annotate: Annotate = _forget
     webhooks: Mapping[str, WebhookAnswer] = field(default_factory=lambda: NO_ANSWERS)
+    options: Mapping[str, Any] = field(default_factory=lambda: NO_OPTIONS)
+    view: View | None = None
 
     def tracked(self, old: Json | None, new: Json) -> Json:
         """`new`, as a client wants it and with its defaults, in place of `old`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
@@ -20,20 +21,58 @@ class Operation(StrEnum):
     LOAD = "LOAD"
 
 
+@dataclass(slots=True)
+class Rounds:
+    """How often plugins that change objects are asked about one.
+
+    Once, and once more if somebody from outside has changed it (`again`). `complete` fills in
+    defaults; `asked` are those from outside who want to see what others made of it, `due` those
+    of them who have not seen it, and `last` what it was when the last of them was asked.
+
+    upstream: apiserver/pkg/admission/reinvocation.go,
+    plugin/webhook/mutating/reinvocationcontext.go
+    """
+
+    complete: Callable[[Json], Json]
+    number: int = 0
+    again: bool = False
+    asked: list[str] = field(default_factory=list)
+    due: list[str] = field(default_factory=list)
+    last: Json | None = None
+
+    def note_change(self) -> None:
+        """Somebody from outside has changed it."""
+        self.again = True
+        self.call_again()
+
+    def call_again(self) -> None:
+        """Whoever was asked before may look once more."""
+        self.due += self.asked
+        self.asked = []
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What else a plugin may want to know: what was there, which part is written, and by whom."""
+    """What else a plugin may want to know.
+
+    What was there, which part is written, by whom, and, while it may change, how often that is.
+    """
 
     old: Json | None = None
     subresource: str = ""
     write: Write = PLAIN
+    rounds: Rounds | None = None
 
 
 ALONE: Final = Circumstances()
 
 
 class AdmissionPlugin(Protocol):
-    """Lets objects in, changed or not, or refuses them."""
+    """Lets objects in, changed or not, or refuses them.
+
+    One that never changes any may say so (`CHECKS_ONLY = True`): it is asked about objects that
+    are complete and valid.
+    """
 
     def admit(
         self,

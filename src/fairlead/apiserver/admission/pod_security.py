@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
 from fairlead.apiserver.admission.pod_security_check import CHECKS, objections
@@ -48,6 +48,8 @@ class _Level:
 
 class PodSecurity:
     """The admission plugin."""
+
+    CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(
         self,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from fairlead.api.quantity import canonical
 from fairlead.apiserver.admission.amounts import Amounts, amounts, listed, minus, plus
@@ -73,6 +73,8 @@ class _Matching:
 @dataclass(frozen=True, slots=True)
 class ResourceQuota:
     """The admission plugin."""
+
+    CHECKS_ONLY: ClassVar[bool] = True
 
     limited: Sequence[LimitedResource] = ()
 

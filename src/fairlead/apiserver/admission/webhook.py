@@ -5,25 +5,34 @@ Nothing here does I/O. A webhook whose answer is not known yet ends the request 
 
     handle --WebhookNeeded--> ask over HTTP --answer--> handle --...--> done
 
-What Fairlead itself writes is not sent to webhooks.
+What the server itself writes is not sent to webhooks.
 
 upstream: apiserver/pkg/admission/plugin/webhook/{mutating,validating}/dispatcher.go,
-plugin/webhook/generic/webhook.go, request/admissionreview.go, errors/statuserror.go
+plugin/webhook/generic/webhook.go, errors/statuserror.go
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import ClassVar, Final
 
+from fairlead.apiserver.admission.admission_request import Asked, namespace_of, request_of
+from fairlead.apiserver.admission.language import Scope
+from fairlead.apiserver.admission.match_rule import (
+    EXACT,
+    failing,
+    is_exempt,
+    matched_kind,
+    selects,
+)
 from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
-from fairlead.apiserver.admission.webhook_rule import applies
-from fairlead.apiserver.error import ApiError, Cause, bad_request
+from fairlead.apiserver.admission.webhook_review import review_of, verified
+from fairlead.apiserver.conversion import stored
+from fairlead.apiserver.error import ApiError, Cause, bad_request, forbidden
 from fairlead.apiserver.kind import (
     MUTATING_WEBHOOK_CONFIGURATION,
     SERVICE,
@@ -31,13 +40,13 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.patch.json_patch import apply_json_patch
-from fairlead.apiserver.request import User, WebhookAnswer
+from fairlead.apiserver.request import WebhookAnswer
 from fairlead.apiserver.storage import Json, Storage
 
 TIMEOUT_S_DEFAULT: Final = 10
-REVIEW: Final = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}
 _HARMLESS: Final = ("None", "NoneOnDryRun")
-_NO_REPLY: Final = "expected response.uid="
+_IF_NEEDED: Final = "IfNeeded"
+_JSON_PATCH: Final = "JSONPatch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +64,20 @@ class WebhookNeeded(Exception):  # noqa: N818 - no error: the request waits for 
     """A request cannot go on before a webhook has answered."""
 
     def __init__(self, call: WebhookCall) -> None:
-        """`call` is what is to be asked."""
+        """`call` is what is to be asked; `drawn` are the ids that the request was given so far."""
         super().__init__(call.url)
         self.call = call
+        self.drawn: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Hook:
-    """A webhook, and the request that it may be asked about."""
+    """A webhook, its key, and what it has to say about which kind."""
 
     webhook: Json
     key: str
-    operation: Operation
     kind: Kind
-    obj: Json
-    about: Circumstances
+    may_change: bool
 
     @property
     def name(self) -> str:
@@ -80,7 +88,12 @@ class _Hook:
     @property
     def timeout_s(self) -> int:
         """How long its answer may take."""
-        return int(self.webhook.get("timeoutSeconds", TIMEOUT_S_DEFAULT))
+        return int(self.webhook.get("timeoutSeconds") or TIMEOUT_S_DEFAULT)
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether the request goes on without it."""
+        return bool(self.webhook.get("failurePolicy", "Fail") == "Ignore")
 
 
 class MutatingWebhooks:
@@ -95,14 +108,43 @@ class MutatingWebhooks:
         circumstances: Circumstances = ALONE,
     ) -> Json:
         """What all webhooks in turn make of `obj`. Raises ApiError, WebhookNeeded."""
-        for webhook, key in _configured(MUTATING_WEBHOOK_CONFIGURATION, storage, circumstances):
-            hook = _Hook(webhook, key, operation, kind, obj, circumstances)
-            obj = _patched(hook, _asked(hook, storage))
+        rounds = circumstances.rounds
+        if circumstances.write.user is None or is_exempt(kind):
+            return obj
+        if rounds is not None and rounds.number and obj != rounds.last:
+            rounds.call_again()  # plugins of our own have changed it since
+        for webhook, key in _configured(MUTATING_WEBHOOK_CONFIGURATION, storage):
+            asked = Asked(operation, kind, obj, circumstances)
+            hook = _hook(webhook, key, asked, storage, may_change=True)
+            if hook is None:
+                continue
+            if rounds is not None and rounds.number:
+                if key not in rounds.due:
+                    continue
+                hook = _Hook(webhook, f"{key}#{rounds.number}", hook.kind, may_change=True)
+            obj = self._told(hook, asked, storage)
+            if rounds is not None and webhook.get("reinvocationPolicy") == _IF_NEEDED:
+                rounds.asked.append(key)
+        if rounds is not None:
+            rounds.last = obj
         return obj
+
+    def _told(self, hook: _Hook, asked: Asked, storage: Storage) -> Json:
+        changed = _patched(hook, asked, _answered(hook, asked, storage))
+        rounds = asked.about.rounds
+        if changed is asked.obj or rounds is None:
+            return changed
+        if not asked.about.subresource:
+            changed = rounds.complete(changed)
+        if changed != asked.obj:
+            rounds.note_change()
+        return changed
 
 
 class ValidatingWebhooks:
     """The admission plugin."""
+
+    CHECKS_ONLY: ClassVar[bool] = True
 
     def admit(
         self,
@@ -113,126 +155,146 @@ class ValidatingWebhooks:
         circumstances: Circumstances = ALONE,
     ) -> Json:
         """Refuse what any webhook refuses. Raises ApiError, WebhookNeeded."""
-        for webhook, key in _configured(VALIDATING_WEBHOOK_CONFIGURATION, storage, circumstances):
-            _asked(_Hook(webhook, key, operation, kind, obj, circumstances), storage)
+        if circumstances.write.user is None or is_exempt(kind):
+            return obj
+        asked = Asked(operation, kind, obj, circumstances)
+        for webhook, key in _configured(VALIDATING_WEBHOOK_CONFIGURATION, storage):
+            hook = _hook(webhook, key, asked, storage, may_change=False)
+            if hook is not None:
+                _answered(hook, asked, storage)
         return obj
 
 
-def _configured(kind: Kind, storage: Storage, about: Circumstances) -> Iterator[tuple[Json, str]]:
+def _configured(kind: Kind, storage: Storage) -> Iterator[tuple[Json, str]]:
     """All webhooks in the order in which they are asked, each with a key of its own."""
-    if about.write.user is None:
-        return
     for configuration in storage.items(kind):
         for webhook in configuration.get("webhooks") or ():
             yield webhook, f"{kind.kind}/{configuration['metadata']['name']}/{webhook['name']}"
 
 
-def _asked(hook: _Hook, storage: Storage) -> Json:
-    """The webhook's response; empty where it is not asked, or may fail and does."""
-    about = hook.about
-    if not applies(hook.webhook, hook.operation, hook.kind, hook.obj, storage, about):
-        return {}
-    dry_run = about.write.dry_run
-    if dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:
-        raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
-    config = hook.webhook.get("clientConfig") or {}
-    url, missing = _place(config, storage)
-    review, uid = _review(hook)
-    answer = missing or about.write.webhooks.get(hook.key)
-    if answer is None:
-        ca = _pem(config.get("caBundle", ""))
-        raise WebhookNeeded(WebhookCall(hook.key, url, ca, hook.timeout_s, review))
+def _hook(
+    webhook: Json, key: str, asked: Asked, storage: Storage, *, may_change: bool
+) -> _Hook | None:
+    """`webhook` with what it has a say in; None where that is nothing. Raises ApiError 403."""
+    if not selects(webhook, asked, storage):
+        return None
+    is_exact = webhook.get("matchPolicy") == EXACT
+    rules = webhook.get("rules") or ()
+    matched = matched_kind(rules, asked, storage, is_exact=is_exact)
+    if matched is None:
+        return None
+    hook = _Hook(webhook, key, matched, may_change)
+    conditions = webhook.get("matchConditions") or ()
+    return None if conditions and _is_excluded(hook, asked, conditions, storage) else hook
+
+
+def _is_excluded(hook: _Hook, asked: Asked, conditions: tuple[Json, ...], storage: Storage) -> bool:
+    known = {
+        "object": asked.new(hook.kind),
+        "oldObject": asked.old(hook.kind),
+        "request": request_of(asked, hook.kind),
+        "namespaceObject": namespace_of(asked, storage),
+    }
     try:
-        response = _response(answer, uid)
+        return failing(conditions, Scope(known))
     except ValueError as cause:
-        if hook.webhook.get("failurePolicy", "Fail") == "Ignore":
+        if hook.may_fail:
+            return True
+        raise forbidden(asked.kind, asked.namespace, asked.name, str(cause)) from None
+
+
+def _answered(hook: _Hook, asked: Asked, storage: Storage) -> Json:
+    """The webhook's response; empty where it may fail and does. Raises ApiError."""
+    write = asked.about.write
+    if write.dry_run and hook.webhook.get("sideEffects") not in _HARMLESS:
+        raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
+    try:
+        response = _response(hook, asked, storage)
+    except ValueError as cause:
+        if hook.may_fail:
+            stage = "mutation" if hook.may_change else "validating"
+            write.annotate(f"failed-open.{stage}.webhook.admission.k8s.io/{hook.key}", hook.name)
             return {}
-        posted = f'Post "{url}?timeout={hook.timeout_s}s": ' if answer.failure else ""
-        why = f'failed calling webhook "{hook.name}": failed to call webhook: {posted}{cause}'
-        raise _failed(why) from None
+        raise _failed(hook, str(cause)) from None
+    for key, value in (response.get("auditAnnotations") or {}).items():
+        write.annotate(f"{hook.name}/{key}", str(value))
     for warning in response.get("warnings") or ():
-        about.write.warn(str(warning))
+        write.warn(str(warning))
     if not response.get("allowed"):
         raise _denied(hook.name, response.get("status") or {})
     return response
 
 
-def _response(answer: WebhookAnswer, uid: str) -> Json:
-    """What the webhook said. Raises ValueError for an answer that is none."""
+def _response(hook: _Hook, asked: Asked, storage: Storage) -> Json:
+    """What the webhook said. Raises ValueError where it failed, WebhookNeeded before."""
+    config = hook.webhook.get("clientConfig") or {}
+    versions = hook.webhook.get("admissionReviewVersions") or ()
+    review, uid = review_of(asked, hook.kind, hook.key, versions)
+    url, missing = _place(config, storage)
+    answer = missing or asked.about.write.webhooks.get(hook.key)
+    if answer is None:
+        ca = _pem(config.get("caBundle", ""))
+        body = json.dumps(review).encode()
+        raise WebhookNeeded(WebhookCall(hook.key, url, ca, hook.timeout_s, body))
     if answer.failure:
-        raise ValueError(answer.failure)
-    try:
-        response = json.loads(answer.body)["response"]
-    except (ValueError, KeyError, TypeError):
-        raise ValueError("the answer is no AdmissionReview with a response") from None
-    if not isinstance(response, dict) or response.get("uid") != uid:
-        shown = response.get("uid", "") if isinstance(response, dict) else ""
-        raise ValueError(f'{_NO_REPLY}"{uid}", got "{shown}"')
-    return response
+        posted = "" if answer.is_reached else f'Post "{url}?timeout={hook.timeout_s}s": '
+        raise ValueError(f"failed to call webhook: {posted}{answer.failure}")
+    return verified(answer.body, review, uid, may_change=hook.may_change)
 
 
-def _failed(why: str) -> ApiError:
+def _failed(hook: _Hook, why: str) -> ApiError:
     """500, as upstream has it where something else fails."""
     # upstream: apimachinery/pkg/api/errors/errors.go:NewInternalError
-    message = f"Internal error occurred: {why}"
-    return ApiError("InternalError", 500, message, causes=(Cause("", why),))
+    text = f'failed calling webhook "{hook.name}": {why}'
+    return _broken(text)
+
+
+def _broken(text: str) -> ApiError:
+    message = f"Internal error occurred: {text}"
+    return ApiError("InternalError", 500, message, causes=(Cause("", text),))
 
 
 def _denied(name: str, status: Json) -> ApiError:
+    """What the webhook's Status says, at least 400."""
     by = f'admission webhook "{name}" denied the request'
-    code = max(int(status.get("code", 0) or 0), 400)
-    reason = status.get("reason", "")
-    if status.get("message"):
-        return ApiError(reason, code, f"{by}: {status['message']}")
-    return ApiError(reason, code, f"{by}: {reason}" if reason else f"{by} without explanation")
+    code = max(int(status.get("code") or 0), 400)
+    reason = str(status.get("reason") or "")
+    details = status.get("details")
+    said = status.get("message") or reason
+    message = f"{by}: {said}" if said else f"{by} without explanation"
+    return ApiError(reason, code, message, details=details if isinstance(details, dict) else None)
 
 
-def _patched(hook: _Hook, response: Json) -> Json:
+def _patched(hook: _Hook, asked: Asked, response: Json) -> Json:
     if not response.get("patch"):
-        return hook.obj
+        return asked.obj
     try:
         operations = json.loads(base64.b64decode(response["patch"], validate=True))
-        patched: Json = apply_json_patch(hook.obj, operations)
-    except (ValueError, binascii.Error, ApiError) as cause:
-        why = f'failed calling webhook "{hook.name}": {cause}'
-        raise _failed(why) from None
-    return patched
-
-
-# --- what is sent --------------------------------------------------------------------------
-
-
-def _review(hook: _Hook) -> tuple[bytes, str]:
-    """The text of the AdmissionReview, and its uid, which follows from the rest."""
-    kind, about = hook.kind, hook.about
-    meta = hook.obj.get("metadata") or {}
-    is_deletion = hook.operation is Operation.DELETE
-    request: dict[str, Any] = {
-        "kind": {"group": kind.group, "version": kind.version, "kind": kind.kind},
-        "resource": {"group": kind.group, "version": kind.version, "resource": kind.plural},
-        "name": meta.get("name", ""),
-        "namespace": meta.get("namespace", ""),
-        "operation": hook.operation.value,
-        "userInfo": _user_info(about.write.user),
-        "object": None if is_deletion else hook.obj,
-        "oldObject": hook.obj if is_deletion else about.old,
-        "dryRun": about.write.dry_run,
-        "options": None,
-    }
-    request["requestKind"], request["requestResource"] = request["kind"], request["resource"]
-    if about.subresource:
-        request["subResource"] = request["requestSubResource"] = about.subresource
-    # The same request gets the same uid when it is handled anew; generated names differ then.
-    stable = {"key": hook.key, "name": meta.get("generateName") or meta.get("name", "")}
-    digest = hashlib.sha256(json.dumps(stable).encode()).hexdigest()
-    uid = f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
-    return json.dumps({**REVIEW, "request": {"uid": uid, **request}}).encode(), uid
-
-
-def _user_info(user: User | None) -> Mapping[str, Any]:
-    if user is None:
-        return {}
-    return {"username": user.name, "uid": user.uid, "groups": list(user.groups)}
+    except (ValueError, binascii.Error) as cause:
+        why = f"received undecodable patch in webhook response: {cause}"
+        if hook.may_fail:
+            return asked.obj
+        raise _failed(hook, why) from None
+    if not operations:
+        return asked.obj
+    before = asked.new(hook.kind)
+    if before is None:
+        raise _broken(
+            f'admission webhook "{hook.name}" attempted to modify the object, which is not '
+            "supported for this operation"
+        )
+    kind = response.get("patchType", _JSON_PATCH)
+    if kind != _JSON_PATCH:
+        if hook.may_fail:
+            return asked.obj
+        raise _failed(hook, f'unsupported patch type "{kind}"')
+    try:
+        patched: Json = apply_json_patch(before, operations)
+    except ApiError as cause:
+        raise _broken(cause.message) from None
+    if asked.about.write.view is not None:
+        return asked.obj
+    return stored(hook.kind, patched)
 
 
 def _place(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:

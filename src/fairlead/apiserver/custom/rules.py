@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.library import environment
+from fairlead.api.expression.problem import problem_of
 from fairlead.apiserver.custom.spelling import spelled
 from fairlead.apiserver.custom.structural import ABSENT, Structural
 from fairlead.apiserver.custom.temporal import with_times
@@ -31,11 +32,6 @@ MESSAGE_MAX: Final = 5 * 1024
 _OLD: Final = re.compile(r"\boldSelf\b")
 # What was there before is an optional value where the rule says so.
 _OPTIONAL: Final = "cel.bind(oldSelf, oldSelf == null ? optional.none() : optional.of(oldSelf), {})"
-_NOISE: Final = re.compile(r"^[A-Z_]+: ")
-_TOLD: Final = (
-    (re.compile(r"^Key not found in map : \"(.*)\"$"), r"no such key: \1"),
-    (re.compile(r"^No matching overloads found.*$", re.DOTALL), "no such overload"),
-)
 
 
 class RuleError(ValueError):
@@ -82,7 +78,7 @@ def _broken(rule: Json, schema: Structural, value: Any, old: Any, path: str) -> 
     where = path + str(rule.get("fieldPath", ""))
     result = compiled(_asked(rule, schema, expression)).eval(data=known)
     if result.type().name() == "ERROR":
-        said = f"{_problem(result)} evaluating rule: {rule.get('message') or expression}"
+        said = f"{problem_of(result)} evaluating rule: {rule.get('message') or expression}"
         yield _cause(rule, value, said, where)
     elif result.plain_value() is not True:
         yield _cause(rule, value, _message(rule, schema, known), where)
@@ -92,14 +88,6 @@ def _asked(rule: Json, schema: Structural, expression: str) -> str:
     """`expression` as the library is to answer it."""
     text = _OPTIONAL.format(expression) if rule.get("optionalOldSelf") else expression
     return with_times(schema, text)
-
-
-def _problem(result: cel.Value) -> str:
-    """Why there is no answer, in the words of the implementation in Go."""
-    said = _NOISE.sub("", str(result.plain_value()))
-    for form, told in _TOLD:
-        said = form.sub(told, said)
-    return said
 
 
 def _message(rule: Json, schema: Structural, known: Json) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Mapping
 from typing import Final
 
 import aiohttp
@@ -15,6 +16,19 @@ from fairlead.apiserver.admission.webhook import WebhookCall
 from fairlead.apiserver.request import WebhookAnswer
 
 ANSWER_BYTES_MAX: Final = 3 << 20
+TEXT_BYTES_MAX: Final = 2_048
+_REFUSALS: Final[Mapping[int, str]] = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    409: "the server reported a conflict",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be "
+    "processing the request",
+}
 
 
 async def ask_webhook(call: WebhookCall) -> WebhookAnswer:
@@ -34,16 +48,45 @@ async def ask_webhook(call: WebhookCall) -> WebhookAnswer:
             ) as response,
         ):
             body = await response.content.read(ANSWER_BYTES_MAX)
-            if response.status != 200:
-                text = body[:200].decode(errors="replace").strip()
-                return WebhookAnswer(failure=f"status {response.status}: {text}")
+            if not 200 <= response.status < 300:
+                return WebhookAnswer(failure=_refused(response, body), is_reached=True)
             return WebhookAnswer(body=body)
+    except aiohttp.ClientConnectorCertificateError as cause:
+        return WebhookAnswer(failure=_distrusted(cause))
     except aiohttp.ClientConnectorError as cause:
         return WebhookAnswer(failure=_worded(cause))
     except TimeoutError:
         return WebhookAnswer(failure="context deadline exceeded")
     except (aiohttp.ClientError, asyncio.IncompleteReadError, ValueError) as cause:
         return WebhookAnswer(failure=str(cause))
+
+
+def _refused(response: aiohttp.ClientResponse, body: bytes) -> str:
+    """An answer that is none, as upstream's client words it."""
+    # upstream: client-go/rest/request.go:newUnstructuredResponseError,
+    # apimachinery/pkg/api/errors/errors.go:NewGenericServerResponse
+    is_text = response.content_type.startswith("text/")
+    said = body[:TEXT_BYTES_MAX].decode(errors="replace").strip() if is_text else "unknown"
+    if response.status == 403:
+        return said
+    known = _REFUSALS.get(response.status)
+    if known is not None:
+        return known
+    if response.status >= 500:
+        quoted = said.replace("\\", "\\\\").replace('"', '\\"')
+        return f'an error on the server ("{quoted}") has prevented the request from succeeding'
+    return (
+        f"the server responded with the status code {response.status} but did not return more "
+        "information"
+    )
+
+
+def _distrusted(cause: aiohttp.ClientConnectorCertificateError) -> str:
+    found = cause.certificate_error
+    why = "certificate signed by unknown authority"
+    if isinstance(found, ssl.SSLCertVerificationError) and "mismatch" in found.verify_message:
+        why = f"certificate is not valid for any names, but wanted to match {cause.host}"
+    return f"tls: failed to verify certificate: x509: {why}"
 
 
 def _context(call: WebhookCall) -> ssl.SSLContext | bool:

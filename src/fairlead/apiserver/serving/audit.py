@@ -52,6 +52,8 @@ def audit_line(request: Request, answer: Response | Watch, now: int, number: int
             "subresource": target.subresource,
         }
         event["objectRef"] = {key: value for key, value in named.items() if value}
+    if request.notes:
+        event["annotations"] = request.notes
     return encode(event) + b"\n"
 
 

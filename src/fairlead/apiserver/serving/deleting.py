@@ -6,7 +6,7 @@ Delete, DeleteCollection
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.apiserver.deletion import Deletion
@@ -67,6 +67,7 @@ class _Options:
     deletion: Deletion
     dry_run: bool
     cascades: bool = False
+    said: Json = field(default_factory=dict)
 
 
 def delete(call: Call) -> Response:
@@ -108,7 +109,9 @@ def _write(call: Call, options: _Options) -> Write:
         dry_run=options.dry_run,
         user=call.request.user,
         warn=call.warnings.append,
+        annotate=call.request.notes.__setitem__,
         webhooks=call.request.webhooks,
+        options=options.said,
     )
 
 
@@ -136,7 +139,9 @@ def _options(call: Call) -> _Options:
     )
     # Who asks in the old way to wait for nobody is told that the object is still there.
     cascades = body.get("orphanDependents") is False
-    return _Options(deletion, bool(body.get("dryRun")), cascades)
+    named = ("apiVersion", "kind")
+    said = {key: value for key, value in body.items() if key not in named and value is not None}
+    return _Options(deletion, bool(body.get("dryRun")), cascades, said)
 
 
 def _body_options(call: Call) -> Json:

@@ -127,12 +127,13 @@ def _watch_causes(options: ListOptions) -> Iterator[Cause]:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How to write; `validation` is Strict, Warn or Ignore."""
+    """How to write; `validation` is Strict, Warn or Ignore, and `asked_validation` may be ""."""
 
     dry_run: bool
     manager: str
     validation: str
     force: bool | None
+    asked_validation: str = ""
 
 
 def write_options(request: Request, name: str) -> WriteOptions:
@@ -146,6 +147,7 @@ def write_options(request: Request, name: str) -> WriteOptions:
         manager=request.parameter("fieldManager"),
         validation=request.parameter("fieldValidation") or "Warn",
         force=is_true(request, "force") if asked else None,
+        asked_validation=request.parameter("fieldValidation"),
     )
     causes = (*dry_run_causes(_all(request, "dryRun")), *_write_causes(options))
     if causes:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.timestamp import parse_duration
+from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.custom.definitions import Definitions
 from fairlead.apiserver.error import ApiError, bad_request
@@ -101,6 +102,7 @@ class ApiServer:
         `identity` answers questions about users; `found` knows what is not stored.
         """
         self._authorize = authorize
+        self._ids = store.ids
         self._documents = tuple(documents)
         registry = registry or Registry()
         self._definitions = Definitions(store, registry, _noted)
@@ -127,12 +129,17 @@ class ApiServer:
         return self._parts.registry
 
     def handle(self, request: Request, now: int) -> Answer:
-        """Answer one request at `now` (ns since 1970)."""
+        """Answer one request at `now` (ns since 1970). Raises WebhookNeeded."""
+        self._ids.begin(request.drawn)
         try:
             return self._answer(request, now)
         except ApiError as refusal:
             return refused(refusal, request)
+        except WebhookNeeded as needed:
+            needed.drawn = self._ids.end()
+            raise
         finally:
+            self._ids.end()
             self._definitions.settle(now)
 
     def authorize(self, request: Request) -> None:

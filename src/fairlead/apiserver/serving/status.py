@@ -25,7 +25,7 @@ def failure(error: ApiError) -> Json:
     }
     if error.reason:
         status["reason"] = error.reason
-    details = _details(error)
+    details = _details(error) if error.details is None else error.details
     if details or error.has_details or error.retry_after_s or error.causes:
         status["details"] = details
     status["code"] = error.code

@@ -129,8 +129,20 @@ def write_of(
         track=noted,
         user=user,
         warn=warn,
+        annotate=call.request.notes.__setitem__,
         webhooks=call.request.webhooks,
+        options=_said(options),
     )
+
+
+def _said(options: WriteOptions) -> Json:
+    """Options as those are told who have a say in the request."""
+    said: Json = {"dryRun": ["All"]} if options.dry_run else {}
+    if options.manager:
+        said["fieldManager"] = options.manager
+    if options.asked_validation:
+        said["fieldValidation"] = options.asked_validation
+    return said
 
 
 def in_namespace(call: Call, obj: Json) -> Json:

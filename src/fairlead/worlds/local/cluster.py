@@ -14,6 +14,7 @@ from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.token import Tokens
 from fairlead.apiserver.cold_storage import ColdStorage
+from fairlead.apiserver.identity import ReplayedIds
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.request import User
 from fairlead.apiserver.serving.complete import complete_server
@@ -70,7 +71,7 @@ class LocalCluster:
         signs the tokens of service accounts.
         """
         self.clock = clock
-        ids = RandomIds()
+        ids = ReplayedIds(RandomIds())
         self.store = Store(
             ids,
             admission=served_admission(ids.new_suffix),

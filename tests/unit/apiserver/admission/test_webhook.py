@@ -17,6 +17,7 @@ from fairlead.apiserver.admission.webhook import (
     WebhookNeeded,
 )
 from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.webhooks import ask_webhook
 from fairlead.apiserver.request import WebhookAnswer
 
@@ -27,6 +28,7 @@ RULE = {
     "apiVersions": ["v1"],
     "resources": ["configmaps"],
 }
+REVIEW = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}
 KEY = "ValidatingWebhookConfiguration/w/a.example.com"
 
 
@@ -59,7 +61,8 @@ def needed(found, asked, **about):
 def answered(found, asked, response=None, *, failure="", key=KEY, **about):
     """The outcome when the webhook answers, or does not."""
     uid = json.loads(needed(found, asked).body)["request"]["uid"]
-    body = json.dumps({"response": {"uid": uid, **(response or {})}}).encode()
+    answer = {**REVIEW, "response": {"uid": uid, **(response or {})}}
+    body = json.dumps(answer).encode()
     said = WebhookAnswer(failure=failure) if failure else WebhookAnswer(body=body)
     return {"user": ALICE, "webhooks": {key: said}, **about}
 
@@ -71,6 +74,11 @@ def test_a_webhook_is_asked_about_the_request(validating, obj):
     assert request["object"] == obj("ConfigMap")
     assert request["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
     assert (request["operation"], request["userInfo"]["username"]) == ("CREATE", "alice")
+    assert request["requestKind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
+    assert request["options"] == {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"}
+    assert (request["oldObject"], request["dryRun"]) == (None, False)
+    assert (request["name"], request["namespace"]) == ("x", "n")
+    assert "subResource" not in request
 
 
 @pytest.mark.parametrize(
@@ -126,10 +134,128 @@ def test_a_webhook_that_fails_refuses_unless_it_may_be_ignored(validating, obj):
     assert found.admits(asked, **answered(found, asked, failure=why)) == asked
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"response": 3}', b'{"response": {"uid": "x"}}'])
-def test_an_answer_that_is_none_is_a_failure(validating, obj, body):
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "failed to call webhook: couldn't get version/kind"),
+        (b"[]", "failed to call webhook: couldn't get version/kind"),
+        (b'{"response": 3}', "received invalid webhook response: webhook response was absent"),
+        (
+            b'{"response": {"uid": "x"}}',
+            'received invalid webhook response: expected response.uid="',
+        ),
+    ],
+)
+def test_an_answer_that_is_none_is_a_failure(validating, obj, body, why):
     about = {"user": ALICE, "webhooks": {KEY: WebhookAnswer(body=body)}}
-    assert "failed calling webhook" in validating().refusal(obj("ConfigMap"), **about)
+    refusal = validating().refusal(obj("ConfigMap"), **about)
+    failed = 'Internal error occurred: failed calling webhook "a.example.com": '
+    assert refusal.startswith(failed + why)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (
+            {"apiVersion": "", "kind": ""},
+            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
+        ),
+        (
+            {"patch": "W10=", "patchType": "JSONPatch"},
+            "validating webhook may not return response.patch",
+        ),
+    ],
+)
+def test_an_answer_must_be_a_review_of_its_version(validating, obj, answer, why):
+    found, asked = validating(), obj("ConfigMap")
+    uid = json.loads(needed(found, asked).body)["request"]["uid"]
+    response = {"uid": uid, "allowed": True, **answer}
+    named = {**REVIEW, **{key: answer[key] for key in answer if key in REVIEW}}
+    said = WebhookAnswer(body=json.dumps({**named, "response": response}).encode())
+    assert found.refusal(asked, user=ALICE, webhooks={KEY: said}).endswith(
+        f"received invalid webhook response: {why}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_asked"),
+    [
+        ("object.metadata.name == 'x'", True),
+        ("request.userInfo.username != 'alice'", False),
+        ("has(object.data) && object.data.a == 'b'", False),
+        ("oldObject == null && namespaceObject.metadata.name == 'n'", True),
+    ],
+)
+def test_conditions_say_when_a_webhook_is_asked(validating, obj, expression, is_asked):
+    hook = {"matchConditions": [{"name": "c", "expression": expression}]}
+    found = validating(**hook).has(obj("Namespace", "n", ""))
+    if is_asked:
+        needed(found, obj("ConfigMap"))
+    else:
+        found.admits(obj("ConfigMap"), user=ALICE)
+
+
+def test_a_condition_that_cannot_be_told_refuses_or_passes_as_failures_do(validating, obj):
+    conditions = [{"name": "c", "expression": "object.data.a == 'b'"}]
+    refusal = validating(matchConditions=conditions).refusal(obj("ConfigMap"), user=ALICE)
+    assert refusal == (
+        "configmaps \"x\" is forbidden: expression 'object.data.a == 'b'' resulted in error: "
+        "no such key: data"
+    )
+    validating(matchConditions=conditions, failurePolicy="Ignore").admits(
+        obj("ConfigMap"), user=ALICE
+    )
+    excluded = [*conditions, {"name": "d", "expression": "false"}]
+    validating(matchConditions=excluded).admits(obj("ConfigMap"), user=ALICE)
+
+
+def test_a_rule_about_another_version_is_about_this_one_too(validating, obj):
+    rule = {**RULE, "apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"]}
+    asked = obj("HorizontalPodAutoscaler", version="autoscaling/v2", spec={"maxReplicas": 3})
+    request = json.loads(needed(validating(rules=[rule]), asked).body)["request"]
+    assert request["kind"]["version"] == request["resource"]["version"] == "v1"
+    assert request["requestKind"]["version"] == "v2"
+    assert request["object"]["apiVersion"] == "autoscaling/v1"
+    validating(rules=[rule], matchPolicy="Exact").admits(asked, user=ALICE)
+
+
+def test_a_webhook_is_told_what_is_to_go(validating, obj):
+    found = validating(rules=[{**RULE, "operations": ["DELETE"]}])
+    request = json.loads(needed(found, obj("ConfigMap"), operation=Operation.DELETE).body)[
+        "request"
+    ]
+    assert (request["object"], request["oldObject"]["kind"]) == (None, "ConfigMap")
+    assert request["options"]["kind"] == "DeleteOptions"
+
+
+def test_a_part_of_an_object_has_a_kind_of_its_own(validating, obj):
+    found = validating(rules=[{**RULE, "resources": ["pods/binding"]}])
+    body = {"metadata": {"name": "a", "namespace": "n"}, "target": {"name": "node-1"}}
+    asked = {**obj("Pod"), **body}
+    request = json.loads(needed(found, asked, subresource="binding").body)["request"]
+    assert request["kind"] == {"group": "", "version": "v1", "kind": "Binding"}
+    assert request["resource"]["resource"] == "pods"
+    assert request["subResource"] == request["requestSubResource"] == "binding"
+
+
+def test_an_old_webhook_is_asked_in_its_version(validating, obj):
+    found = validating(admissionReviewVersions=["v2", "v1beta1"])
+    assert json.loads(needed(found, obj("ConfigMap")).body)["apiVersion"] == (
+        "admission.k8s.io/v1beta1"
+    )
+    refusal = validating(admissionReviewVersions=["v2"]).refusal(obj("ConfigMap"), user=ALICE)
+    assert "webhook does not accept known AdmissionReview versions (v1, v1beta1)" in refusal
+
+
+def test_a_refusal_keeps_what_the_webhook_says_about_it(validating, obj):
+    found, asked = validating(), obj("ConfigMap")
+    details = {"causes": [{"field": "data", "message": "no"}]}
+    status = {"code": 422, "reason": "Invalid", "message": "m", "details": details}
+    about = answered(found, asked, {"allowed": False, "status": status})
+    with pytest.raises(ApiError) as refused:
+        found.admits(asked, **about)
+    assert (refused.value.code, refused.value.reason) == (422, "Invalid")
+    assert refused.value.details == details
 
 
 def test_a_mutating_webhook_changes_what_it_is_asked_about(gate, obj):
@@ -173,9 +299,14 @@ def test_webhooks_are_asked_over_http():
 
 def test_a_webhook_that_answers_with_an_error_has_failed():
     async def handler(request):
-        return web.Response(status=503, text="not now")
+        return web.Response(status=500, text="not now")
 
-    assert asyncio.run(_served(handler, "/v")).failure == "status 503: not now"
+    answer = asyncio.run(_served(handler, "/v"))
+    assert answer.is_reached
+    assert (
+        answer.failure
+        == 'an error on the server ("not now") has prevented the request from succeeding'
+    )
 
 
 def test_a_webhook_that_is_not_there_has_failed():

@@ -16,6 +16,7 @@ from fairlead.apiserver.serving.options import write_options
 from fairlead.apiserver.serving.part.posting import member, posted
 from fairlead.apiserver.serving.refusal import unreadable
 from fairlead.apiserver.serving.status import done
+from fairlead.apiserver.serving.writing import write_of
 
 BINDING: Final = Kind("", "v1", "Binding", "bindings")
 
@@ -44,5 +45,6 @@ def binding(call: Call) -> Response:
         labels=meta.get("labels") or {},
         annotations=meta.get("annotations") or {},
         dry_run=options.dry_run,
+        write=write_of(call, options, subresource=call.target.subresource),
     )
     return call.told(done(201), 201)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.eviction import evict
 from fairlead.apiserver.kind import Kind
@@ -15,6 +16,7 @@ from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import write_options
 from fairlead.apiserver.serving.part.posting import member, posted
 from fairlead.apiserver.serving.status import done
+from fairlead.apiserver.serving.writing import write_of
 
 EVICTION: Final = Kind("policy", "v1", "Eviction", "evictions")
 
@@ -27,6 +29,10 @@ def eviction(call: Call) -> Response:
     if meta.get("name", "") != call.target.name:
         raise bad_request("name in URL does not match name in Eviction object")
     wanted = member(wishes, "preconditions")
+    write = write_of(call, options, subresource=call.target.subresource)
+    part, store = call.target.subresource, call.parts.store
+    body["metadata"] = {**meta, "namespace": call.target.namespace}
+    store.admitted(Operation.CREATE, call.kind, body, subresource=part, write=write)
     evict(
         call.parts.store,
         call.target.namespace,

@@ -5,6 +5,8 @@ upstream: pkg/registry/{apps,core}/*/storage/storage.go:ScaleREST
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from fairlead.apiserver.custom.scale import scale_parts, with_replicas
@@ -36,7 +38,9 @@ def scale(call: Call) -> Response:
         cause = Cause("FieldValueInvalid", text, "spec.replicas")
         raise invalid(SCALE, "", call.target.name, (cause,))
     new = _with_replicas(call.kind, old, replicas)
-    stored = call.parts.store.replace(call.kind, old, new, write=change.write)
+    write = replace(change.write, view=partial(scale_of, call.kind, is_partial=True))
+    part = call.target.subresource
+    stored = call.parts.store.replace(call.kind, old, new, write=write, subresource=part)
     return call.shown(scale_of(call.kind, stored), kind=SCALE)
 
 

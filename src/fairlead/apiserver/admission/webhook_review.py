@@ -1,0 +1,100 @@
+"""AdmissionReview: the question to a webhook as it is sent, and its answer as it is understood.
+
+upstream: apiserver/pkg/admission/plugin/webhook/request/admissionreview.go
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fairlead.apiserver.admission.admission_request import Asked, request_of
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage import Json
+
+KIND: Final = "AdmissionReview"
+_GROUP: Final = "admission.k8s.io"
+_VERSIONS: Final = ("v1", "v1beta1")
+_CURRENT: Final = "v1"
+_UNVERSIONED: Final = (
+    "could not create admission objects: webhook does not accept known AdmissionReview versions "
+    "(v1, v1beta1)"
+)
+
+
+def review_of(asked: Asked, matched: Kind, key: str, versions: Sequence[str]) -> tuple[Json, str]:
+    """The review to send, and its uid; `versions` are those that the webhook reads.
+
+    The same question, told by `key`, gets the same uid when the request is handled anew. Raises
+    ValueError where the webhook reads none of ours.
+    """
+    version = next((one for one in versions or (_CURRENT,) if one in _VERSIONS), "")
+    if not version:
+        raise ValueError(_UNVERSIONED)
+    meta = asked.obj.get("metadata") or {}
+    stable = [key, meta.get("generateName") or asked.name, meta.get("resourceVersion", "")]
+    digest = hashlib.sha256(json.dumps(stable).encode()).hexdigest()
+    uid = f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
+    request = {
+        "uid": uid,
+        **request_of(asked, matched),
+        "object": asked.new(matched),
+        "oldObject": asked.old(matched),
+    }
+    return {"kind": KIND, "apiVersion": f"{_GROUP}/{version}", "request": request}, uid
+
+
+def verified(body: bytes, review: Json, uid: str, *, may_change: bool) -> Json:
+    """The response in an answer to `review`. Raises ValueError that says what is wrong with it."""
+    answer = _decoded(body)
+    response = answer.get("response")
+    if not isinstance(response, dict):
+        raise _invalid("webhook response was absent")
+    is_current = review["apiVersion"] == f"{_GROUP}/{_CURRENT}"
+    if is_current and response.get("uid", "") != uid:
+        raise _invalid(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
+    found = (answer.get("apiVersion") or "", answer.get("kind") or "")
+    if found != (review["apiVersion"], KIND):
+        told = f"{found[0] if '/' in found[0] else f'/{found[0]}'}, Kind={found[1]}"
+        raise _invalid(
+            f"expected webhook response of {review['apiVersion']}, Kind={KIND}, got {told}"
+        )
+    if is_current:
+        _require_patch(response, may_change=may_change)
+    return response
+
+
+def _require_patch(response: Json, *, may_change: bool) -> None:
+    patch, kind = response.get("patch"), response.get("patchType")
+    if not may_change:
+        if patch:
+            raise _invalid("validating webhook may not return response.patch")
+        if kind is not None:
+            raise _invalid("validating webhook may not return response.patchType")
+    elif patch and kind is None:
+        raise _invalid("webhook returned response.patch but not response.patchType")
+    elif kind is not None and not patch:
+        raise _invalid("webhook returned response.patchType but not response.patch")
+    elif kind == "":
+        raise _invalid('webhook returned invalid response.patchType of ""')
+
+
+def _decoded(body: bytes) -> dict[str, Any]:
+    try:
+        answer = json.loads(body)
+    except (ValueError, RecursionError) as cause:
+        raise ValueError(
+            f"failed to call webhook: couldn't get version/kind; json parse error: {cause}"
+        ) from None
+    if not isinstance(answer, dict):
+        raise ValueError(  # noqa: TRY004 - of a client's making
+            "failed to call webhook: couldn't get version/kind; json parse error: json: cannot "
+            "unmarshal the answer into an object"
+        )
+    return answer
+
+
+def _invalid(why: str) -> ValueError:
+    return ValueError(f"received invalid webhook response: {why}")
