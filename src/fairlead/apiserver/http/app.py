@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 
 from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.http.piece import pieces_of
 from fairlead.apiserver.http.receiving import BodyTooLongError, ClientGone, read_body
 from fairlead.apiserver.http.stream import stream
 from fairlead.apiserver.http.warning_header import warning_headers
@@ -49,6 +50,10 @@ Act = Callable[[Request], Awaitable[Response]]
 # Keeps a line of the audit log.
 Audit = Callable[[bytes], object]
 NO_ACTS: Final[Mapping[str, Act]] = {}
+
+
+class _UnreadError(ApiError):
+    """A refusal of a body before its end, which nobody will read any more."""
 
 
 class ApiApp:
@@ -86,6 +91,8 @@ class ApiApp:
         request = Request(scope["method"], scope["path"], headers=headers)
         try:
             answer = await self._answer(scope, request, receive)
+        except _UnreadError as refusal:
+            answer = replace(refused(refusal, request), headers=(("Connection", "close"),))
         except ApiError as refusal:
             answer = refused(refusal, request)
         except ClientGone:
@@ -149,10 +156,10 @@ async def _body(request: Request, receive: Receive) -> bytes:
         )
     except BodyTooLongError:
         text = f"Request entity too large: limit is {BODY_BYTES_MAX}"
-        raise ApiError("RequestEntityTooLarge", 413, text) from None
+        raise _UnreadError("RequestEntityTooLarge", 413, text) from None
     except TimeoutError:
         text = f"the body took longer than {BODY_SECONDS_MAX:g} seconds"
-        raise ApiError("Timeout", 408, text) from None
+        raise _UnreadError("Timeout", 408, text) from None
 
 
 async def _send(send: Send, request: Request, response: Response) -> None:
@@ -171,9 +178,10 @@ async def _send(send: Send, request: Request, response: Response) -> None:
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
     headers.append((b"content-length", str(length).encode()))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    for part in parts[:-1]:
-        await send({"type": "http.response.body", "body": part, "more_body": True})
-    await send({"type": "http.response.body", "body": parts[-1] if parts else b""})
+    *before, last = pieces_of(parts or (b"",))
+    for piece in before:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": last})
 
 
 def _takes_gzip(accepted: str) -> bool:

@@ -1,8 +1,8 @@
 """PunctualProtocol: HTTP with clients that are in time, and no longer than they should be.
 
 uvicorn ends connections on which nothing begins. Here those end too whose request line and headers
-do not come to their end in time, or grow beyond all measure, and those whose client does not read
-its answer.
+do not come to their end in time, or grow beyond all measure, those whose client does not read its
+answer, and those whose client sends on though its request was refused.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEAD_SECONDS_MAX: Final = 10.0
 HEAD_BYTES_MAX: Final = 64 << 10
 READING_SECONDS_MAX: Final = 30.0
+LINGER_SECONDS_MAX: Final = 1.0  # for a refusal to arrive before the connection is cut
 
 
 class PunctualProtocol(HttpToolsProtocol):
@@ -25,6 +26,7 @@ class PunctualProtocol(HttpToolsProtocol):
         super().__init__(*arguments, **options)
         self._head = _Deadline()
         self._reading = _Deadline()
+        self._linger = _Deadline()
         self._head_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -52,6 +54,12 @@ class PunctualProtocol(HttpToolsProtocol):
         self._head.clear()
         super().on_headers_complete()
 
+    def on_response_complete(self) -> None:
+        """The answer has left; the end of its request may never come."""
+        super().on_response_complete()
+        if self.transport.is_closing() and self.cycle.more_body:
+            self._linger.set(self.loop, LINGER_SECONDS_MAX, self.transport)
+
     def pause_writing(self) -> None:
         """The client does not read as fast as it is answered."""
         super().pause_writing()
@@ -66,6 +74,7 @@ class PunctualProtocol(HttpToolsProtocol):
         """It is over."""
         self._head.clear()
         self._reading.clear()
+        self._linger.clear()
         super().connection_lost(exc)
 
     def _expect_head(self) -> None:

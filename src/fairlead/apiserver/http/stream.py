@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.http.piece import pieces_of
 from fairlead.apiserver.serving.watch import Watch, Watches
 
 SEND_INTERVAL_S: Final = 0.05
@@ -103,8 +104,8 @@ class _Streaming:
         if lines and not await self._is_safe():
             return False
         if lines:
-            body = b"".join(lines)
-            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+            for piece in pieces_of((b"".join(lines),)):
+                await self._send({"type": "http.response.body", "body": piece, "more_body": True})
             if not is_over:
                 await asyncio.sleep(SEND_INTERVAL_S)
         return not is_over

@@ -1,0 +1,108 @@
+"""A real `fairlead up` in a process of its own, with bounded memory, and what it uses of both."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import resource
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPSConnection
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ADDRESS_SPACE_MAX = 4 << 30
+# Waits of the server that a test may shorten, by module.
+WAITS = {
+    "HEAD_SECONDS_MAX": "punctual",
+    "READING_SECONDS_MAX": "punctual",
+    "BODY_SECONDS_MAX": "app",
+}
+_START = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, ({memory}, {memory}))
+from fairlead.apiserver.http import app, punctual
+from fairlead.cli.main import main
+for module, name, seconds in {waits}:
+    setattr(globals()[module], name, seconds)
+sys.exit(main())
+"""
+
+
+@dataclass(frozen=True)
+class Served:
+    """Where the server is, how to come in, and its process."""
+
+    process: subprocess.Popen[str]
+    host: str
+    port: int
+    token: str
+    authority: Path
+    tls: ssl.SSLContext
+
+    @property
+    def url(self) -> str:
+        return f"https://{self.host}:{self.port}"
+
+    @property
+    def rss_mib(self) -> float:
+        """What the process holds in memory."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * resource.getpagesize() / (1 << 20)
+
+    @property
+    def cpu_s(self) -> float:
+        """What it has used of the processor so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def connect(self, timeout: float = 20) -> ssl.SSLSocket:
+        """A bare connection."""
+        plain = socket.create_connection((self.host, self.port), timeout=timeout)
+        return self.tls.wrap_socket(plain, server_hostname=self.host)
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """Status and value of an answer."""
+        wait = HTTPSConnection(self.host, self.port, context=self.tls, timeout=30)
+        with closing(wait) as connection:
+            sent = None if body is None else json.dumps(body)
+            named = {name.replace("_", "-"): text for name, text in headers.items()}
+            named |= {"Authorization": f"Bearer {self.token}"}
+            connection.request(method, path, sent, named)
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+
+
+@contextmanager
+def served(folder: Path, waits: Mapping[str, float] | None = None) -> Iterator[Served]:
+    """A server while the block lasts; it must still be there in the end."""
+    config = folder / "kubeconfig"
+    shorter = [(WAITS[name], name, seconds) for name, seconds in (waits or {}).items()]
+    code = _START.format(waits=shorter, memory=ADDRESS_SPACE_MAX)
+    command = [sys.executable, "-c", code, "up", "--kubeconfig", str(config)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("export KUBECONFIG")
+            yield _found(process, config)
+            assert process.poll() is None, "the server has ended"
+        finally:
+            process.terminate()
+
+
+def _found(process: subprocess.Popen[str], config: Path) -> Served:
+    read = yaml.safe_load(config.read_text())
+    cluster, user = read["clusters"][0]["cluster"], read["users"][0]["user"]
+    authority = config.with_name("ca.crt")
+    authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
+    host, _, port = cluster["server"].removeprefix("https://").partition(":")
+    tls = ssl.create_default_context(cafile=str(authority))
+    return Served(process, host, int(port), user["token"], authority, tls)

@@ -1,0 +1,250 @@
+"""Clients that do not keep to the rules: turned away in time, and nobody else notices.
+
+The server is a real one, in a process of its own; only its waits are shorter.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from contextlib import ExitStack, closing
+from pathlib import Path
+from select import select
+from time import perf_counter
+
+import pytest
+from tests.fuzz.served import served
+
+WAIT_S = 1.0
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+END = (ConnectionError, ssl.SSLError)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    waits = dict.fromkeys(("HEAD_SECONDS_MAX", "READING_SECONDS_MAX", "BODY_SECONDS_MAX"), WAIT_S)
+    with served(tmp_path_factory.mktemp("served"), waits) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def others_are_answered(server):
+    """Whatever one client did, the next one is served."""
+    yield
+    assert server.ask("GET", "/api/v1/namespaces/default")[0] == 200
+
+
+@pytest.fixture
+def call(server):
+    """A bare connection."""
+    with closing(server.connect()) as connection:
+        yield connection
+
+
+def everything(connection):
+    """What comes until the other end hangs up; raises TimeoutError where it does not."""
+    content = b""
+    try:
+        while chunk := connection.recv(1 << 16):
+            content += chunk
+    except (ConnectionError, ssl.SSLError):
+        return content
+    return content
+
+
+def head(server, method, path, *more):
+    """The head of a request that may be made."""
+    named = (f"{method} {path} HTTP/1.1", "Host: x", f"Authorization: Bearer {server.token}", *more)
+    return "\r\n".join((*named, "", "")).encode()
+
+
+def is_hung_up_on(connection, data, most):
+    """Whether the other end has enough before `data` was sent `most` times."""
+    for _ in range(most):
+        try:
+            connection.sendall(data)
+        except END:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET /api HTTP/1.1\r\nHost: x\r\nX-Slow: "])
+def test_a_head_that_does_not_end_in_time(call, begun):
+    started = perf_counter()
+    call.sendall(begun)
+    assert everything(call) == b""
+    assert perf_counter() - started < 5 * WAIT_S
+
+
+def test_a_head_that_comes_byte_by_byte(call):
+    """Each byte is in time, and all of them are not."""
+    call.sendall(b"GET /api HTTP/1.1\r\n")
+    call.settimeout(WAIT_S / 10)
+    for _ in range(50):
+        try:
+            call.sendall(b"x")
+            if call.recv(1) == b"":
+                return
+        except TimeoutError:
+            continue
+        except END:
+            return
+    pytest.fail("still connected")
+
+
+def test_a_head_that_does_not_end_at_all(call):
+    call.sendall(b"GET /api HTTP/1.1\r\n")
+    assert is_hung_up_on(call, b"X-More: " + b"y" * 8_000 + b"\r\n", 1_000)
+
+
+def test_a_path_that_does_not_end(call):
+    call.sendall(b"GET /")
+    assert is_hung_up_on(call, b"y" * 8_000, 1_000)
+
+
+def test_a_body_that_does_not_end_in_time(server, call):
+    call.sendall(head(server, "POST", CONFIG_MAPS, "Content-Length: 100") + b'{"a":')
+    assert b" 408 " in everything(call)
+
+
+@pytest.mark.parametrize("more", ["Content-Length: 99999999999", "Transfer-Encoding: chunked"])
+def test_a_body_that_does_not_end_at_all(server, call, more):
+    """Refused by what it says, or by what comes; the rest of it is not read."""
+    call.sendall(head(server, "POST", CONFIG_MAPS, more))
+    assert is_hung_up_on(call, b"10000\r\n" + b"z" * 65_536 + b"\r\n", 100_000)
+
+
+NONSENSE = (
+    b"\x16\x03\x01\x00\x05hello",
+    b"GET\r\n\r\n",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"\0" * 100,
+    b"GET /api HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+    b"GET /api HTTP/1.1\r\nHost: x\r\nContent-Length: " + b"9" * 5_000 + b"\r\n\r\n",
+    b"POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    b"POST /api HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+    b"POST /api HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n",
+    b"GET /api HTTP/1.1\r\nHost: x\r\nBad Header\r\n\r\n",
+    b"GET /api HTTP/1.1\r\nHost: x\r\nX: a\rb\r\n\r\n",
+)
+
+
+@pytest.mark.parametrize("sent", NONSENSE, ids=range(len(NONSENSE)))
+def test_what_is_no_request(call, sent):
+    """Refused at once, or hung up on; never an error of the server's."""
+    call.sendall(sent)
+    answer = everything(call)
+    assert not answer or answer.startswith(b"HTTP/1.1 4"), answer
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: x",
+        "Upgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABk",
+        "Upgrade: SPDY/3.1\r\nConnection: Upgrade",
+        "Expect: 100-continue",
+        "Authorization: Bearer \xff\xfe",
+        "Authorization: Bearer a.b.c",
+        "Accept: " + "a;b=c," * 5_000,
+        "Impersonate-User: \xff",
+        "Cookie: " + "a=b;" * 5_000,
+    ],
+    ids=lambda more: more.partition(":")[0],
+)
+def test_headers_that_few_clients_send(server, call, more):
+    text = head(server, "GET", "/api/v1/namespaces", "Connection: close")
+    call.sendall(text.replace(b"\r\n\r\n", b"\r\n" + more.encode("latin-1") + b"\r\n\r\n"))
+    answer = everything(call)
+    assert answer[:10] in (b"HTTP/1.1 2", b"HTTP/1.1 4"), answer[:200]
+
+
+@pytest.mark.parametrize(
+    "path", ["/%00", "/%ff%fe", "/api/v1/%2e%2e/x", "//", "/api/v1/pods?%ff=%00"]
+)
+def test_paths_that_few_clients_ask_for(server, call, path):
+    call.sendall(head(server, "GET", path, "Connection: close"))
+    assert everything(call)[:10] in (b"HTTP/1.1 2", b"HTTP/1.1 4")
+
+
+def test_many_requests_in_one_breath(server, call):
+    """All are answered, one after the other."""
+    call.sendall(head(server, "GET", "/version") * 500)
+    content = b""
+    while content.count(b"HTTP/1.1 200") < 500:
+        chunk = call.recv(1 << 16)
+        assert chunk
+        content += chunk
+
+
+def test_half_open_handshakes_and_idle_connections(server):
+    """Hundreds of clients that say nothing, or nothing that makes sense, keep nobody out."""
+    with ExitStack() as stack:
+        for sent in (b"", b"\x16\x03\x01\x02\x00\x01", b"GET /api HTTP/1.1\r\n\r\n") * 100:
+            plain = socket.create_connection((server.host, server.port))
+            stack.enter_context(closing(plain))
+            plain.sendall(sent)
+        for _ in range(100):
+            stack.enter_context(closing(server.connect()))
+        assert server.ask("GET", "/version")[0] == 200
+
+
+def grown(server, namespace="default"):
+    """Some data to show, a megabyte each time."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    body = {"metadata": {"generateName": "big-"}, "data": {"k": "v" * 1_000_000}}
+    return server.ask("POST", path, body)[1]["metadata"]["name"]
+
+
+@pytest.fixture
+def big(server):
+    """A few ConfigMaps that no socket's buffers hold."""
+    names = [grown(server) for _ in range(8)]
+    yield names
+    server.ask("DELETE", CONFIG_MAPS)
+
+
+def is_closed_unread(server, before):
+    """Whether the server hangs up on all but `before` clients, though its answer was not read."""
+    deadline = perf_counter() + 20 * WAIT_S
+    while perf_counter() < deadline:
+        if connections_of(server) < before:
+            return True
+        select([], [], [], WAIT_S / 5)
+    return False
+
+
+def connections_of(server):
+    """How many sockets the server has open."""
+    files = Path(f"/proc/{server.process.pid}/fd").iterdir()
+    return sum(str(file.readlink()).startswith("socket:") for file in files)
+
+
+@pytest.mark.parametrize("path", [CONFIG_MAPS, f"{CONFIG_MAPS}?watch=1"])
+def test_an_answer_that_nobody_reads(server, call, big, path):
+    before = connections_of(server)
+    call.sendall(head(server, "GET", path))
+    assert is_closed_unread(server, before)
+
+
+def test_a_watch_that_nobody_reads_while_much_happens(server, call):
+    """What waits for one client is bounded, in time and in bytes; the server does not grow."""
+    call.sendall(head(server, "GET", f"{CONFIG_MAPS}?watch=1"))
+    before = server.rss_mib
+    for _ in range(30):
+        name = grown(server)
+        server.ask("DELETE", f"{CONFIG_MAPS}/{name}")
+    assert is_hung_up_on_unread(call)
+    assert server.rss_mib < before + 200
+
+
+def is_hung_up_on_unread(connection):
+    """Whether the other end has gone: what is sent to it comes back as an error."""
+    for _ in range(100):
+        try:
+            connection.sendall(b"x")
+        except END:
+            return True
+        select([], [], [], 0.1)
+    return False
