@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 Json = dict[str, Any]
 
+_OF_ITS_TIME: Final = ("reason", "message", "observedGeneration")
+
 
 def with_conditions(
-    conditions: Iterable[Json], changes: Iterable[Mapping[str, str]], timestamp: str
+    conditions: Iterable[Json], changes: Iterable[Mapping[str, Any]], timestamp: str
 ) -> list[Json]:
     """`conditions` with each of `changes` (type, status, reason, message, ...) merged in by type.
 
@@ -21,7 +23,7 @@ def with_conditions(
     for change in changes:
         place = _place(merged, change["type"])
         before = merged[place] if place < len(merged) else {}
-        after = {key: value for key, value in before.items() if key not in ("reason", "message")}
+        after = {key: value for key, value in before.items() if key not in _OF_ITS_TIME}
         after |= {key: value for key, value in change.items() if value}
         if before.get("status") != change["status"]:
             after["lastTransitionTime"] = timestamp

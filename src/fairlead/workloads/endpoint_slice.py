@@ -48,6 +48,7 @@ def slices(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
     for one in endpoints:
         groups.setdefault(one.ports, {})[one.uid] = one
     superfluous = dict(backing.slices)
+    made: list[CreateObject] = []
     # A Service without any endpoint has one slice that says so.
     for ports, wanted in groups.items() or [((), {})]:
         written, rest = ports_json(ports), dict(wanted)
@@ -65,11 +66,25 @@ def slices(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
             del superfluous[name]
             if list(backing.slices[name].endpoints) != content:
                 yield PatchObject(ref_of(backing.slices[name]), {"endpoints": content})
-        for start in range(0, len(new), SLICE_SIZE_MAX):
-            yield _new_slice(backing, new[start : start + SLICE_SIZE_MAX], written)
+        made.extend(
+            _new_slice(backing, new[start : start + SLICE_SIZE_MAX], written)
+            for start in range(0, len(new), SLICE_SIZE_MAX)
+        )
         if not wanted and not held:
-            yield _new_slice(backing, [], written)
-    for gone in superfluous.values():
+            made.append(_new_slice(backing, [], written))
+    yield from _recycled(made, superfluous)
+
+
+def _recycled(made: list[CreateObject], superfluous: dict[str, EndpointSlice]) -> Iterable[Change]:
+    """Slices to be made take the place of those that would go."""
+    # upstream: reconciler.go:finalize
+    left = list(superfluous.values())
+    while made and left:
+        content = made.pop().manifest
+        fields = {key: content[key] for key in ("endpoints", "ports")}
+        yield PatchObject(ref_of(left.pop(0)), fields)
+    yield from made
+    for gone in left:
         yield DeleteObject(ref_of(gone), why=WHY)
 
 
@@ -100,6 +115,7 @@ def _new_slice(backing: Backing, entries: list[Json], ports: list[Json]) -> Crea
             "kind": "EndpointSlice",
             "metadata": {
                 "name": name,
+                "generateName": f"{meta.name}-",
                 "namespace": meta.namespace,
                 "labels": labels,
                 "ownerReferences": [owner],

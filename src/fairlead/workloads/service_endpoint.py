@@ -112,7 +112,7 @@ def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
         if unready := [one.in_subset() for one in found if not one.is_ready]:
             subset["notReadyAddresses"] = unready
         if ports:
-            subset["ports"] = ports_json(ports)
+            subset["ports"] = [_unnamed(port) for port in ports_json(ports)]
         subsets.append(subset)
     return subsets
 
@@ -124,6 +124,11 @@ def ports_json(ports: Ports) -> list[Json]:
         | ({"appProtocol": application} if application else {})
         for name, number, protocol, application in ports
     ]
+
+
+def _unnamed(port: Json) -> Json:
+    """A port of Endpoints, which says no name where it has none."""
+    return port if port["name"] else {key: part for key, part in port.items() if key != "name"}
 
 
 def _ports(ports: Iterable[ServicePort], pod: Pod) -> Iterable[tuple[str, int, str, str | None]]:

@@ -36,6 +36,7 @@ _VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")
 # A template's hash in a text was recorded as it was.
 _HASH: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{8,10}}\b")
 _PLACE: Final = re.compile(r"node-[123]|zone-[ab]")
+_QUOTA: Final = re.compile(r"(?<=exceeded quota: )[^ ,]+(?=,)")
 _SIGNED: Final = ("id_token_signing_alg_values_supported",)  # a choice of whoever makes the keys
 _COLUMNS: Final = "columnDefinitions["
 
@@ -76,11 +77,25 @@ class Agreement:
             return bool(found)
         if _is_place(path) and _PLACE.fullmatch(recorded) and _PLACE.fullmatch(str(found)):
             return True  # among equal nodes upstream's choice is chance
+        if isinstance(found, str) and path.endswith((".message", ".note")):
+            recorded = _with_places_of(recorded, found)
+        if isinstance(found, str) and "," in recorded and "<podip:" in recorded:
+            return self._same_addresses(recorded.split(","), found.split(","))
         if isinstance(found, str) and _HASH.search(recorded):
             recorded, found = _HASH.sub("hash", recorded), _HASH.sub("hash", found)
         is_version = path.endswith("metadata.resourceVersion") and not _is_of_list(path)
         exact = is_version and self.versions
         return self.bindings.matches(recorded, found, exact_version=exact)
+
+    def _same_addresses(self, recorded: list[str], found: list[str]) -> bool:
+        """Whether both are the same in any order, which is that of addresses given by chance."""
+        left = list(found)
+        for one in recorded:
+            same = next((other for other in left if self.bindings.matches(one, other)), None)
+            if same is None:
+                return False
+            left.remove(same)
+        return not left
 
     # --- objects ---------------------------------------------------------------------------
 
@@ -170,7 +185,18 @@ class Agreement:
 
 def _is_place(path: str) -> bool:
     """Whether it says where a pod runs."""
-    return path.endswith(("nodeName", "topology.kubernetes.io/zone")) or ".cells[" in path
+    return (
+        path.endswith((".zone", "nodeName", "nominatedNodeName", "topology.kubernetes.io/zone"))
+        or ".cells[" in path
+    )
+
+
+def _with_places_of(recorded: str, found: str) -> str:
+    """`recorded` with the nodes that `found` names, one for one."""
+    places = _PLACE.findall(found)
+    if len(places) != len(_PLACE.findall(recorded)):
+        return recorded
+    return _PLACE.sub(lambda _: places.pop(0), recorded)
 
 
 def _is_of_list(path: str) -> bool:
@@ -254,9 +280,13 @@ def _same_cause(recorded: Json, found: Any) -> bool:
 
 
 def _same_words(recorded: str, found: object) -> bool:
-    """Whether both messages list the same complaints, in any order."""
+    """Whether both messages list the same complaints, in any order; of the same quota or another.
+
+    Which of several quotas is found to be exceeded first is chance, too.
+    """
     if not isinstance(found, str) or has_placeholder(recorded):
         return False
+    recorded, found = _QUOTA.sub("quota", recorded), _QUOTA.sub("quota", found)
     return sorted(_complaints(recorded)) == sorted(_complaints(found))
 
 

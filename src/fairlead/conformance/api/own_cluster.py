@@ -24,10 +24,12 @@ CONFIG: Final = EngineConfig(
     kubelet=KubeletConfig(tends_pods=False),
     workloads=WorkloadsConfig(is_observed=True),
 )
+_HOST: Final = "vm"
 # How long it took until controllers did something about a change, as far as recordings show it.
 _REACTION: Final = seconds(0.0035)
 _ON_DELETION: Final = seconds(0.0055)
 _REACTIONS: Final = {
+    "DaemonSet": seconds(0.01),
     "PersistentVolume": seconds(0.0015),
     "PersistentVolumeClaim": seconds(0.0015),
     "ResourceQuota": seconds(0.0015),
@@ -60,6 +62,7 @@ class OwnCluster(OwnServer):
             config=CONFIG,
             authority="authority\n",
             more=(_Distribution(), self._kubelet),
+            host=_HOST,
         )
         self._hears_at: int | None = None
         self._acts_at: int | None = None

@@ -22,6 +22,7 @@ Json = dict[str, Any]
 
 BEHAVIOR: Final = "golden/behavior"
 NOTICING: Final = seconds(0.005)
+STARTING: Final = seconds(0.006)  # one after the other
 STEP: Final = seconds(0.2)
 WORKING: Final = seconds(1.0)
 STOPPING: Final = seconds(0.4)
@@ -57,6 +58,7 @@ class RecordedKubelet:
         """No pod is known."""
         self._due: TimerQueue[_Step] = TimerQueue()
         self._addresses = 0
+        self._free_at = 0
 
     def attend(self, change: Change, store: Store, now: int) -> None:
         """Notice a pod that has just got its node, or is to go."""
@@ -69,7 +71,8 @@ class RecordedKubelet:
                 self._due.add(now + STOPPING, _Step(pod, _STOPPED))
         elif _is_new(pod) and behavior != "manual":
             first = behavior if behavior in ("init", "creating") else "creating"
-            self._due.add(now + NOTICING, _Step(pod, first))
+            self._free_at = max(self._free_at + STARTING, now + NOTICING)
+            self._due.add(self._free_at, _Step(pod, first))
 
     def next_due(self) -> int | None:
         """When `run` has something to do."""

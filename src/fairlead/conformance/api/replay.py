@@ -24,6 +24,7 @@ _MANAGED = "04-patch"
 _UNPACKED = ("06-kubectl", "07-clients")  # recorded by a proxy that unpacked bodies
 _STRUCTURE = "07-clients"
 _DEFAULT_USER = "admin"
+_LATE_MS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,16 @@ def differences(
         if found is not None:
             yield _at(number, exchange, found)
     for watch in open_watches:
+        transport.reach(_last_shown(watch.exchange))
         found = _of_watch(watch, agreement)
         if found is not None:
             yield _at(watch.number, watch.exchange, found)
+
+
+def _last_shown(exchange: Exchange) -> int:
+    """When the last event of a watch was recorded, in ms of its case."""
+    events = exchange.answer.get("events") or [{}]
+    return exchange.at_ms + int(events[-1].get("at_ms", 0)) + _LATE_MS
 
 
 def _of_watch(watch: _Open, agreement: Agreement) -> Difference | None:

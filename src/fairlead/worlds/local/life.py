@@ -25,6 +25,7 @@ from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.drive import Driver
 from fairlead.worlds.local.attendant.namespace import Namespaces
 from fairlead.worlds.local.attendant.quota import Quotas
+from fairlead.worlds.local.event_writer import HOST
 from fairlead.worlds.local.world import Attendant, LocalWorld
 
 # People read here what a simulation need not write.
@@ -34,7 +35,7 @@ OBSERVED: Final = EngineConfig(workloads=WorkloadsConfig(is_observed=True))
 class Life:
     """What happens by itself in a cluster. Single writer: one call after the other."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a cluster is made of
         self,
         store: Store,
         now: Instant,
@@ -43,14 +44,16 @@ class Life:
         authority: str = "",
         without: Collection[str] = (),
         more: Sequence[Attendant] = (),
+        host: str = HOST,
     ) -> None:
         """Begin at `now` with what is in `store`.
 
         `authority` is the PEM text of the CA that every namespace shows, "" for none; `without`
-        names parts of the engine to leave out, `more` see to what else a cluster has.
+        names parts of the engine to leave out, `more` see to what else a cluster has,
+        `host` is where its controllers say that they run.
         """
         engine = build_engine(replace(config, start=now), SilentReporter(), without)
-        self._world = LocalWorld(store, (Namespaces(authority), Quotas(), *more))
+        self._world = LocalWorld(store, (Namespaces(authority), Quotas(), *more), host)
         self._driver = Driver(engine, self._world, now=now)
         self._world.tell(ObjectsLoaded(_views(store)))
         self._world.look_around(now)

@@ -8,20 +8,32 @@ upstream: pkg/kubelet/kubelet_pods.go:convertStatusToAPIStatus, generateAPIPodSt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.command import PatchStatus
+from fairlead.core.command import Condition, PatchStatus
 from fairlead.core.instant import Instant
+from fairlead.worlds.simulation.performing import condition_json
 
 Json = dict[str, Any]
 
 _ANYWHERE: Final = "10.200.0.0/16"
+_KUBELETS_CONDITIONS: Final = (
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "PodScheduled",
+)
+_SCHEDULED: Final = Condition("PodScheduled", "True")
 _ENDED: Final = ("Succeeded", "Failed")
 
 
@@ -46,18 +58,29 @@ class PodDetails:
                 self._take(uid, address)
 
     def detailed(self, command: PatchStatus, store: Store, now: Instant) -> PatchStatus:
-        """A kubelet's `command` about a pod with what else it would report."""
+        """A `command` about a pod, saying of which generation; a kubelet's with what else it tells.
+
+        upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
+        """
         pod = store.find(POD, command.target.namespace, command.target.name)
         phase = command.fields.get("phase")
-        if pod is None or not _is_kubelets(command, phase):
+        if pod is None:
             return command
-        details: Json = {}
+        generation = pod["metadata"].get("generation", 0)
+        rows = command.conditions
+        if not _is_kubelets(command, phase):
+            details = {"conditions": _conditions(pod, rows, now)} if rows else {}
+            return replace(command, fields={**details, **command.fields}, conditions=())
+        details = {
+            "observedGeneration": generation,
+            "conditions": _of_kubelet(_conditions(pod, (*rows, _SCHEDULED), now)),
+        }
         phase = phase or pod["status"].get("phase")
         if phase == "Running":
             details |= self._addresses(pod, store)
         if command.fields.get("reason") != "Evicted":
             details |= _containers(pod, phase, is_ready=_is_ready(command, pod), now=now)
-        return replace_fields(command, {**details, **command.fields})
+        return replace(command, fields={**details, **command.fields}, conditions=())
 
     def _addresses(self, pod: Json, store: Store) -> Json:
         if pod["status"].get("podIP"):
@@ -104,11 +127,19 @@ def with_generate_name(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**manifest, "metadata": {**meta, "generateName": f"{owner['name']}-"}}
 
 
-def replace_fields(command: PatchStatus, fields: Mapping[str, Any]) -> PatchStatus:
-    """`command` with other fields."""
-    return PatchStatus(
-        command.target, fields, command.conditions, command.why, command.resource_version
-    )
+def _conditions(pod: Json, rows: Iterable[Condition], now: Instant) -> list[Json]:
+    """The conditions of `pod` with `rows` among them, which are about its newest generation."""
+    seen = {"observedGeneration": pod["metadata"].get("generation", 0)}
+    changes = ({**condition_json(row), **seen} for row in rows)
+    before = pod["status"].get("conditions", ())
+    return with_conditions(before, changes, format_timestamp(now))
+
+
+def _of_kubelet(conditions: list[Json]) -> list[Json]:
+    """Those that kubelets see to first, and in their order."""
+    # upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus
+    order = {name: place for place, name in enumerate(_KUBELETS_CONDITIONS)}
+    return sorted(conditions, key=lambda row: order.get(row["type"], len(order)))
 
 
 def _is_kubelets(command: PatchStatus, phase: Any) -> bool:

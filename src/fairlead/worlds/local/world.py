@@ -25,7 +25,7 @@ from fairlead.core.instant import Instant
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
 from fairlead.worlds.local.author import Program, program_of
-from fairlead.worlds.local.event_writer import EventWriter
+from fairlead.worlds.local.event_writer import HOST, EventWriter
 from fairlead.worlds.local.pod_detail import PodDetails, with_generate_name
 from fairlead.worlds.local.signing import Signatures
 from fairlead.worlds.simulation.performing import Outcome, perform, refused
@@ -43,14 +43,19 @@ class Attendant(Protocol):
 class LocalWorld:
     """Performs commands on `store`, and tells what anybody has changed there."""
 
-    def __init__(self, store: Store, attendants: Sequence[Attendant] = ()) -> None:
-        """What is in `store` already must be told by `ObjectsLoaded`."""
+    def __init__(
+        self, store: Store, attendants: Sequence[Attendant] = (), host: str = HOST
+    ) -> None:
+        """What is in `store` already must be told by `ObjectsLoaded`.
+
+        `host` is where controllers say that they run.
+        """
         self.store = store
         self.extenders: ExtenderCaller = NoExtenders()
         self._details = PodDetails()
         self._attendants = (self._details, *attendants)
         self._signatures = Signatures()
-        self._events = EventWriter(store, self._signatures)
+        self._events = EventWriter(store, self._signatures, host)
         self._changes: list[Change] = []
         self._untold: list[Stimulus] = []
         store.subscribe(self._changes.append)

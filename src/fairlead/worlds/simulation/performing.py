@@ -71,7 +71,7 @@ def _request(store: Store, command: Command, now: Instant, write_of: WriteOf) ->
                 target.name,
                 fields,
                 now,
-                conditions=map(_json, conditions),
+                conditions=map(condition_json, conditions),
                 uid=target.uid,
                 resource_version=resource_version,
                 write=write_of(kind, "status"),
@@ -108,7 +108,8 @@ def _kind(store: Store, name: str) -> Kind:
     raise ApiError("NotFound", 404, "the server could not find the requested resource")
 
 
-def _json(condition: Condition) -> dict[str, str]:
+def condition_json(condition: Condition) -> dict[str, str]:
+    """A condition in Kubernetes' spelling; what is empty is left out when it is merged."""
     return {
         "type": condition.type,
         "status": condition.status,

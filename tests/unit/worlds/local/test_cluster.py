@@ -50,7 +50,7 @@ def test_what_is_said_again_is_counted(cluster):
     cluster.ask("POST", PODS, {**POD, "spec": {"containers": [huge]}})
     cluster.pass_time(400)  # it is tried again five minutes later
     [failed] = [row for row in cluster.list("event") if row["reason"] == "FailedScheduling"]
-    assert failed["count"] == 2
+    assert failed["series"]["count"] == 2
 
 
 def test_events_go_after_an_hour(cluster):
@@ -226,3 +226,29 @@ def test_nothing_scales_and_whoever_asks_for_it_is_told(cluster, version):
         201,
         ("HorizontalPodAutoscalers are stored, but nothing here acts on them",),
     )
+
+
+def test_pods_say_of_which_generation_they_speak(cluster):
+    """Conditions stand in the kubelet's order; those of a binding say nothing."""
+    cluster.ask("POST", PODS, POD)
+    cluster.pass_time(5)
+    status = cluster.find("pod", "a")["status"]
+    assert status["observedGeneration"] == 1
+    assert [(row["type"], row.get("observedGeneration")) for row in status["conditions"]] == [
+        ("PodReadyToStartContainers", 1),
+        ("Initialized", 1),
+        ("Ready", 1),
+        ("ContainersReady", 1),
+        ("PodScheduled", 1),
+    ]
+
+
+def test_schedulers_write_events_of_the_newer_group(cluster):
+    cluster.ask("POST", PODS, POD)
+    [event] = [row for row in cluster.list("event") if row["reason"] == "Scheduled"]
+    assert event["action"] == "Binding"
+    assert event["reportingComponent"] == "default-scheduler"
+    assert event["reportingInstance"] == "default-scheduler-fairlead"
+    assert event.get("firstTimestamp") is None
+    assert event["eventTime"]
+    assert "count" not in event
