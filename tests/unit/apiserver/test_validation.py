@@ -160,9 +160,9 @@ def pod_asking(**resources):
             obj("PodDisruptionBudget", "policy/v1", spec={"minAvailable": 1, "maxUnavailable": 1}),
             "spec",
             (
-                'Invalid value: {"minAvailable":1,"maxUnavailable":1}: minAvailable and '
-                "maxUnavailable "
-                "cannot be both set"
+                'Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,'
+                '"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be '
+                "both set"
             ),
         ),
         (

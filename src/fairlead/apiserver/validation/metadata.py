@@ -40,6 +40,13 @@ _DNS_LABEL_RULE: Final = (
     "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
     f"regex used for validation is '{_DNS_LABEL_FORM}')"
 )
+_DNS_1035_FORM: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_DNS_1035: Final = re.compile(_DNS_1035_FORM)
+_DNS_1035_RULE: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+    "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', "
+    f"regex used for validation is '{_DNS_1035_FORM}')"
+)
 
 
 def dns_label_problems(name: str) -> tuple[str, ...]:
@@ -55,6 +62,12 @@ def dns_subdomain_problems(name: str) -> tuple[str, ...]:
     """Why `name` is no DNS subdomain; a length is counted in characters here."""
     shape = tuple(problem for problem in subdomain_problems(name) if "no more than" not in problem)
     return _too_long(name, SUBDOMAIN_MAX) + shape
+
+
+def dns_1035_problems(name: str) -> tuple[str, ...]:
+    """Why `name` is no DNS label of the older kind (RFC 1035), which begins with a letter."""
+    problems = _too_long(name, DNS_LABEL_MAX)
+    return problems if _DNS_1035.fullmatch(name) else (*problems, _DNS_1035_RULE)
 
 
 def path_segment_problems(name: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from fairlead.api.label import label_key_problems, label_value_problems
@@ -60,8 +61,7 @@ def check_pod_spec(field: str, spec: PodSpec) -> Causes:
     yield from check_requirements(f"{field}.overhead", ResourceRequirements(limits=spec.overhead))
     yield from check_labels(f"{field}.nodeSelector", spec.node_selector)
     yield from check_affinity(f"{field}.affinity", spec.affinity)
-    for place, toleration in enumerate(spec.tolerations):
-        yield from _check_toleration(f"{field}.tolerations[{place}]", toleration)
+    yield from check_tolerations(f"{field}.tolerations", spec.tolerations)
     yield from check_spread(f"{field}.topologySpreadConstraints", spec.topology_spread_constraints)
     yield from _check_gates(f"{field}.schedulingGates", spec)
     yield from _check_priority(field, spec)
@@ -100,6 +100,12 @@ def _check_priority(field: str, spec: PodSpec) -> Causes:
     policy = spec.preemption_policy
     if policy and policy not in PREEMPTION_POLICIES:
         yield not_supported(f"{field}.preemptionPolicy", policy, PREEMPTION_POLICIES)
+
+
+def check_tolerations(field: str, tolerations: Sequence[Toleration]) -> Causes:
+    """The tolerations of a pod, or of the pods of a class."""
+    for place, toleration in enumerate(tolerations):
+        yield from _check_toleration(f"{field}[{place}]", toleration)
 
 
 def _check_toleration(field: str, toleration: Toleration) -> Causes:

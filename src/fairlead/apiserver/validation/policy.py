@@ -11,6 +11,7 @@ from typing import Any, Final
 from fairlead.api.integer import capped_integer
 from fairlead.api.objects import IntOrString, PodDisruptionBudget, PriorityClass
 from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
+from fairlead.apiserver.validation.change_text import internal_of
 from fairlead.apiserver.validation.field import (
     Causes,
     forbidden,
@@ -37,7 +38,9 @@ def check_disruption_budget(budget: PodDisruptionBudget, manifest: dict[str, Any
     spec = budget.spec
     if spec.min_available is not None and spec.max_unavailable is not None:
         why = "minAvailable and maxUnavailable cannot be both set"
-        yield invalid("spec", manifest["spec"], why)
+        shown = internal_of("policy.v1.PodDisruptionBudgetSpec", manifest["spec"])
+        pointer = {"UnhealthyPodEvictionPolicy": manifest["spec"].get("unhealthyPodEvictionPolicy")}
+        yield invalid("spec", shown | pointer, why)
     for key, amount in (
         ("minAvailable", spec.min_available),
         ("maxUnavailable", spec.max_unavailable),

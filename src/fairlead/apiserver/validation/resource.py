@@ -68,7 +68,7 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
     for part, resources in (("limits", requirements.limits), ("requests", requirements.requests)):
         for name, text in resources.items():
             place = f"{field}.{part}[{name}]"
-            yield from _check_container_resource(place, name)
+            yield from check_container_resource(place, name)
             yield from check_quantity(place, name, text)
             yield from _check_pages(place, name, text)
     yield from check_within_limits(field, requirements)
@@ -98,7 +98,7 @@ def check_pod_level(field: str, spec: PodSpec, requirements: ResourceRequirement
     for part, resources in (("limits", requirements.limits), ("requests", requirements.requests)):
         for name, text in resources.items():
             where = f"{field}.{part}[{name}]"
-            problems = tuple(_check_name(where, name))
+            problems = tuple(check_resource_name(where, name))
             yield from problems
             if not problems and not is_supported(name):
                 yield not_supported(where, name, POD_LEVEL)
@@ -140,11 +140,11 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
         limit_text = requirements.limits.get(name)
         request = quantity_or_none(text)
         limit = None if limit_text is None else quantity_or_none(limit_text)
-        if limit_text is None and not _may_be_overcommitted(name):
+        if limit_text is None and not may_be_overcommitted(name):
             yield required(f"{field}.limits", LIMIT_MUST_BE_SET)
         if request is None or limit is None:
             continue
-        if not _may_be_overcommitted(name) and request != limit:
+        if not may_be_overcommitted(name) and request != limit:
             why = f"must be equal to {name} limit of {canonical(limit)}"
             yield invalid(f"{field}.requests", canonical(request), why)
         elif request > limit:
@@ -152,7 +152,8 @@ def check_within_limits(field: str, requirements: ResourceRequirements) -> Cause
             yield invalid(f"{field}.requests", canonical(request), why)
 
 
-def _check_name(field: str, name: str) -> Causes:
+def check_resource_name(field: str, name: str) -> Causes:
+    """The name of a resource anywhere."""
     # upstream: validateResourceName there
     problems = label_key_problems(name)
     for problem in problems:
@@ -162,8 +163,9 @@ def _check_name(field: str, name: str) -> Causes:
         yield invalid(field, name, "must be a standard resource type or fully qualified")
 
 
-def _check_container_resource(field: str, name: str) -> Causes:
-    yield from _check_name(field, name)
+def check_container_resource(field: str, name: str) -> Causes:
+    """The name of a resource that containers can have."""
+    yield from check_resource_name(field, name)
     if "/" not in name:
         if name not in STANDARD and not name.startswith(HUGEPAGES_PREFIX):
             yield invalid(field, name, "must be a standard resource for containers")
@@ -200,5 +202,6 @@ def _is_integral(name: str) -> bool:
     return not is_native_resource(name) or name in ("pods", "services", "resourcequotas")
 
 
-def _may_be_overcommitted(name: str) -> bool:
+def may_be_overcommitted(name: str) -> bool:
+    """Whether more of it can be promised than there is."""
     return is_native_resource(name) and not name.startswith(HUGEPAGES_PREFIX)

@@ -5,23 +5,112 @@ upstream: pkg/apis/resource/validation/validation.go
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
-from fairlead.apiserver.validation.field import Causes, duplicate, invalid, required
+from fairlead.apiserver.validation.field import (
+    Causes,
+    duplicate,
+    invalid,
+    not_supported,
+    required,
+)
+from fairlead.apiserver.validation.selector import check_node_selector
+from fairlead.apiserver.validation.served.form import (
+    check_dns_label,
+    check_label_value,
+    check_qualified_name,
+    check_subdomain,
+    node_selector,
+    too_long,
+    too_many,
+)
 
 Json = dict[str, Any]
 
+REQUESTS_MAX: Final = 32
+SELECTORS_MAX: Final = 32
+ALTERNATIVES_MAX: Final = 8
+DEVICES_MAX: Final = 128
+POOL_LENGTH_MAX: Final = 253
+DRIVER_LENGTH_MAX: Final = 63
+NAME_LENGTH_MAX: Final = 32
+TEXT_LENGTH_MAX: Final = 64
+EXPRESSION_LENGTH_MAX: Final = 10 * 1024
+TRAITS_MAX: Final = 32
+EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_PLACE: Final = f"exactly one of {', '.join(f'`{key}`' for key in _PLACES)} is required"
+_ONE_WAY: Final = "exactly one of `exactly` or `firstAvailable` is required"
+_REFERENCE: Final = (
+    "must be the name of a request in the claim or the name of a request and a subrequest "
+    "separated by '/'"
+)
+_IDENTIFIER_FORM: Final = "[A-Za-z_][A-Za-z0-9_]*"
+_IDENTIFIER: Final = re.compile(_IDENTIFIER_FORM)
+_IDENTIFIER_RULE: Final = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of "
+    "alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for "
+    f"validation is '{_IDENTIFIER_FORM}')"
+)
+_NUMBER: Final = r"(0|[1-9]\d*)"
+_PRERELEASE: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_BUILD: Final = "[0-9a-zA-Z-]+"
+_VERSION: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRERELEASE}(\.{_PRERELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?"
+)
 
 
 def check_slice(obj: Json) -> Causes:
     """A ResourceSlice."""
     spec = obj["spec"]
-    if not spec.get("driver"):
-        yield required("spec.driver")
-    if not (spec.get("pool") or {}).get("name"):
-        yield required("spec.pool.name")
+    yield from _check_driver("spec.driver", spec.get("driver", ""))
+    yield from _check_pool("spec.pool", spec.get("pool") or {})
+    yield from _check_place(spec)
+    devices = spec.get("devices") or []
+    names = [device.get("name", "") for device in devices]
+    for place, device in enumerate(devices):
+        yield from _check_device(f"spec.devices[{place}]", device)
+    if len(devices) > DEVICES_MAX:
+        yield too_many("spec.devices", len(devices), DEVICES_MAX)
+    for place, name in enumerate(names):
+        if name and name in names[:place]:
+            yield duplicate(f"spec.devices[{place}]", name)
+
+
+def _check_driver(field: str, name: str) -> Causes:
+    if not name:
+        yield required(field)
+        return
+    if len(name) > DRIVER_LENGTH_MAX:
+        yield too_long(field, DRIVER_LENGTH_MAX)
+    yield from check_subdomain(field, name)
+
+
+def _check_pool(field: str, pool: Json) -> Causes:
+    name = pool.get("name", "")
+    if not name:
+        yield required(f"{field}.name")
+    else:
+        if len(name) > POOL_LENGTH_MAX:
+            yield too_long(f"{field}.name", POOL_LENGTH_MAX)
+        for part in name.split("/"):
+            yield from check_subdomain(f"{field}.name", part)
+    count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
+    if count <= 0:
+        yield invalid(f"{field}.resourceSliceCount", count, "must be greater than zero")
+    if generation < 0:
+        why = "must be greater than or equal to zero"
+        yield invalid(f"{field}.generation", generation, why)
+
+
+def _check_place(spec: Json) -> Causes:
+    """From where the devices can be reached."""
+    if spec.get("nodeName"):
+        yield from check_subdomain("spec.nodeName", spec["nodeName"])
+    selector = spec.get("nodeSelector")
+    if selector is not None:
+        yield from _check_one_term("spec.nodeSelector", selector)
     stated = [key for key in _PLACES if spec.get(key) not in (None, False, "")]
     if not stated:
         yield required("spec", _ONE_PLACE)
@@ -29,38 +118,243 @@ def check_slice(obj: Json) -> Causes:
         shown = ", ".join(f"`{key}`" for key in stated)
         why = f"{_ONE_PLACE}, but multiple fields are set"
         yield invalid("spec", f"{{{shown}}}", why)
-    names: dict[str, None] = {}
-    for place, device in enumerate(spec.get("devices") or ()):
-        name = device.get("name", "")
-        if not name:
-            yield required(f"spec.devices[{place}].name")
-        elif name in names:
-            yield duplicate(f"spec.devices[{place}]", name)
-        names[name] = None
+
+
+def _check_one_term(field: str, selector: Json) -> Causes:
+    yield from check_node_selector(field, node_selector(selector))
+    terms = selector.get("nodeSelectorTerms") or []
+    if len(terms) != 1:
+        why = "must have exactly one node selector term"
+        yield invalid(f"{field}.nodeSelectorTerms", terms, why)
+
+
+def _check_device(field: str, device: Json) -> Causes:
+    yield from _check_label(f"{field}.name", device.get("name", ""))
+    attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
+    for key, attribute in attributes.items():
+        yield from _check_trait_name(f"{field}.attributes[{key}]", key)
+        yield from _check_attribute(f"{field}.attributes[{key}]", attribute)
+    for key in capacities:
+        yield from _check_trait_name(f"{field}.capacity[{key}]", key)
+    count = len(attributes) + len(capacities)
+    if count > TRAITS_MAX:
+        why = f"the total number of attributes and capacities must not exceed {TRAITS_MAX}"
+        yield invalid(field, count, why)
+    for place, taint in enumerate(device.get("taints") or ()):
+        yield from _check_taint(f"{field}.taints[{place}]", taint)
+
+
+def _check_label(field: str, name: str) -> Causes:
+    if not name:
+        yield required(field)
+    else:
+        yield from check_dns_label(field, name)
+
+
+def _check_trait_name(field: str, name: str) -> Causes:
+    domain, slash, short = name.rpartition("/")
+    if not name:
+        yield required(field, "name required")
+        return
+    if slash and not domain:
+        yield required(field, "the domain must not be empty")
+    elif slash:
+        yield from _check_driver(field, domain)
+    if not short:
+        yield required(field, "the name must not be empty")
+        return
+    if len(short) > NAME_LENGTH_MAX:
+        yield too_long(field, NAME_LENGTH_MAX)
+    if not _IDENTIFIER.fullmatch(short):
+        yield invalid(field, short, _IDENTIFIER_RULE)
+
+
+def _check_attribute(field: str, attribute: Json) -> Causes:
+    text, version = attribute.get("string"), attribute.get("version")
+    if text is not None and len(text) > TEXT_LENGTH_MAX:
+        yield too_long(f"{field}.string", TEXT_LENGTH_MAX)
+    if version is not None:
+        if not _VERSION.fullmatch(version):
+            why = "must be a string compatible with semver.org spec 2.0.0"
+            yield invalid(f"{field}.version", version, why)
+        if len(version) > TEXT_LENGTH_MAX:
+            yield too_long(f"{field}.version", TEXT_LENGTH_MAX)
+    stated = [key for key in ("bool", "int", "string", "version") if attribute.get(key) is not None]
+    if not stated:
+        yield required(field, "exactly one value must be specified")
+    elif len(stated) > 1:
+        shown = {
+            f"{key.capitalize()}Value": attribute.get(key)
+            for key in ("int", "bool", "string", "version")
+        }
+        yield invalid(field, shown, "exactly one value must be specified")
+
+
+def _check_taint(field: str, taint: Json) -> Causes:
+    yield from check_qualified_name(f"{field}.key", taint.get("key", ""))
+    if taint.get("value"):
+        yield from check_label_value(f"{field}.value", taint["value"])
+    effect = taint.get("effect", "")
+    if not effect:
+        yield required(f"{field}.effect")
+    elif effect not in EFFECTS:
+        yield not_supported(f"{field}.effect", effect, EFFECTS)
 
 
 def check_claim(obj: Json) -> Causes:
     """A ResourceClaim."""
-    yield from _check_requests("spec.devices.requests", obj["spec"])
+    yield from _check_devices("spec.devices", obj["spec"]["devices"])
 
 
 def check_claim_template(obj: Json) -> Causes:
     """A ResourceClaimTemplate."""
-    yield from _check_requests("spec.spec.devices.requests", obj["spec"]["spec"])
+    yield from _check_devices("spec.spec.devices", obj["spec"]["spec"]["devices"])
 
 
-def _check_requests(field: str, spec: Json) -> Causes:
-    names: dict[str, None] = {}
-    for place, request in enumerate(spec["devices"].get("requests") or ()):
-        where = f"{field}[{place}]"
+def _check_devices(field: str, devices: Json) -> Causes:
+    requests = devices.get("requests") or []
+    if len(requests) > REQUESTS_MAX:
+        yield too_many(f"{field}.requests", len(requests), REQUESTS_MAX)
+    names = [request.get("name", "") for request in requests]
+    for place, request in enumerate(requests):
+        where = f"{field}.requests[{place}]"
+        if names[place] and names[place] in names[:place]:
+            yield duplicate(where, names[place])
+        yield from _check_label(f"{where}.name", names[place])
+        yield from _check_request(where, request)
+    known = _known_requests(requests)
+    for place, constraint in enumerate(devices.get("constraints") or ()):
+        where = f"{field}.constraints[{place}]"
+        yield from _check_references(f"{where}.requests", constraint.get("requests") or [], known)
+        yield from _check_constraint(where, constraint)
+    for place, config in enumerate(devices.get("config") or ()):
+        where = f"{field}.config[{place}]"
+        yield from _check_references(f"{where}.requests", config.get("requests") or [], known)
+        yield from _check_config(where, config)
+
+
+def _known_requests(requests: list[Json]) -> list[str]:
+    known = []
+    for request in requests:
         name = request.get("name", "")
-        if not name:
-            yield required(f"{where}.name")
-        elif name in names:
-            yield duplicate(where, name)
-        names[name] = None
-        exactly, first = request.get("exactly"), request.get("firstAvailable")
-        if exactly is None and not first:
-            yield required(where, "exactly one of `exactly` or `firstAvailable` is required")
-        elif exactly is not None and not exactly.get("deviceClassName"):
-            yield required(f"{where}.exactly.deviceClassName")
+        known.append(name)
+        known += [f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ()]
+    return known
+
+
+def _check_request(field: str, request: Json) -> Causes:
+    exactly, first = request.get("exactly"), request.get("firstAvailable") or []
+    if first:
+        if len(first) > ALTERNATIVES_MAX:
+            yield too_many(f"{field}.firstAvailable", len(first), ALTERNATIVES_MAX)
+        names = [one.get("name", "") for one in first]
+        for place, one in enumerate(first):
+            where = f"{field}.firstAvailable[{place}]"
+            if names[place] and names[place] in names[:place]:
+                yield duplicate(where, names[place])
+            yield from _check_label(f"{where}.name", names[place])
+            yield from _check_wish(where, one)
+    if exactly is not None:
+        yield from _check_wish(f"{field}.exactly", exactly)
+    if exactly is None and not first:
+        yield required(field, _ONE_WAY)
+    elif exactly is not None and first:
+        yield invalid(field, None, f"{_ONE_WAY}, but multiple fields are set")
+
+
+def _check_wish(field: str, wish: Json) -> Causes:
+    name = wish.get("deviceClassName", "")
+    if not name:
+        yield required(f"{field}.deviceClassName")
+    else:
+        yield from check_subdomain(f"{field}.deviceClassName", name)
+    yield from _check_selectors(f"{field}.selectors", wish.get("selectors") or [])
+    mode, count = wish.get("allocationMode", ""), wish.get("count", 0)
+    if mode == "All" and count:
+        why = "must not be specified when allocationMode is 'All'"
+        yield invalid(f"{field}.count", count, why)
+    elif mode == "ExactCount" and count <= 0:
+        yield invalid(f"{field}.count", count, "must be greater than zero")
+    elif mode not in ("All", "ExactCount"):
+        yield not_supported(f"{field}.allocationMode", mode, ("All", "ExactCount"))
+    for place, toleration in enumerate(wish.get("tolerations") or ()):
+        yield from _check_toleration(f"{field}.tolerations[{place}]", toleration)
+
+
+def _check_selectors(field: str, selectors: list[Json]) -> Causes:
+    for place, selector in enumerate(selectors):
+        expression = (selector.get("cel") or {}).get("expression", "")
+        where = f"{field}[{place}].cel"
+        if selector.get("cel") is None:
+            yield required(where)
+        elif len(expression) > EXPRESSION_LENGTH_MAX:
+            yield too_long(f"{where}.expression", EXPRESSION_LENGTH_MAX)
+    if len(selectors) > SELECTORS_MAX:
+        yield too_many(field, len(selectors), SELECTORS_MAX)
+
+
+def _check_toleration(field: str, toleration: Json) -> Causes:
+    if toleration.get("key"):
+        yield from check_qualified_name(f"{field}.key", toleration["key"])
+    value, effect = toleration.get("value", ""), toleration.get("effect", "")
+    match toleration.get("operator", ""):
+        case "Exists":
+            if value:
+                yield invalid(f"{field}.value", value, "must be empty for operator `Exists`")
+        case "Equal":
+            yield from check_label_value(f"{field}.value", value)
+        case "":
+            yield required(f"{field}.operator")
+        case other:
+            yield not_supported(f"{field}.operator", other, ("Equal", "Exists"))
+    if effect and effect not in EFFECTS:
+        yield not_supported(f"{field}.effect", effect, EFFECTS)
+
+
+def _check_references(field: str, names: list[str], known: list[str]) -> Causes:
+    for place, name in enumerate(names):
+        where = f"{field}[{place}]"
+        parts = name.split("/")
+        if len(parts) > 2:
+            yield invalid(where, name, _REFERENCE)
+            continue
+        for part in parts:
+            yield from check_dns_label(where, part)
+        if name not in known:
+            yield invalid(where, name, _REFERENCE)
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            yield duplicate(f"{field}[{place}]", name)
+
+
+def _check_constraint(field: str, constraint: Json) -> Causes:
+    name = constraint.get("matchAttribute")
+    if name is None:
+        if constraint.get("distinctAttribute") is None:
+            yield required(f"{field}.matchAttribute")
+        return
+    yield from _check_trait_name(f"{field}.matchAttribute", name)
+    if name and "/" not in name:
+        yield invalid(f"{field}.matchAttribute", name, "must include a domain")
+
+
+def _check_config(field: str, config: Json) -> Causes:
+    opaque = config.get("opaque")
+    if opaque is None:
+        yield required(f"{field}.opaque")
+        return
+    yield from _check_driver(f"{field}.opaque.driver", opaque.get("driver", ""))
+    parameters = opaque.get("parameters")
+    where = f"{field}.opaque.parameters"
+    if parameters is None:
+        yield required(where)
+    elif not isinstance(parameters, dict):
+        yield invalid(where, "<value omitted>", "parameters must be a valid JSON object")
+
+
+def check_class(obj: Json) -> Causes:
+    """A DeviceClass."""
+    spec = obj["spec"]
+    yield from _check_selectors("spec.selectors", spec.get("selectors") or [])
+    for place, config in enumerate(spec.get("config") or ()):
+        yield from _check_config(f"spec.config[{place}]", config)

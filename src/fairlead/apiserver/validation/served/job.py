@@ -223,6 +223,8 @@ def _check_success_policy(field: str, spec: Json) -> Causes:
     rules = policy.get("rules") or []
     if spec.get("completionMode") != "Indexed":
         shown = internal_of("batch.v1.SuccessPolicy", policy)
+        for rule, given in zip(shown["Rules"] or (), rules, strict=False):
+            rule["SucceededIndexes"] = given.get("succeededIndexes")  # a pointer
         yield invalid(field, shown, _ONLY_INDEXED)
         return
     if not rules:

@@ -9,6 +9,12 @@ from typing import Any, Final
 
 from fairlead.api.quantity import NANOS_PER_UNIT, Quantity, canonical, parse_quantity
 from fairlead.apiserver.validation.field import Causes, duplicate, forbidden, invalid, required
+from fairlead.apiserver.validation.resource import (
+    check_container_resource,
+    check_resource_name,
+    may_be_overcommitted,
+)
+from fairlead.apiserver.validation.served.form import check_qualified_name
 
 Json = dict[str, Any]
 
@@ -24,7 +30,9 @@ def check_limit_range(obj: Json) -> Causes:
     for place, item in enumerate((obj.get("spec") or {}).get("limits") or ()):
         field = f"spec.limits[{place}]"
         sort = item.get("type", "")
-        if sort not in TYPES and "/" not in sort:
+        problems = list(check_qualified_name(f"{field}.type", sort))
+        yield from problems
+        if sort not in TYPES and "/" not in sort and not problems:
             why = "must be a standard limit type or fully qualified"
             yield invalid(f"{field}.type", sort, why)
         if sort in seen:
@@ -34,6 +42,10 @@ def check_limit_range(obj: Json) -> Causes:
 
 
 def _check_item(field: str, sort: str, item: Json) -> Causes:
+    rule = check_container_resource if sort in ("Pod", "Container") else check_resource_name
+    for key in _AMOUNTS:
+        for name in item.get(key) or () if sort != "Pod" or "default" not in key else ():
+            yield from rule(f"{field}.{key}[{name}]", name)
     if sort == "Pod":
         for key in ("default", "defaultRequest"):
             if item.get(key):
@@ -51,6 +63,7 @@ def _check_item(field: str, sort: str, item: Json) -> Causes:
         bounds = {key: amounts[key].get(name) for key in _AMOUNTS}
         yield from _check_bounds(field, name, bounds)
         yield from _check_ratio(field, name, bounds)
+        yield from _check_whole(field, name, bounds)
 
 
 def _check_bounds(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
@@ -109,3 +122,13 @@ def _check_ratio(field: str, name: str, bounds: dict[str, Quantity | None]) -> C
         if ratio.nano / NANOS_PER_UNIT > bound:
             why = f"ratio {canonical(ratio)} is greater than max/min = {bound:f}"
             yield invalid(place, canonical(ratio), why)
+
+
+def _check_whole(field: str, name: str, bounds: dict[str, Quantity | None]) -> Causes:
+    """What cannot be over-committed is requested as it is limited."""
+    limit, request = bounds["default"], bounds["defaultRequest"]
+    if may_be_overcommitted(name) or limit is None or request is None or limit == request:
+        return
+    shown = canonical(request)
+    why = f"default value {canonical(limit)} must equal to defaultRequest value {shown} in {name}"
+    yield invalid(f"{field}.defaultRequest[{name}]", shown, why)

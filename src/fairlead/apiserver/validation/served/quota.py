@@ -6,11 +6,13 @@ pkg/apis/core/helper/helpers.go
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Final
 
-from fairlead.api.label import label_key_problems
 from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
+from fairlead.apiserver.validation.change_text import internal_of
 from fairlead.apiserver.validation.field import Causes, invalid, required
+from fairlead.apiserver.validation.resource import check_resource_name
 from fairlead.apiserver.validation.served.form import check_unchanged
 
 Json = dict[str, Any]
@@ -37,6 +39,14 @@ _NO_VALUES: Final = (
     "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector"
 )
 _VALUES: Final = "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector"
+_EXISTING: Final = (
+    "BestEffort", "NotBestEffort", "Terminating", "NotTerminating", "CrossNamespacePodAffinity",
+)  # fmt: skip
+_ONLY_EXISTS: Final = (
+    "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
+    "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
+    "ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity"
+)
 _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTerminating"))
 
 
@@ -48,7 +58,7 @@ def check_quota(obj: Json) -> Causes:
         yield from _check_name(field, name)
         yield from check_amount(field, name, text)
     yield from _check_scopes(spec)
-    yield from _check_selector(spec.get("scopeSelector"))
+    yield from _check_selector(spec)
 
 
 def check_quota_update(old: Json, new: Json) -> Causes:
@@ -75,10 +85,13 @@ def _is_extended(name: str) -> bool:
 
 
 def _check_name(field: str, name: str) -> Causes:
-    for problem in label_key_problems(name):
-        yield invalid(field, name, problem)
-    if "/" not in name and name not in _STANDARD and not name.startswith("requests.hugepages-"):
+    yield from check_resource_name(field, name)
+    if "/" not in name and not _is_standard(name):
         yield invalid(field, name, "must be a standard resource for quota")
+
+
+def _is_standard(name: str) -> bool:
+    return name in _STANDARD or name.startswith("requests.hugepages-")
 
 
 def _check_scopes(spec: Json) -> Causes:
@@ -86,35 +99,47 @@ def _check_scopes(spec: Json) -> Causes:
     if not scopes:
         return
     field = "spec.scopes"
-    hard = spec.get("hard") or {}
     for scope in scopes:
         if scope not in SCOPES:
             yield invalid(field, scopes, "unsupported scope")
-    for name in hard:
-        if not all(_is_scoped(scope, name) for scope in scopes if scope in SCOPES):
+        for _ in _beyond(scope, spec):
             yield invalid(field, scopes, "unsupported scope applied to resource")
     for pair in _OPPOSITES:
         if all(scope in scopes for scope in pair):
             yield invalid(field, scopes, "conflicting scopes")
 
 
-def _is_scoped(scope: str, resource: str) -> bool:
-    """Whether that resource can be counted for those objects alone."""
+def _beyond(scope: str, spec: Json) -> Iterator[str]:
+    """What is limited though it cannot be counted for those objects alone."""
     # upstream: IsResourceQuotaScopeValidForResource there
-    if scope == "BestEffort":
-        return resource == "pods"
-    if scope in ("Terminating", "NotTerminating", "NotBestEffort", "PriorityClass"):
-        return resource in (*_COMPUTE, "pods", "ephemeral-storage") or "/" in resource
-    return True
+    match scope:
+        case "BestEffort":
+            countable: tuple[str, ...] = ("pods",)
+        case "Terminating" | "NotTerminating" | "NotBestEffort" | "PriorityClass":
+            countable = (*_COMPUTE, "pods")
+        case "CrossNamespacePodAffinity":
+            countable = (*_COMPUTE, "pods")
+        case "VolumeAttributesClass":
+            countable = ("persistentvolumeclaims", "requests.storage")
+        case _:
+            return
+    for name in sorted(spec.get("hard") or {}):
+        if _is_standard(name) and name not in countable:
+            yield name
 
 
-def _check_selector(selector: Json | None) -> Causes:
-    field = "spec.scopeSelector.matchExpressions"
+def _check_selector(spec: Json) -> Causes:
+    selector, field = spec.get("scopeSelector"), "spec.scopeSelector.matchExpressions"
     for one in (selector or {}).get("matchExpressions") or ():
         scope, operator = one.get("scopeName", ""), one.get("operator", "")
         values = one.get("values") or ()
         if scope not in SCOPES:
             yield invalid(f"{field}.scopeName", scope, "unsupported scope")
+        for _ in _beyond(scope, spec):
+            shown = internal_of("core.v1.ScopeSelector", selector)
+            yield invalid(field, shown, "unsupported scope applied to resource")
+        if scope in _EXISTING and operator != "Exists":
+            yield invalid(f"{field}.operator", operator, _ONLY_EXISTS)
         if operator in ("In", "NotIn"):
             if not values:
                 yield required(f"{field}.values", _NO_VALUES)

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.apiserver.validation.field import Causes, invalid, not_supported, required
-from fairlead.apiserver.validation.metadata import dns_subdomain_problems
+from fairlead.apiserver.validation.metadata import path_segment_problems
+from fairlead.apiserver.validation.selector import check_label_selector
+from fairlead.apiserver.validation.served.form import check_subdomain, label_selector
 
 Json = dict[str, Any]
 
@@ -24,10 +26,17 @@ def check_role(obj: Json) -> Causes:
 def check_cluster_role(obj: Json) -> Causes:
     """A ClusterRole: about anything."""
     yield from _check_rules(obj, namespaced=False)
-    selectors = (obj.get("aggregationRule") or {}).get("clusterRoleSelectors")
+    field = "aggregationRule.clusterRoleSelectors"
+    selectors = (obj.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
     if obj.get("aggregationRule") is not None and not selectors:
         why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
-        yield required("aggregationRule.clusterRoleSelectors", why)
+        yield required(field, why)
+    for place, selector in enumerate(selectors):
+        where = f"{field}[{place}]"
+        problems = list(check_label_selector(where, label_selector(selector)))
+        yield from problems
+        if problems:
+            yield invalid(where, selector, "invalid label selector.")
 
 
 def _check_rules(obj: Json, *, namespaced: bool) -> Causes:
@@ -70,6 +79,8 @@ def _check_binding(obj: Json, kinds: tuple[str, ...], *, namespaced: bool) -> Ca
         yield not_supported("roleRef.kind", role.get("kind", ""), kinds)
     if not role.get("name"):
         yield required("roleRef.name")
+    for problem in path_segment_problems(role.get("name", "")):
+        yield invalid("roleRef.name", role["name"], problem)
     for place, subject in enumerate(obj.get("subjects") or ()):
         yield from _check_subject(f"subjects[{place}]", subject, namespaced=namespaced)
 
@@ -83,13 +94,12 @@ def _check_subject(field: str, subject: Json, *, namespaced: bool) -> Causes:
         return
     group = subject.get("apiGroup", "")
     expected = "" if kind == "ServiceAccount" else RBAC
+    if kind == "ServiceAccount" and name:
+        yield from check_subdomain(f"{field}.name", name)
     if group != expected:
         yield not_supported(f"{field}.apiGroup", group, (expected,))
-    if kind == "ServiceAccount":
-        for problem in dns_subdomain_problems(name) if name else ():
-            yield invalid(f"{field}.name", name, problem)
-        if not namespaced and not subject.get("namespace"):
-            yield required(f"{field}.namespace")
+    if kind == "ServiceAccount" and not namespaced and not subject.get("namespace"):
+        yield required(f"{field}.namespace")
 
 
 def check_binding_update(old: Json, new: Json) -> Causes:

@@ -8,15 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Pod, ResourceRequirements
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.validation.field import Causes, forbidden, invalid
+from fairlead.apiserver.validation.change_text import internal_of
+from fairlead.apiserver.validation.field import Causes, duplicate, forbidden, invalid
 from fairlead.apiserver.validation.metadata import check_labels, dns_label_problems
+from fairlead.apiserver.validation.pod import check_tolerations
+from fairlead.apiserver.validation.resource import check_requirements
 from fairlead.apiserver.validation.served import (
+    admission_policy,
+    api_service,
     autoscaling,
     configuration,
+    csi,
     device,
     endpoint,
     event,
+    flow,
     job,
     job_update,
     limit_range,
@@ -25,7 +34,9 @@ from fairlead.apiserver.validation.served import (
     quota,
     rbac,
     service,
+    signing,
     storage,
+    webhook,
     workload,
 )
 from fairlead.apiserver.validation.served.form import check_cidr, check_unchanged
@@ -116,17 +127,33 @@ def _revision_update(old: Json, new: Json) -> Causes:
 def _runtime_class(obj: Json) -> Causes:
     for problem in dns_label_problems(obj["handler"]):
         yield invalid("handler", obj["handler"], problem)
+    fixed = (obj.get("overhead") or {}).get("podFixed") or {}
+    yield from check_requirements("overhead", ResourceRequirements(limits=fixed))
+    scheduling = obj.get("scheduling") or {}
+    labels = scheduling.get("nodeSelector") or {}
+    yield from check_labels("scheduling.nodeSelector", labels)
+    tolerations = scheduling.get("tolerations") or []
+    spec = decode_as(Pod, {"spec": {"tolerations": tolerations}}).spec
+    yield from check_tolerations("scheduling.tolerations", spec.tolerations)
+    keys = [tuple(one.get(key, "") for key in _TOLERATION) for one in tolerations]
+    for place, toleration in enumerate(tolerations):
+        if keys[place] in keys[:place]:
+            shown = internal_of("core.v1.Toleration", toleration)
+            yield duplicate(f"scheduling.tolerations[{place}]", shown)
 
 
 def _runtime_class_update(old: Json, new: Json) -> Causes:
     yield from check_unchanged("handler", old["handler"], new["handler"])
 
 
+_TOLERATION: Final = ("key", "operator", "value", "effect")
 _NEW: Final[Mapping[str, Check]] = {
     "pods": pod.check_new_pod,
     "events": event.check_event,
     "ingresses.networking.k8s.io": network.check_new_ingress,
     "cronjobs.batch": job.check_new_cron_job,
+    "volumeattachments.storage.k8s.io": csi.check_attachment,
+    "certificatesigningrequests.certificates.k8s.io": signing.check_request,
 }
 _ANY: Final[Mapping[str, Check]] = {
     "configmaps": configuration.check_config_map,
@@ -159,6 +186,18 @@ _ANY: Final[Mapping[str, Check]] = {
     "ingressclasses.networking.k8s.io": network.check_ingress_class,
     "networkpolicies.networking.k8s.io": network.check_network_policy,
     "runtimeclasses.node.k8s.io": _runtime_class,
+    "csinodes.storage.k8s.io": csi.check_node,
+    "csidrivers.storage.k8s.io": csi.check_driver,
+    "csistoragecapacities.storage.k8s.io": csi.check_capacity,
+    "volumeattributesclasses.storage.k8s.io": csi.check_attributes_class,
+    "flowschemas.flowcontrol.apiserver.k8s.io": flow.check_schema,
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": flow.check_level,
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io": webhook.check_webhooks,
+    "validatingwebhookconfigurations.admissionregistration.k8s.io": webhook.check_webhooks,
+    "validatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.check_policy,
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.check_bound,
+    "apiservices.apiregistration.k8s.io": api_service.check_api_service,
+    "deviceclasses.resource.k8s.io": device.check_class,
     "resourceslices.resource.k8s.io": device.check_slice,
     "resourceclaims.resource.k8s.io": device.check_claim,
     "resourceclaimtemplates.resource.k8s.io": device.check_claim_template,

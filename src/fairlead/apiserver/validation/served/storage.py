@@ -109,11 +109,35 @@ def check_volume(obj: Json) -> Causes:
     yield from _check_attributes("spec", spec)
 
 
+def check_inline_volume(field: str, spec: Json) -> Causes:
+    """A volume that stands inside of its attachment; `field` is where."""
+    why = "may not be specified in the context of inline volumes"
+    for key in ("claimRef", "capacity"):
+        if spec.get(key):
+            yield forbidden(f"{field}.{key}", why)
+    if spec.get("csi") is None:
+        yield required(f"{field}.csi", "has to be specified in the context of inline volumes")
+    if not spec.get("accessModes"):
+        yield required(f"{field}.accessModes")
+    yield from check_modes(field, spec.get("accessModes") or [])
+    if spec.get("persistentVolumeReclaimPolicy") not in (None, "", "Retain"):
+        only = "may only be Retain in the context of inline volumes"
+        yield forbidden(f"{field}.persistentVolumeReclaimPolicy", only)
+    if spec.get("nodeAffinity") is not None:
+        yield forbidden(f"{field}.nodeAffinity", why)
+    yield from check_persistent(field, spec)
+    if spec.get("storageClassName"):
+        yield forbidden(f"{field}.storageClassName", why)
+    if spec.get("volumeMode") not in (None, "Filesystem"):
+        only = "may not specify volumeMode other than Filesystem in the context of inline volumes"
+        yield forbidden(f"{field}.volumeMode", only)
+
+
 def _check_capacity(field: str, capacity: Json) -> Causes:
     if not capacity:
         yield required(field)
     if list(capacity) != ["storage"]:
-        yield not_supported(field, capacity, ("storage",))
+        yield not_supported(field, dict(sorted(capacity.items())), ("storage",))
     for name, text in capacity.items():
         amount = parse_quantity(text)
         where = f"{field}[{name}]"

@@ -125,14 +125,16 @@ def _check_projection(field: str, where: str, key: str, source: Json) -> Causes:
             for item in source.get("items") or ():
                 yield from _check_downward_file(place, item)
         case "serviceAccountToken":
-            yield from _check_token(f"{place}.expirationSeconds", source)
+            yield from check_token_life(
+                f"{place}.expirationSeconds", source.get("expirationSeconds", 0)
+            )
             yield from _check_file_path(f"{field}.path", source.get("path", ""))
         case _:
             yield from _check_trust(place, source)
 
 
-def _check_token(field: str, source: Json) -> Causes:
-    life_s = source.get("expirationSeconds", 0)
+def check_token_life(field: str, life_s: int) -> Causes:
+    """How long the token of an account is good."""
     if life_s < TOKEN_LIFE_MIN_S:
         yield invalid(field, life_s, "may not specify a duration less than 10 minutes")
     if life_s > TOKEN_LIFE_MAX_S:

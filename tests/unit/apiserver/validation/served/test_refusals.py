@@ -45,7 +45,7 @@ def problems(manifest):
         made = ServedStrategies().completed(kind, manifest)
         validate_new(kind, made, nullable=True)
     except ApiError as refusal:
-        return [str(cause) for cause in refusal.causes]
+        return [str(cause) for cause in refusal.causes] or [refusal.message]
     return []
 
 

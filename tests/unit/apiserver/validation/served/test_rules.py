@@ -333,7 +333,7 @@ def test_pods(spec, problem):
         (
             "resource.k8s.io/v1",
             "ResourceSlice",
-            {"spec": {"driver": "d", "pool": {"name": "p"}}},
+            {"spec": {"driver": "d", "pool": {"name": "p", "resourceSliceCount": 1}}},
             [
                 (
                     "spec: Required value: exactly one of `nodeName`, `nodeSelector`, `allNodes`, "

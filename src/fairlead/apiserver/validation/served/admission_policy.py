@@ -1,0 +1,184 @@
+"""Policies of admission and their bindings: what they look at and what they then do.
+
+upstream: pkg/apis/admissionregistration/validation/validation.go
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.apiserver.validation.field import (
+    Causes,
+    duplicate,
+    invalid,
+    not_supported,
+    required,
+)
+from fairlead.apiserver.validation.metadata import (
+    dns_1035_problems,
+    dns_subdomain_problems,
+    path_segment_problems,
+)
+from fairlead.apiserver.validation.selector import check_label_selector
+from fairlead.apiserver.validation.served.form import label_selector
+from fairlead.apiserver.validation.served.webhook import (
+    FAILURE_POLICIES,
+    MATCH_POLICIES,
+    check_conditions,
+    check_rule,
+    check_word,
+)
+
+Json = dict[str, Any]
+
+ACTIONS: Final = ("Audit", "Deny", "Warn")
+REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_NOTHING: Final = "validations or auditAnnotations must contain at least one item"
+_BOTH: Final = (
+    "must not contain both Deny and Warn (repeating the same validation failure information in the "
+    "API response and headers serves no purpose)"
+)
+
+
+def check_policy(obj: Json) -> Causes:
+    """A ValidatingAdmissionPolicy."""
+    spec = obj["spec"]
+    yield from check_word("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
+    if spec.get("paramKind") is not None:
+        yield from _check_parameter("spec.paramKind", spec["paramKind"])
+    matching = spec.get("matchConstraints")
+    if matching is None:
+        yield required("spec.matchConstraints")
+    else:
+        yield from _check_matching("spec.matchConstraints", matching)
+        if not matching.get("resourceRules"):
+            yield required("spec.matchConstraints.resourceRules")
+    yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [])
+    for place, variable in enumerate(spec.get("variables") or ()):
+        for key in ("name", "expression"):
+            if not variable.get(key, "").strip():
+                yield required(f"spec.variables[{place}].{key}", f"{key} is not specified")
+    yield from _check_verdicts(spec.get("validations") or [], spec.get("auditAnnotations") or [])
+
+
+def _check_verdicts(rules: list[Json], notes: list[Json]) -> Causes:
+    if not rules and not notes:
+        yield required("spec.validations", _NOTHING)
+        yield required("spec.auditAnnotations", _NOTHING)
+    for place, rule in enumerate(rules):
+        yield from _check_validation(f"spec.validations[{place}]", rule)
+    keys: dict[str, None] = {}
+    for place, note in enumerate(notes):
+        yield from _check_note(f"spec.auditAnnotations[{place}]", note)
+        if note.get("key") in keys:
+            yield duplicate(f"spec.auditAnnotations[{place}].key", note["key"])
+        keys[note.get("key", "")] = None
+
+
+def _check_note(field: str, note: Json) -> Causes:
+    if not note.get("key"):
+        yield required(f"{field}.key")
+    if not note.get("valueExpression", "").strip():
+        yield required(f"{field}.valueExpression")
+
+
+def _check_parameter(field: str, parameter: Json) -> Causes:
+    text, kind = parameter.get("apiVersion", ""), parameter.get("kind", "")
+    where = f"{field}.apiVersion"
+    group, _, version = text.rpartition("/")
+    if not text:
+        yield required(where)
+    elif "/" in group:
+        yield invalid(where, text, f"unexpected GroupVersion string: {text}")
+    else:
+        problems = dns_subdomain_problems(group) if group else ()
+        if problems:
+            yield invalid(where, group, ",".join(problems))
+        if not version:
+            yield invalid(where, text, "version must be specified")
+        elif dns_1035_problems(version):
+            yield invalid(where, version, ",".join(dns_1035_problems(version)))
+    if not kind:
+        yield required(f"{field}.kind")
+    elif dns_1035_problems(kind.lower()):
+        problems = dns_1035_problems(kind.lower())
+        why = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+        yield invalid(f"{field}.kind", kind, why)
+
+
+def _check_matching(field: str, matching: Json) -> Causes:
+    yield from check_word(f"{field}.matchPolicy", matching.get("matchPolicy"), MATCH_POLICIES)
+    for key in ("namespaceSelector", "objectSelector"):
+        yield from check_label_selector(f"{field}.{key}", label_selector(matching.get(key)))
+    for key in ("resourceRules", "excludeResourceRules"):
+        for place, rule in enumerate(matching.get(key) or ()):
+            where = f"{field}.{key}[{place}]"
+            names = rule.get("resourceNames") or []
+            for number, name in enumerate(names):
+                for problem in path_segment_problems(name):
+                    yield invalid(f"{where}.resourceNames[{number}]", name, problem)
+                if name in names[:number]:
+                    yield duplicate(f"{where}.resourceNames[{number}]", name)
+            yield from check_rule(where, rule)
+
+
+def _check_validation(field: str, rule: Json) -> Causes:
+    said, computed = rule.get("message", ""), rule.get("messageExpression", "")
+    if not rule.get("expression", "").strip():
+        yield required(f"{field}.expression", "expression is not specified")
+    if computed and not computed.strip():
+        yield invalid(f"{field}.messageExpression", computed, "must be non-empty if specified")
+    if said and not said.strip():
+        yield invalid(f"{field}.message", said, "message must be non-empty if specified")
+    elif "\n" in said.strip() or "\r" in said.strip():
+        yield invalid(f"{field}.message", said, "message must not contain line breaks")
+    yield from check_word(f"{field}.reason", rule.get("reason"), REASONS)
+
+
+def check_bound(obj: Json) -> Causes:
+    """A ValidatingAdmissionPolicyBinding."""
+    spec = obj["spec"]
+    name = spec.get("policyName", "")
+    if not name:
+        yield required("spec.policyName")
+    else:
+        for problem in dns_subdomain_problems(name):
+            yield invalid("spec.policyName", name, problem)
+    if spec.get("paramRef") is not None:
+        yield from _check_reference("spec.paramRef", spec["paramRef"])
+    if spec.get("matchResources") is not None:
+        yield from _check_matching("spec.matchResources", spec["matchResources"])
+    yield from _check_actions("spec.validationActions", spec.get("validationActions") or [])
+
+
+def _check_reference(field: str, reference: Json) -> Causes:
+    name, selector = reference.get("name", ""), reference.get("selector")
+    if name:
+        for problem in path_segment_problems(name):
+            yield invalid(f"{field}.name", name, problem)
+        if selector is not None:
+            why = "name and selector are mutually exclusive"
+            yield invalid(f"{field}.name", name, why)
+    if selector is not None:
+        yield from check_label_selector(f"{field}.selector", label_selector(selector))
+        if name:
+            why = "name and selector are mutually exclusive"
+            yield invalid(f"{field}.selector", selector, why)
+    if not name and selector is None:
+        yield required(field, "one of name or selector must be specified")
+    action = reference.get("parameterNotFoundAction", "")
+    if not action:
+        yield required(f"{field}.parameterNotFoundAction")
+    elif action not in ("Allow", "Deny"):
+        yield not_supported(f"{field}.parameterNotFoundAction", action, ("Deny", "Allow"))
+
+
+def _check_actions(field: str, actions: list[str]) -> Causes:
+    for place, action in enumerate(actions):
+        yield from check_word(f"{field}[{place}]", action, ACTIONS)
+        if action in actions[:place]:
+            yield duplicate(f"{field}[{place}]", action)
+    if "Deny" in actions and "Warn" in actions:
+        yield invalid(field, actions, _BOTH)
+    if not actions:
+        yield required(field, "at least one validation action is required")
