@@ -21,6 +21,7 @@ from fairlead.apiserver.admission.storage_defaults import (
     StorageObjectInUseProtection,
 )
 from fairlead.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from fairlead.apiserver.admission.validating_policy import ValidatingPolicies
 from fairlead.apiserver.admission.webhook import MutatingWebhooks, ValidatingWebhooks
 
 # What a cluster needs that nobody but Fairlead writes to.
@@ -55,6 +56,7 @@ def served_admission(
         PodTopologyLabels(),
         MutatingWebhooks(),
         RoleEscalation(),
+        ValidatingPolicies(),
         ValidatingWebhooks(),
         ResourceQuota(limited),  # last: what is charged must have passed everything else
     )

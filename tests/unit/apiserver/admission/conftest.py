@@ -18,6 +18,7 @@ class Gate:
         self.plugin = plugin
         self.storage = Storage()
         self.warnings = []
+        self.notes = {}
 
     def has(self, *objects):
         """Objects that are there."""
@@ -28,7 +29,8 @@ class Gate:
     def admits(self, obj, operation=Operation.CREATE, **about):
         """`obj` as it may pass."""
         settings = {key: about.pop(key) for key in ("user", "dry_run", "webhooks") if key in about}
-        write = Write(warn=self.warnings.append, **settings)
+        annotate = self.notes.__setitem__
+        write = Write(warn=self.warnings.append, annotate=annotate, **settings)
         circumstances = Circumstances(write=write, **about)
         return self.plugin.admit(operation, kind_of(obj), obj, self.storage, circumstances)
 
