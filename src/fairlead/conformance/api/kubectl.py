@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -49,7 +50,11 @@ _OLDEST_MINOR: Final = 32  # others print other texts
 _WORK: Final = "<wd>"
 _HERE: Final = "kcwd"  # within that
 _NO_WAIT: Final = "--wait=false"
+_HASTY: Final = 3
+_ROLLING: Final = frozenset(("rollout", "status"))
 _DRAIN: Final = "drain"
+_SIDE_BY_SIDE: Final = frozenset((_DRAIN, "componentstatuses", "cs"))
+_GENERATED: Final = re.compile(r"^Name: .*<(?:hash|gen):", re.MULTILINE)
 _MAPS: Final = frozenset(("cm", "configmap", "secret"))
 
 
@@ -72,7 +77,7 @@ class KubectlSession:
     _program: str = field(init=False)
     _minor: int = field(init=False)
     _namespace: str = ""
-    _is_hasty: bool = False
+    _hasty: int = 0
     _has_others: bool = False
     _validators: Validators = field(default_factory=Validators)
 
@@ -101,9 +106,7 @@ class KubectlSession:
         number = int(line["id"].split(".")[1])
         self._enter_namespace(number)
         self._let_others(number)
-        began = self._socket.begin(at_rest=not self._is_hasty, asleep=number in ASLEEP)
-        # Whoever does not wait for what they asked for wants to see it on its way.
-        self._is_hasty = _NO_WAIT in line["argv"]
+        began = self._socket.begin(at_once=self._is_hasty(line), asleep=number in ASLEEP)
         if not self._can_run(line):
             return self._replayed(line, began)
         ran = self._ran(line)
@@ -130,6 +133,11 @@ class KubectlSession:
             return list(differences(line, transport, self._validators))
         finally:
             transport.close()
+
+    def _is_hasty(self, line: Json) -> bool:
+        """Whether somebody wants to see what is on its way: one of two after who did not wait."""
+        self._hasty = _HASTY if _NO_WAIT in line["argv"] else max(0, self._hasty - 1)
+        return 0 < self._hasty < _HASTY or _ROLLING.issubset(line["argv"])
 
     def _enter_namespace(self, number: int) -> None:
         wanted = namespace_of(number)
@@ -227,7 +235,7 @@ def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Difference]:
         yield Difference("exit", [line["exit"], line["stderr"]], [ran.exit, ran.stderr])
         return
     bindings = Bindings()
-    in_order = not _is_by_chance(line["argv"])
+    in_order = not _is_by_chance(line)
     of = printed.said_of_pods if _DRAIN in line["argv"] else str
     for output, shown in (("stdout", ran.stdout), ("stderr", ran.stderr)):
         if output == "stdout" and line.get("stdout_structure_only"):
@@ -238,14 +246,15 @@ def _compared(line: Json, ran: _Ran, work: str) -> Iterator[Difference]:
             yield found
 
 
-def _is_by_chance(words: list[str]) -> bool:
+def _is_by_chance(line: Json) -> bool:
     """Whether lines come in the order of one of Go's maps, or of things that go on side by side.
 
-    Events of one second come in any order.
+    Events of one second come in any order, and objects are sorted by what chance has named.
     """
+    words = line["argv"]
     if "describe" in words:
-        return not _MAPS.isdisjoint(words)
-    return _DRAIN in words or any("event" in word for word in words)
+        return not _MAPS.isdisjoint(words) or len(_GENERATED.findall(line["stdout"])) > 1
+    return not _SIDE_BY_SIDE.isdisjoint(words) or any("event" in word for word in words)
 
 
 def _tells_its_version(line: Json) -> bool:

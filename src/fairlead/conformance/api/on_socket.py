@@ -19,7 +19,7 @@ from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.apiserver.request import User
 from fairlead.conformance.api.own_cluster import OwnCluster
-from fairlead.conformance.api.pace import Pace
+from fairlead.conformance.api.pace import AT_ONCE, CHANGED, LOOKED, Pace
 from fairlead.core.instant import Instant
 
 HOST: Final = "127.0.0.1"
@@ -35,6 +35,7 @@ class OnSocket:
         self._cluster = cluster
         self._pace = Pace(cluster.now)
         self._is_asleep = False
+        self._seen = 0
         self.authority_file, self._certificate = _certified(directory)
         self._listening = socket.create_server((HOST, 0), backlog=BACKLOG)
         self._loop = asyncio.new_event_loop()
@@ -58,13 +59,20 @@ class OnSocket:
         self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 
-    def begin(self, *, at_rest: bool = True, asleep: bool = False) -> Instant:
-        """Another command begins; when that is. See Pace.begin.
+    def begin(self, *, at_once: bool = False, asleep: bool = False) -> Instant:
+        """Another command begins, `at_once` or when all is at rest; when that is.
 
         `asleep`: controllers do nothing before somebody waits.
         """
-        self._is_asleep = asleep
-        return self._move(lambda: self._pace.begin(at_rest=at_rest))
+
+        def begin() -> None:
+            self._is_asleep = asleep
+            version = self._cluster.store.storage.version
+            rest = LOOKED if version == self._seen else CHANGED
+            self._seen = version
+            self._pace.begin(AT_ONCE if at_once else rest)
+
+        return self._move(begin)
 
     def reach(self, instant: Instant) -> None:
         """Let it be so late."""

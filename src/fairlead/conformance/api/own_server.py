@@ -18,6 +18,7 @@ from fairlead.apiserver.auth.token import Tokens, authenticated
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.serving.beginning import begin
 from fairlead.apiserver.serving.complete import complete_server
 from fairlead.apiserver.serving.component_status import component
 from fairlead.apiserver.serving.identity import Identity
@@ -90,8 +91,7 @@ class OwnServer:
         self.app = ApiApp(self.server, self.tokens, self._clock)
         for manifest in SYSTEM_CLASSES.values():
             self.store.put_as_is(manifest, self.now)
-        for manifest in (*bootstrap_objects(), *_of_the_distribution()):
-            self.store.create(manifest, self.now)
+        begin(self.store, (*bootstrap_objects(), *_of_the_distribution()), self.now)
 
     def settle(self) -> None:
         """Let everything happen that is due by now; nothing happens by itself here."""

@@ -6,7 +6,7 @@ not depend on that. Time passes when
     it asks           a moment, so that what follows is later
     it comes back     as many seconds as it has slept, for it polls
     it watches        quickly, for it waits for something to happen
-    another begins    until everything has come to rest
+    another begins    until what was changed has come to rest
 
 upstream: cli-runtime and kubectl wait by watching, or poll once a second or more rarely
 """
@@ -19,8 +19,12 @@ from typing import Final
 from fairlead.core.instant import DurationNs, Instant, seconds
 
 ASKING: Final[DurationNs] = seconds(0.01)
-BEAT: Final[DurationNs] = seconds(1.5)
-REST: Final[DurationNs] = seconds(1.2)
+BEAT: Final[DurationNs] = seconds(0.5)
+# After commands that changed something, and after others.
+CHANGED: Final[DurationNs] = seconds(2.3)
+LOOKED: Final[DurationNs] = seconds(0.25)
+# How long a program needs to start.
+AT_ONCE: Final[DurationNs] = seconds(0.05)
 WAITING_STEP: Final[DurationNs] = seconds(0.1)
 WAITING_MAX: Final[DurationNs] = seconds(10)
 # Of the machine's time: shorter pauses are work, longer ones a wait for an answer or a sleep.
@@ -37,14 +41,16 @@ class Pace:
     _asked_at: Instant | None = None
     _asked_machine: int = 0
 
-    def begin(self, *, at_rest: bool = True) -> None:
-        """Another command begins, `at_rest` when nothing is on its way any more.
+    def begin(self, rest: DurationNs) -> None:
+        """Another command begins, after a rest.
 
-        Each begins on a full beat: that one takes a little longer does not shift all others.
+        But for the shortest one each begins on a full beat: that one took a little longer does not
+        shift all others.
         """
         self._asked_at = None
-        if at_rest:
-            self.now = -(-(self.now + REST) // BEAT) * BEAT
+        self.now += rest
+        if rest > AT_ONCE:
+            self.now = -(-self.now // BEAT) * BEAT
 
     def reach(self, instant: Instant) -> None:
         """It is so late, unless it is later already."""

@@ -14,6 +14,8 @@ from copy import deepcopy
 from itertools import zip_longest
 from typing import Any, Final
 
+import yaml
+
 from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.agreement import Agreement
 from fairlead.conformance.api.placeholder import Bindings, has_placeholder, same_form
@@ -26,6 +28,8 @@ _DRAFT: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
 _SUFFIX: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
 _HASH: Final = re.compile(rf"(?<=[-=])[{SUFFIX_ALPHABET}]{{8,10}}\b")
 _GENERATED: Final = re.compile(r"<(?:hash|gen):")
+_MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # which of a set's pods it is may be chance
+_YAML: Final = ("apiVersion: ", "kind: ")
 _PODS: Final = re.compile(r'\b(?!node/)[\w.-]+/"?[\w.:<>-]+"?(?:, [\w.-]+/[\w.:<>-]+)*')
 _NODE: Final = re.compile(r"\bnode-[123]\b|\bzone-[ab]\b")
 
@@ -35,11 +39,11 @@ def difference(
 ) -> Difference | None:
     """The first line that differs; `called` is which output it is.
 
-    One object as JSON is compared as what it is. `in_order` False: lines may come in any.
+    One object is compared as what it is. `in_order` False: lines may come in any.
     """
     objects = _object(recorded), _object(found)
     if objects[0] is not None and objects[1] is not None:
-        return Agreement(bindings).difference(*objects, called)
+        return Agreement(bindings, managed_fields=True).difference(*objects, called)
     lines, others = _lines(recorded, recorded), _lines(found, recorded)
     told = _in_order(lines, others, deepcopy(bindings), called)
     if told is not None:
@@ -119,13 +123,21 @@ def _without_suffixes(line: str) -> str:
     return _HASH.sub("", _SUFFIX.sub("", _NODE.sub("", line)))
 
 
+def _without_names(line: str) -> str:
+    return _MADE.sub("", _without_suffixes(line))
+
+
 # What of a line must be the same, from all of it to what no chance has a part in.
-_CUTS: Final = (_whole, _without_nodes, _without_suffixes)
+_CUTS: Final = (_whole, _without_nodes, _without_suffixes, _without_names)
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    with suppress(ValueError):
-        found = json.loads(text)
+    """What JSON or YAML shows, None where it is something else or a YAML of several."""
+    with suppress(ValueError, yaml.YAMLError):
+        if text.startswith(_YAML):
+            found = yaml.CSafeLoader(text).get_single_data()
+        else:
+            found = json.loads(text)
         if isinstance(found, dict):
             return found
     return None

@@ -11,7 +11,7 @@ from fairlead.core.instant import Instant, seconds
 Json = dict[str, Any]
 
 _HOUR_NS: Final = 3_600_000_000_000
-_PHASE: Final = seconds(78)
+_PHASE: Final = seconds(139)
 # The context's namespace, from the command with that number on.
 _NAMESPACES: Final = ((601, "kt3"), (401, "kt2"))
 # While these ran the controllers had not begun yet.

@@ -17,6 +17,7 @@ from fairlead.apiserver.cold_storage import ColdStorage
 from fairlead.apiserver.identity import ReplayedIds
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.request import User
+from fairlead.apiserver.serving.beginning import begin
 from fairlead.apiserver.serving.complete import complete_server
 from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.serving.observed import NOTHING_OBSERVED
@@ -116,5 +117,4 @@ class LocalCluster:
     def _load(self, options: LocalOptions, now: Instant) -> None:
         nodes = node_manifests(options.nodes, options.zones, now)
         self.store.load(registered(nodes, now), now)
-        for manifest in (*bootstrap_objects(), MEASURED_READER):
-            self.store.create(manifest, now)
+        begin(self.store, (*bootstrap_objects(), MEASURED_READER), now)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.conformance.api.pace import ASKING, BEAT, QUIET, WAITING_MAX, WAITING_STEP, Pace
+from fairlead.conformance.api.pace import (
+    ASKING,
+    AT_ONCE,
+    BEAT,
+    LOOKED,
+    QUIET,
+    WAITING_MAX,
+    WAITING_STEP,
+    Pace,
+)
 from fairlead.core.instant import seconds
 
 
@@ -46,15 +55,15 @@ def test_commands_begin_on_a_beat(pace):
     other = Pace(100 * BEAT)
     other.ask(0)
     other.wait(QUIET)
-    pace.begin()
-    other.begin()
+    pace.begin(LOOKED)
+    other.begin(LOOKED)
     assert pace.now == other.now == 101 * BEAT
 
 
 def test_what_is_on_its_way_can_be_seen(pace):
     before = pace.now
-    pace.begin(at_rest=False)
-    assert pace.now == before
+    pace.begin(AT_ONCE)
+    assert pace.now == before + AT_ONCE
 
 
 def test_time_can_be_told_but_not_turned_back(pace):
