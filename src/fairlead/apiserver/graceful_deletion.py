@@ -29,10 +29,10 @@ def marked_for_deletion(kind: Kind, obj: Json, now: int, grace_period_s: int | N
     """
     if grace_period_s is not None and grace_period_s < 0:
         grace_period_s = 1
-    if obj["metadata"].get("deletionTimestamp"):
-        return _hurried(obj, grace_period_s)
     if kind is CUSTOM_RESOURCE_DEFINITION:
         return going(obj, now)
+    if obj["metadata"].get("deletionTimestamp"):
+        return _hurried(obj, grace_period_s)
     if kind is POD:
         return _begun(obj, now, _pod_grace_period_s(obj, grace_period_s))
     if kind is NAMESPACE and _content_finalizers(obj):

@@ -159,6 +159,8 @@ class Store:
         obj = self._named(kind, loading.located(kind, obj))
         obj = self.completed(kind, obj, is_read=write.is_read)
         if "name" not in obj.get("metadata", {}):
+            if self._strategies is not None:
+                self._strategies.begun(kind, obj, self.storage)
             self._validate_new(kind, obj)
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
@@ -334,8 +336,8 @@ class Store:
         require_uid(kind, old, meta.get("uid", ""))
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
-        new = prepared_for_status(kind, old, write.tracked(old, new))
-        new = self.completed(kind, new, is_read=write.is_read)
+        new = write.tracked(old, self.completed(kind, new, is_read=write.is_read))
+        new = prepared_for_status(kind, old, new)
         validate_status(kind, new, new.get("status", {}), nullable=self._nullable)
         new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource="status", write=write)
         return self.commit(kind, old, new, write=write)

@@ -62,6 +62,10 @@ class Strategies(Protocol):
         """What a client should know about `new`, which is valid."""
         ...
 
+    def begun(self, kind: Kind, obj: Json, storage: Storage) -> None:
+        """Take what a new object needs before it is looked at. Raises ApiError."""
+        ...
+
     def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:
         """`obj` as a new object. Raises ApiError."""
         ...

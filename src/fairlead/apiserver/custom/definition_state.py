@@ -27,6 +27,7 @@ _ESTABLISHED: Final = {
     "reason": "InitialNamesAccepted",
     "message": "the initial names have been accepted",
 }
+_INSTALLING: Final = {**_ESTABLISHED, "status": "False", "reason": "Installing"}
 _TERMINATING: Final = {
     "type": "Terminating",
     "status": "True",
@@ -34,6 +35,11 @@ _TERMINATING: Final = {
     "message": (
         "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
     ),
+}
+_ENDING: Final = {
+    **_TERMINATING,
+    "reason": "InstanceDeletionInProgress",
+    "message": "CustomResource deletion is in progress",
 }
 
 
@@ -61,22 +67,69 @@ def with_stored_versions(definition: Json) -> Json:
     return {**definition, "status": {**status, "storedVersions": known or None}}
 
 
+def accepted(definition: Json, now: int) -> Json:
+    """`definition` with its names accepted, and not yet established unless it was."""
+    changes = (_ACCEPTED,) if _is(definition, "Established") else (_ACCEPTED, _INSTALLING)
+    return _with(definition, changes, now)
+
+
 def established(definition: Json, now: int) -> Json:
-    """`definition` with its names accepted; itself where they were."""
-    names = definition["spec"]["names"]
-    status = definition.get("status") or {}
-    conditions = with_conditions(
-        status.get("conditions") or (), (_ACCEPTED, _ESTABLISHED), format_timestamp(now)
+    """`definition` with its names accepted, and served; itself where they were."""
+    return _with(definition, (_ACCEPTED, _ESTABLISHED), now)
+
+
+def ending(definition: Json, now: int) -> Json:
+    """`definition`, whose objects are being deleted."""
+    return _with_conditions(definition, (_ENDING,), now)
+
+
+def is_accepted(definition: Json) -> bool:
+    """Whether its names are accepted, as they are now."""
+    named = (definition.get("status") or {}).get("acceptedNames")
+    return _is(definition, "NamesAccepted") and named == definition["spec"]["names"]
+
+
+def is_established(definition: Json) -> bool:
+    """Whether it is served."""
+    return is_accepted(definition) and _is(definition, "Established")
+
+
+def is_ending(definition: Json) -> bool:
+    """Whether it says that its objects are being deleted."""
+    return any(one.get("reason") == _ENDING["reason"] for one in _conditions(definition))
+
+
+def _is(definition: Json, condition_type: str) -> bool:
+    return any(
+        one.get("type") == condition_type and one.get("status") == "True"
+        for one in _conditions(definition)
     )
-    after = {**status, "conditions": conditions, "acceptedNames": names}
-    return definition if after == status else {**definition, "status": after}
+
+
+def _conditions(definition: Json) -> list[Json]:
+    return (definition.get("status") or {}).get("conditions") or []
+
+
+def _with(definition: Json, changes: tuple[Json, ...], now: int) -> Json:
+    named = _with_conditions(definition, changes, now)
+    status = {**named["status"], "acceptedNames": definition["spec"]["names"]}
+    unchanged = status == (definition.get("status") or {})
+    return definition if unchanged else {**definition, "status": status}
+
+
+def _with_conditions(definition: Json, changes: tuple[Json, ...], now: int) -> Json:
+    conditions = with_conditions(_conditions(definition), changes, format_timestamp(now))
+    return {**definition, "status": {**(definition.get("status") or {}), "conditions": conditions}}
 
 
 def going(definition: Json, now: int) -> Json:
     """`definition`, which somebody has deleted: it stays until its objects are gone."""
     meta = definition["metadata"]
     if meta.get("deletionTimestamp"):
-        return definition
+        if "deletionGracePeriodSeconds" in meta:
+            return definition
+        # upstream: only who asks again is answered as for other kinds
+        return {**definition, "metadata": {**meta, "deletionGracePeriodSeconds": 0}}
     timestamp = format_timestamp(now)
     finalizers = [name for name in meta.get("finalizers", ()) if name != CLEANUP]
     held = {**meta, "deletionTimestamp": timestamp, "finalizers": [*finalizers, CLEANUP]}

@@ -13,10 +13,20 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead.apiserver.custom.definition import causes
-from fairlead.apiserver.custom.definition_state import CLEANUP, established, released
+from fairlead.apiserver.custom.definition_state import (
+    CLEANUP,
+    accepted,
+    ending,
+    established,
+    is_accepted,
+    is_ending,
+    is_established,
+    released,
+)
 from fairlead.apiserver.custom.served import kinds_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
+from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
@@ -26,6 +36,8 @@ Json = dict[str, Any]
 Noted = Callable[[Json, Json, int], Json]
 
 CHANGES_MAX: Final = 10_000
+_COMING: Final = "coming"
+_GOING: Final = "going"
 
 
 def unnoted(_: Json, new: Json, __: int) -> Json:
@@ -36,11 +48,21 @@ def unnoted(_: Json, new: Json, __: int) -> Json:
 class Definitions:
     """Keeps `registry` what the definitions in `store` say."""
 
-    def __init__(self, store: Store, registry: Registry, noted: Noted = unnoted) -> None:
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        noted: Noted = unnoted,
+        late: Lateness = AT_ONCE,
+    ) -> None:
         """Begin with the definitions that are there already; `noted` notes who writes a status."""
         self._store = store
         self._registry = registry
         self._noted = noted
+        self._late = late
+        # What a definition waits for, and since when.
+        self._since: dict[str, tuple[str, int]] = {}
+        self._due: dict[str, int] = {}  # when it is a definition's turn again
         # Names in the order in which something happened to them.
         self._changed: dict[str, None] = {
             definition["metadata"]["name"]: None
@@ -49,8 +71,16 @@ class Definitions:
         self._ending: dict[str, str] = {}  # resource -> the definition that waits for its end
         store.subscribe(self._note)
 
+    @property
+    def waits(self) -> bool:
+        """Whether something is to happen later."""
+        return bool(self._due)
+
     def settle(self, now: int) -> None:
         """Do what follows from all that happened, at `now` (ns since 1970)."""
+        for name in [name for name, due in self._due.items() if due <= now]:
+            del self._due[name]
+            self._changed[name] = None
         for _ in range(CHANGES_MAX):
             if not self._changed:
                 return
@@ -68,6 +98,7 @@ class Definitions:
         storage = self._store.storage
         definition = storage.find(CUSTOM_RESOURCE_DEFINITION, "", name)
         if definition is None:
+            self._since.pop(name, None)
             self._registry.withdraw(name)
             return
         if definition["metadata"].get("deletionTimestamp"):
@@ -77,15 +108,35 @@ class Definitions:
         if not kinds:
             self._registry.withdraw(name)
             return
-        accepted = established(definition, now)
-        if accepted is not definition:
-            storage.put(CUSTOM_RESOURCE_DEFINITION, self._noted(definition, accepted, now))
-        self._registry.define(name, kinds)
+        if not is_accepted(definition) and self._late.established:
+            if self._is_time(name, _COMING, self._late.accepted, now):
+                self._put(definition, accepted(definition, now), now)
+        elif is_established(definition):
+            self._since.pop(name, None)
+            self._registry.define(name, kinds)
+        elif self._is_time(name, _COMING, self._late.established, now):
+            self._put(definition, established(definition, now), now)
+
+    def _put(self, old: Json, new: Json, now: int) -> None:
+        self._store.storage.put(CUSTOM_RESOURCE_DEFINITION, self._noted(old, new, now))
+
+    def _is_time(self, name: str, phase: str, late: int, now: int) -> bool:
+        """Whether what a definition waits for, `late` after it began, is over; or it begins."""
+        known, began = self._since.get(name, ("", now))
+        due = (began if known == phase else now) + late
+        if due <= now:
+            self._since[name] = phase, due
+            return True
+        self._since[name] = phase, due - late
+        self._due[name] = due
+        return False
 
     def _end(self, name: str, definition: Json, now: int) -> None:
         """Delete the objects of a definition, then itself."""
         storage = self._store.storage
         if CLEANUP not in definition["metadata"].get("finalizers", ()):
+            return
+        if not self._is_ending(name, definition, now):
             return
         kinds = _kinds(definition)
         if kinds and self._are_left(kinds[0], now):
@@ -99,6 +150,16 @@ class Definitions:
             storage.put(CUSTOM_RESOURCE_DEFINITION, free)
         else:
             storage.remove(CUSTOM_RESOURCE_DEFINITION, "", name)
+
+    def _is_ending(self, name: str, definition: Json, now: int) -> bool:
+        """Whether it is time to delete the objects; before, the definition says so."""
+        if not self._late.ended:
+            return True
+        if is_ending(definition):
+            return self._is_time(name, _GOING, self._late.ended, now)
+        if self._is_time(name, _GOING, self._late.ending, now):
+            self._put(definition, ending(definition, now), now)
+        return False
 
     def _are_left(self, kind: Kind, now: int) -> bool:
         """Ask all objects of a kind to go; whether any of them stays."""

@@ -33,6 +33,25 @@ def with_addresses(service: Json, storage: Storage) -> Json:
     return _addressed(service, storage)
 
 
+def require_name(service: Json, storage: Storage) -> None:
+    """Refuse a service without a name whose address is to be chosen: it belongs to a name.
+
+    Raises ApiError 422.
+    """
+    # upstream: ipallocator/ipallocator.go:createIPAddress, which Store.BeginCreate leads to
+    spec = service["spec"]
+    wanted = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
+    if spec.get("type") == EXTERNAL_NAME or wanted:
+        return
+    free = _free_address({other["spec"].get("clusterIP") for other in storage.unsorted(SERVICE)})
+    text = (
+        f'Invalid value: [""]: failed to allocate IP: IPAddress.networking.k8s.io "{free}" is '
+        "invalid: spec.parentRef.name: Required value"
+    )
+    namespace = service["metadata"].get("namespace", "")
+    raise invalid(SERVICE, namespace, "", (Cause("FieldValueInvalid", text, "spec.clusterIPs"),))
+
+
 def with_kept_addresses(old: Json, new: Json, storage: Storage) -> Json:
     """A service that changes: what it has stays, unless its new type has no use for it."""
     before, spec = old["spec"], new["spec"]

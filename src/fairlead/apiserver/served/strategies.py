@@ -12,13 +12,17 @@ from typing import Any, Final
 from fairlead.apiserver.custom.strategy import changed_definition, new_definition
 from fairlead.apiserver.defaulting.completion import completed
 from fairlead.apiserver.error import bad_request
-from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, POD, Kind
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, POD, SERVICE, Kind
 from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.served.daemon_set import counted_template, first_template
 from fairlead.apiserver.served.job import with_own_labels
 from fairlead.apiserver.served.pod_quality import quality_of
-from fairlead.apiserver.served.service_address import with_addresses, with_kept_addresses
+from fairlead.apiserver.served.service_address import (
+    require_name,
+    with_addresses,
+    with_kept_addresses,
+)
 from fairlead.apiserver.served.warning import warnings_of
 from fairlead.apiserver.storage import Json, Storage
 from fairlead.apiserver.validation.served.claim import is_kept_source
@@ -103,6 +107,11 @@ class ServedStrategies:
     def warnings(self, kind: Kind, old: Json | None, new: Json) -> Iterable[str]:
         """What a client should know about `new`, which is valid."""
         return warnings_of(kind, old, new)
+
+    def begun(self, kind: Kind, obj: Json, storage: Storage) -> None:
+        """Refuse what cannot even be tried. Raises ApiError 422."""
+        if kind is SERVICE and not obj["metadata"].get("name"):
+            require_name(obj, storage)
 
     def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:
         """`obj`, which is about to be stored for the first time. Raises ApiError 422."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from fairlead.apiserver.discovery.documents import Documents
 from fairlead.apiserver.discovery.issuer import IssuerDocuments
 from fairlead.apiserver.kind import COMPONENT_STATUS, Kind
+from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.protobuf.decoding import decode
 from fairlead.apiserver.registry import BUILT_IN, Registry
@@ -30,12 +31,14 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     identity: Identity | None = None,
     components: tuple[Json, ...] = ONE_PROCESS,
     observed: Mapping[Kind, Observed] = NOTHING_OBSERVED,
+    late: Lateness = AT_ONCE,
 ) -> ApiServer:
     """The Kubernetes API over `store`.
 
     `clock` tells the time in ns since 1970, `address` is the host and port that clients are told,
     `version` is Fairlead's own, `identity` answers questions about users, `components` are the
-    parts of the control plane, `observed` is what is served besides without being stored.
+    parts of the control plane, `observed` is what is served besides without being stored, `late` is
+    how late the server acts by itself.
     """
     registry = Registry((*BUILT_IN, *observed))
     documents: list[Document] = [Documents(registry, address, version), OpenApi(registry, version)]
@@ -51,4 +54,5 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
         protobuf=decode,
         found={COMPONENT_STATUS: Components(components), **observed},
         identity=identity,
+        late=late,
     )

@@ -21,6 +21,7 @@ from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.custom.definitions import Definitions
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import COMPONENT_STATUS, CUSTOM_RESOURCE_DEFINITION, Kind
+from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Headers, Request, Response
 from fairlead.apiserver.serving import deleting, observed, reading, writing
@@ -44,6 +45,7 @@ from fairlead.apiserver.serving.rendering import Renderer, TableOf, text_of
 from fairlead.apiserver.serving.route import Target, target_of, verb_of, without_namespace
 from fairlead.apiserver.serving.status import failure
 from fairlead.apiserver.serving.tracking import track
+from fairlead.apiserver.serving.upkeep import Upkeep
 from fairlead.apiserver.serving.watch import Watch, Watches
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
@@ -96,16 +98,19 @@ class ApiServer:
         protobuf: DecodeProtobuf | None = None,
         found: Mapping[Kind, Observed] = _COMPONENTS,
         identity: Identity | None = None,
+        late: Lateness = AT_ONCE,
     ) -> None:
         """`clock` tells the time (ns) for what happens between requests, ages in a watch.
 
-        `identity` answers questions about users; `found` knows what is not stored.
+        `identity` answers questions about users; `found` knows what is not stored; `late` is how
+        late the server acts by itself.
         """
         self._authorize = authorize
         self._ids = store.ids
         self._documents = tuple(documents)
         registry = registry or Registry()
-        self._definitions = Definitions(store, registry, _noted)
+        self._definitions = Definitions(store, registry, _noted, late)
+        self._upkeep = Upkeep(store, late)
         self._definitions.settle(clock())
         self._parts = Parts(
             store=store,
@@ -130,6 +135,8 @@ class ApiServer:
 
     def handle(self, request: Request, now: int) -> Answer:
         """Answer one request at `now` (ns since 1970). Raises WebhookNeeded."""
+        if self._definitions.waits or self._upkeep.waits:
+            self._follow_up(now)
         self._ids.begin(request.drawn)
         try:
             return self._answer(request, now)
@@ -140,7 +147,11 @@ class ApiServer:
             raise
         finally:
             self._ids.end()
-            self._definitions.settle(now)
+            self._follow_up(now)
+
+    def _follow_up(self, now: int) -> None:
+        self._definitions.settle(now)
+        self._upkeep.settle(now)
 
     def authorize(self, request: Request) -> None:
         """Refuse a request for a path that is no resource, if it must be. Raises ApiError 403."""

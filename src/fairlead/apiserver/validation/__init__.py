@@ -8,6 +8,7 @@ admission's part.
 from fairlead.apiserver.validation.check import (
     defaulted,
     validate_new,
+    validate_part,
     validate_status,
     validate_update,
     validated_new,
@@ -17,6 +18,7 @@ from fairlead.apiserver.validation.check import (
 __all__ = [
     "defaulted",
     "validate_new",
+    "validate_part",
     "validate_status",
     "validate_update",
     "validated_new",

@@ -128,6 +128,15 @@ def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False)
     _refuse(kind, new, [*renamed, *wrong, *again, *changed])
 
 
+def validate_part(kind: Kind, old: Json, new: Json, causes: Iterable[Cause]) -> None:
+    """Refuse `new`, of which only a part may differ from `old`; `causes` are about that part.
+
+    Raises as `validated_new`.
+    """
+    view = _decoded(kind, new, nullable=True)
+    _refuse(kind, new, [*check_metadata_update(old, new), *_stored(kind, new, view), *causes])
+
+
 def validate_status(
     kind: Kind, obj: Json, fields: Mapping[str, Any], *, nullable: bool = False
 ) -> None:

@@ -16,6 +16,7 @@ from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.token import Tokens, authenticated
 from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.lateness import Lateness
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.serving.beginning import begin
@@ -46,6 +47,17 @@ _COMPONENTS: Final = (
     component("controller-manager", _refused(10257), is_healthy=False),
     component("scheduler", _refused(10259), is_healthy=False),
     component("etcd-0"),
+)
+
+# As late as the recorded server was with what it does by itself.
+_NS_PER_MS: Final = 1_000_000
+_LATE: Final = Lateness(
+    accepted=3 * _NS_PER_MS,
+    established=3 * _NS_PER_MS,
+    ending=6 * _NS_PER_MS,
+    ended=6 * _NS_PER_MS,
+    flow_status=3 * _NS_PER_MS,
+    service_status=2 * _NS_PER_MS,
 )
 
 USERS: Final[Mapping[str, User]] = {
@@ -87,6 +99,7 @@ class OwnServer:
                 keys=accounts.keys,
             ),
             components=_COMPONENTS,
+            late=_LATE,
         )
         self.app = ApiApp(self.server, self.tokens, self._clock)
         for manifest in SYSTEM_CLASSES.values():

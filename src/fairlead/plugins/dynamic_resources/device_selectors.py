@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.amount import quantity_value, version_value
+from fairlead.api.expression.device_language import device_language
 from fairlead.api.objects import DeviceAttribute
-from fairlead.plugins.dynamic_resources.device_language import device_language
 from fairlead.state.device_pools import PoolDevice
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ import pytest
 from fairlead.apiserver.custom.definitions import Definitions
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
+from fairlead.apiserver.lateness import Lateness
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.served.strategies import ServedStrategies
@@ -177,3 +178,40 @@ def test_who_writes_the_status_of_a_definition_is_noted(store, registry):
     entry, _ = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)["metadata"]["managedFields"]
     assert (entry["manager"], entry["subresource"]) == ("kube-apiserver", "status")
     assert entry["fieldsV1"]["f:status"].keys() == {"f:acceptedNames", "f:conditions"}
+
+
+LATE = Lateness(accepted=2, established=3, ending=4, ended=5)
+
+
+def test_a_late_server_accepts_before_it_establishes(store, registry):
+    definitions = Definitions(store, registry, late=LATE)
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    assert store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)["status"]["conditions"] is None
+    definitions.settle(NOW + 2)
+    assert conditions(store) == {"NamesAccepted": "True", "Established": "False"}
+    assert widget_kind(registry) is None
+    definitions.settle(NOW + 5)
+    assert conditions(store) == {"NamesAccepted": "True", "Established": "True"}
+    assert widget_kind(registry) is not None
+    assert not definitions.waits
+
+
+def test_a_late_server_says_that_it_deletes_before_it_has(store, registry):
+    definitions = Definitions(store, registry, late=LATE)
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
+    definitions.settle(NOW + 10)
+    definitions.settle(NOW + 14)
+    held = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
+    assert held["status"]["conditions"][-1]["reason"] == "InstanceDeletionInProgress"
+    definitions.settle(NOW + 19)
+    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
+
+
+def test_who_asks_again_for_a_deletion_is_told_that_there_is_no_grace(store, registry):
+    Definitions(store, registry, late=LATE)
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    marked = [store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW) for _ in range(2)]
+    assert [one["metadata"].get("deletionGracePeriodSeconds") for one in marked] == [None, 0]

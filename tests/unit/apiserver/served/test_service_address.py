@@ -6,7 +6,11 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import SERVICE
-from fairlead.apiserver.served.service_address import with_addresses, with_kept_addresses
+from fairlead.apiserver.served.service_address import (
+    require_name,
+    with_addresses,
+    with_kept_addresses,
+)
 from fairlead.apiserver.storage import Storage
 
 
@@ -80,3 +84,17 @@ def test_ports_on_nodes_go_with_the_type(add, storage):
     new = {**old, "spec": {**old["spec"], "type": "ClusterIP"}}
     changed = with_kept_addresses(old, new, storage)
     assert changed["spec"]["ports"] == [{"port": 80}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_refused"),
+    [({}, True), ({"clusterIP": "None"}, False), ({"type": "ExternalName"}, False)],
+)
+def test_an_address_belongs_to_a_name(storage, spec, is_refused):
+    """A service whose address is to be chosen is refused for that, not for its lack of a name."""
+    nameless = {"metadata": {}, "spec": spec}
+    if not is_refused:
+        require_name(nameless, storage)
+        return
+    with pytest.raises(ApiError, match=r"failed to allocate IP: .*spec\.parentRef\.name: Required"):
+        require_name(nameless, storage)

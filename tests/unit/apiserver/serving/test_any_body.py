@@ -43,7 +43,12 @@ SENSE = {
     Type.ANY: ({"a": 1},),
 }
 PATCHES = ("strategic-merge-patch+json", "merge-patch+json", "apply-patch+yaml")
-BROKEN = ("failed to create typed patch object", "target.name", "expected a []interface {}")
+BROKEN = (
+    "failed to create typed patch object",
+    "target.name",
+    "expected a []interface {}",
+    "map: map[",
+)
 KINDS = [kind for kind in Registry().all_kinds() if "patch" in kind.verbs]
 
 

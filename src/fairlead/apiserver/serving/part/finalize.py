@@ -13,8 +13,8 @@ from fairlead.apiserver.serving.reading import found
 
 def finalize(call: Call) -> Response:
     """The namespace; a write changes spec.finalizers."""
+    change = written(call, call.kind, found)
     old = found(call)
-    change = written(call, call.kind, old)
     spec = {key: value for key, value in old.get("spec", {}).items() if key != "finalizers"}
     finalizers = change.view.get("spec", {}).get("finalizers")
     if finalizers:

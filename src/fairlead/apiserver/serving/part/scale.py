@@ -25,10 +25,10 @@ _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTime
 
 def scale(call: Call) -> Response:
     """The scale of an object; a write changes spec.replicas."""
-    old = found(call)
     if call.verb == "get":
-        return call.shown(scale_of(call.kind, old), kind=SCALE)
-    change = written(call, SCALE, scale_of(call.kind, old, is_partial=True))
+        return call.shown(scale_of(call.kind, found(call)), kind=SCALE)
+    change = written(call, SCALE, _partial_scale)
+    old = found(call)
     meta = change.view.get("metadata", {})
     if meta.get("resourceVersion", "0") not in ("", "0", old["metadata"]["resourceVersion"]):
         raise conflict(call.kind, call.target.namespace, call.target.name, STALE)
@@ -42,6 +42,10 @@ def scale(call: Call) -> Response:
     part = call.target.subresource
     stored = call.parts.store.replace(call.kind, old, new, write=write, subresource=part)
     return call.shown(scale_of(call.kind, stored), kind=SCALE)
+
+
+def _partial_scale(call: Call) -> Json:
+    return scale_of(call.kind, found(call), is_partial=True)
 
 
 def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:

@@ -11,10 +11,10 @@ from fairlead.apiserver.serving.writing import require_same
 
 def status(call: Call) -> Response:
     """The object; a write changes its status, and what of its metadata goes along with it."""
-    old = found(call)
     if call.verb == "get":
-        return call.shown(old)
-    change = written(call, call.kind, old)
+        return call.shown(found(call))
+    change = written(call, call.kind, found)
+    old = found(call)
     if call.verb == "patch":
         require_same(call.kind, old, change.view)
     store = call.parts.store

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fairlead.apiserver.kind import Kind
@@ -22,15 +23,22 @@ class Written:
     write: Write
 
 
-def written(call: Call, kind: Kind, view: Json) -> Written:
-    """What the body of a write makes of `view`, an object of `kind`. Raises ApiError."""
+def written(call: Call, kind: Kind, view: Callable[[Call], Json]) -> Written:
+    """What the body of a write makes of the view of a call, an object of `kind`.
+
+    What is wrong with the body is said first; only then it is looked for the object. Raises
+    ApiError.
+    """
     call.form()
     part = call.target.subresource
     if call.verb == "patch":
         options = write_options(call.request, "PatchOptions")
         change = patch_of(call, options, kind, part)
-        new, operation = change.of(view), change.operation
+        new, operation = change.of(view(call)), change.operation
     else:
         options = write_options(call.request, "UpdateOptions")
-        new, operation = named(call, in_namespace(call, sent(call, options, kind))), "Update"
+        new, operation = in_namespace(call, sent(call, options, kind)), "Update"
+        if new["metadata"].get("name"):
+            view(call)  # who names another object is told of one that is not there first
+        new = named(call, new)
     return Written(new, options, write_of(call, options, operation, part))

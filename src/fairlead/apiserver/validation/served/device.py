@@ -16,6 +16,7 @@ from fairlead.apiserver.validation.field import (
     required,
 )
 from fairlead.apiserver.validation.selector import check_node_selector
+from fairlead.apiserver.validation.served.device_selector import check_selectors
 from fairlead.apiserver.validation.served.form import (
     check_dns_label,
     check_label_value,
@@ -29,14 +30,12 @@ from fairlead.apiserver.validation.served.form import (
 Json = dict[str, Any]
 
 REQUESTS_MAX: Final = 32
-SELECTORS_MAX: Final = 32
 ALTERNATIVES_MAX: Final = 8
 DEVICES_MAX: Final = 128
 POOL_LENGTH_MAX: Final = 253
 DRIVER_LENGTH_MAX: Final = 63
 NAME_LENGTH_MAX: Final = 32
 TEXT_LENGTH_MAX: Final = 64
-EXPRESSION_LENGTH_MAX: Final = 10 * 1024
 TRAITS_MAX: Final = 32
 EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
@@ -268,7 +267,7 @@ def _check_wish(field: str, wish: Json) -> Causes:
         yield required(f"{field}.deviceClassName")
     else:
         yield from check_subdomain(f"{field}.deviceClassName", name)
-    yield from _check_selectors(f"{field}.selectors", wish.get("selectors") or [])
+    yield from check_selectors(f"{field}.selectors", wish.get("selectors") or [])
     mode, count = wish.get("allocationMode", ""), wish.get("count", 0)
     if mode == "All" and count:
         why = "must not be specified when allocationMode is 'All'"
@@ -279,18 +278,6 @@ def _check_wish(field: str, wish: Json) -> Causes:
         yield not_supported(f"{field}.allocationMode", mode, ("All", "ExactCount"))
     for place, toleration in enumerate(wish.get("tolerations") or ()):
         yield from _check_toleration(f"{field}.tolerations[{place}]", toleration)
-
-
-def _check_selectors(field: str, selectors: list[Json]) -> Causes:
-    for place, selector in enumerate(selectors):
-        expression = (selector.get("cel") or {}).get("expression", "")
-        where = f"{field}[{place}].cel"
-        if selector.get("cel") is None:
-            yield required(where)
-        elif len(expression) > EXPRESSION_LENGTH_MAX:
-            yield too_long(f"{where}.expression", EXPRESSION_LENGTH_MAX)
-    if len(selectors) > SELECTORS_MAX:
-        yield too_many(field, len(selectors), SELECTORS_MAX)
 
 
 def _check_toleration(field: str, toleration: Json) -> Causes:
@@ -355,6 +342,6 @@ def _check_config(field: str, config: Json) -> Causes:
 def check_class(obj: Json) -> Causes:
     """A DeviceClass."""
     spec = obj["spec"]
-    yield from _check_selectors("spec.selectors", spec.get("selectors") or [])
+    yield from check_selectors("spec.selectors", spec.get("selectors") or [])
     for place, config in enumerate(spec.get("config") or ()):
         yield from _check_config(f"spec.config[{place}]", config)

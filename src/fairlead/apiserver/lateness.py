@@ -1,0 +1,25 @@
+"""How late the server itself follows up on what clients write.
+
+A server follows up at once. One that is compared with recordings is as late as the recorded one,
+whose controllers hear of a change a few milliseconds after the client has its answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lateness:
+    """In ns, each after what comes before it; with 0 there is nothing to see between."""
+
+    accepted: int = 0
+    established: int = 0
+    ending: int = 0
+    ended: int = 0
+    flow_status: int = 0
+    service_status: int = 0
+
+
+AT_ONCE: Final = Lateness()
