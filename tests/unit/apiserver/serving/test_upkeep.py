@@ -19,6 +19,11 @@ def flow(level):
     return {"metadata": {"name": "f"}, "spec": spec}
 
 
+def level(name):
+    limited = {"nominalConcurrencyShares": 1, "limitResponse": {"type": "Reject"}}
+    return {"metadata": {"name": name}, "spec": {"type": "Limited", "limited": limited}}
+
+
 def api_service(**spec):
     group = {"group": "example.com", "version": "v1"}
     priorities = {"groupPriorityMinimum": 10, "versionPriority": 10}
@@ -31,16 +36,16 @@ def condition(answer):
 
 
 @pytest.mark.parametrize(
-    ("level", "said"), [("exempt", ("False", "Found")), ("mine", ("True", "NotFound"))]
+    ("named", "said"), [("exempt", ("False", "Found")), ("mine", ("True", "NotFound"))]
 )
-def test_a_flow_schema_says_whether_its_level_is_there(api, level, said):
-    assert api.post(FLOWS, flow(level)).json["status"] == {}
+def test_a_flow_schema_says_whether_its_level_is_there(api, named, said):
+    assert api.post(FLOWS, flow(named)).json["status"] == {}
     assert condition(api.get(f"{FLOWS}/f")) == said
 
 
 def test_a_flow_schema_hears_of_a_new_level(api):
     api.post(FLOWS, flow("mine"))
-    api.post(LEVELS, {"metadata": {"name": "mine"}, "spec": {"type": "Exempt"}})
+    assert api.post(LEVELS, level("mine")).status == 201
     assert condition(api.get(f"{FLOWS}/f")) == ("False", "Found")
 
 
@@ -66,7 +71,7 @@ def test_an_api_service_says_what_its_service_lacks(api):
 def test_looking_again_changes_nothing(api):
     api.post(FLOWS, flow("exempt"))
     version = api.get(f"{FLOWS}/f").json["metadata"]["resourceVersion"]
-    api.post(LEVELS, {"metadata": {"name": "other"}, "spec": {"type": "Exempt"}})
+    assert api.post(LEVELS, level("other")).status == 201
     assert api.get(f"{FLOWS}/f").json["metadata"]["resourceVersion"] == version
 
 
