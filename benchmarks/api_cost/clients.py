@@ -1,0 +1,169 @@
+"""Clients that cost next to nothing: keep-alive connections that send texts made beforehand.
+
+An answer is read as far as it must be to know where it ends and what its status is; of a watch,
+the events are counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Final, cast
+
+Statuses = Counter[bytes]
+
+HOST: Final = "127.0.0.1"
+OPENED_TOGETHER: Final = 50
+_END_OF_HEAD: Final = b"\r\n\r\n"
+_LENGTH: Final = b"content-length: "
+_EVENT: Final = b'{"type":"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a server is, and how its administrator shows who they are."""
+
+    port: int
+    token: str
+    tls: ssl.SSLContext
+
+    def request(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> bytes:
+        """The bytes of a request."""
+        head = (
+            f"{method} {path} HTTP/1.1\r\nHost: {HOST}:{self.port}\r\n"
+            f"Authorization: Bearer {self.token}\r\nAccept: application/json\r\n"
+            f"User-Agent: benchmark/1.0\r\nContent-Length: {len(body)}\r\n"
+            f"Content-Type: {content_type or 'application/json'}\r\n\r\n"
+        )
+        return head.encode() + body
+
+    async def open(self, protocol: asyncio.Protocol) -> None:
+        """Let `protocol` speak to the server. Raises OSError."""
+        loop = asyncio.get_running_loop()
+        await loop.create_connection(
+            lambda: protocol, HOST, self.port, ssl=self.tls, server_hostname=HOST
+        )
+
+
+async def ask_all(
+    address: Address, requests: Iterable[bytes], connections: int, per_s: float = inf
+) -> Statuses:
+    """Send `requests` over so many connections, each the next when it has its answer.
+
+    None is sent before its time, `per_s` of them a second. Gives how often each status was
+    answered. Raises OSError.
+    """
+    loop, waiting, statuses = asyncio.get_running_loop(), enumerate(requests), Counter[bytes]()
+    asking = [_Asking() for _ in range(connections)]
+    for one in asking:
+        await address.open(one)
+    began = loop.time()
+
+    async def ask(one: _Asking) -> None:
+        for number, request in waiting:
+            early_s = began + number / per_s - loop.time()
+            if early_s > 0:
+                await asyncio.sleep(early_s)
+            statuses[await one.answer(request)] += 1
+        one.close()
+
+    await asyncio.gather(*map(ask, asking))
+    return statuses
+
+
+async def watch(address: Address, path: str, count: int) -> Sequence[Watching]:
+    """So many watches of `path`, open. Raises OSError."""
+    watches = [Watching(address.request("GET", path)) for _ in range(count)]
+    for first in range(0, count, OPENED_TOGETHER):
+        some = watches[first : first + OPENED_TOGETHER]
+        await asyncio.gather(*map(address.open, some))
+        await asyncio.gather(*(one.opened.wait() for one in some))
+    return watches
+
+
+class _Connection(asyncio.Protocol):
+    """What can be written to."""
+
+    _transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep it."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by its class
+
+    def close(self) -> None:
+        """Hang up."""
+        self._transport.close()
+
+
+class _Asking(_Connection):
+    """One request after the other."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._left = -1
+        self._status = b""
+        self._answered: asyncio.Future[bytes] | None = None
+
+    async def answer(self, request: bytes) -> bytes:
+        """The status of the answer, when all of it is there. Raises OSError."""
+        self._answered = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        return await self._answered
+
+    def data_received(self, data: bytes) -> None:
+        """A piece of an answer."""
+        if self._left < 0:
+            self._head += data
+            end = self._head.find(_END_OF_HEAD)
+            if end < 0:
+                return
+            self._begin(self._head[:end])
+            data, self._head = self._head[end + len(_END_OF_HEAD) :], b""
+        self._left -= len(data)
+        if self._left == 0 and self._answered is not None:
+            self._left = -1
+            self._answered.set_result(self._status)
+
+    def _begin(self, head: bytes) -> None:
+        self._status = head[9:12]
+        start = head.index(_LENGTH) + len(_LENGTH)
+        self._left = int(head[start:].partition(b"\r\n")[0])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody answers any more."""
+        if self._answered is not None and not self._answered.done():
+            self._answered.set_exception(exc or ConnectionError("the server hung up"))
+
+
+class Watching(_Connection):
+    """One watch; `events` is how many it was told of."""
+
+    def __init__(self, request: bytes) -> None:
+        """`request` asks for it."""
+        self.events = 0
+        self._wanted = inf
+        self._told = asyncio.Event()
+        self.opened = asyncio.Event()
+        self._request = request
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Ask at once."""
+        super().connection_made(transport)
+        self._transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        """Each event is a line that begins with its type."""
+        self.opened.set()
+        self.events += data.count(_EVENT)
+        if self.events >= self._wanted:
+            self._told.set()
+
+    async def told(self, count: int) -> None:
+        """Come back when there were so many events."""
+        self._wanted = count
+        if self.events < count:
+            await self._told.wait()

@@ -1,0 +1,37 @@
+"""What many pods cost: memory, and time to be there again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter, process_time
+
+from api_cost.figure import Figure, Figures
+from api_cost.manifest import running_pod
+from api_cost.process import resident_mib
+from fairlead.apiserver.cold_storage import ColdStorage
+from fairlead.apiserver.journal import Journal
+from fairlead.apiserver.kind import POD
+
+
+def many(directory: Path, pods: int) -> Figures:
+    """A storage with many pods, and one that recovers them from its journal."""
+    path = directory / "many.db"
+    before = resident_mib()
+    storage = ColdStorage()
+    for number in range(pods):
+        storage.put(POD, running_pod(number))
+    what = f"{pods:,} pods of 4 KB"
+    held = resident_mib() - before
+    yield Figure(what=f"{what}: memory", value=held, unit="MiB", target=2_048)
+    journal = Journal(path, synced=False)
+    journal.begin(storage)
+    journal.close()
+    del storage
+    wall, cpu = perf_counter(), process_time()
+    journal, again = Journal(path), ColdStorage()
+    journal.restore(again)
+    wall, cpu = perf_counter() - wall, process_time() - cpu
+    journal.close()
+    assert sum(1 for _ in again.unsorted(POD)) == pods
+    besides = f"{cpu:.2f} s CPU"
+    yield Figure(what=f"{what}: recovered", value=wall, unit="s", target=10, besides=besides)

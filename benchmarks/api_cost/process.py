@@ -1,0 +1,85 @@
+"""Servers in processes of their own, and what those processes use. Needs Linux's /proc."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+import yaml
+
+from api_cost.clients import Address
+
+ALONE: Final = (sys.executable, str(Path(__file__).with_name("server.py")))
+UP: Final = (sys.executable, "-m", "fairlead.cli.__main__", "up")
+_TICKS_PER_S: Final = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """A server that serves; `ready_s` is how long that took it."""
+
+    pid: int
+    address: Address
+    ready_s: float
+
+    def cpu_s(self) -> float:
+        """CPU seconds that it has used, of all its threads."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_S
+
+    def resident_mib(self) -> float:
+        """Memory that it has now."""
+        return resident_mib(self.pid)
+
+
+def resident_mib(pid: int | None = None) -> float:
+    """Memory of a process, of this one by default."""
+    pages = int(Path(f"/proc/{pid or 'self'}/statm").read_text().split()[1])
+    return pages * _PAGE_BYTES / 2**20
+
+
+@contextmanager
+def serving(command: tuple[str, ...], directory: Path) -> Iterator[Server]:
+    """A server that keeps its objects in `directory`, while the block lasts.
+
+    It prints a line when it is ready, and ends with SIGINT.
+    """
+    config = directory / "kubeconfig"
+    started = perf_counter()
+    process = subprocess.Popen(  # noqa: S603 - our own
+        [*command, "--data-dir", str(directory), "--kubeconfig", str(config)],
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        if not process.stdout.readline():
+            raise ConnectionError("the server did not begin")
+        ready_s = perf_counter() - started
+        yield Server(pid=process.pid, address=_address(config), ready_s=ready_s)
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        process.stdout.close()
+
+
+def _address(config: Path) -> Address:
+    """Where a kubeconfig leads."""
+    read = yaml.safe_load(config.read_text())
+    cluster, user = read["clusters"][0]["cluster"], read["users"][0]["user"]
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    return Address(
+        port=int(cluster["server"].rpartition(":")[2]),
+        token=user["token"],
+        tls=ssl.create_default_context(cadata=authority),
+    )

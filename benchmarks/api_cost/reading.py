@@ -1,0 +1,79 @@
+"""What reading costs: in this process, without HTTP, and over HTTPS."""
+
+from __future__ import annotations
+
+from functools import partial
+from time import time_ns
+from typing import Final
+
+import uvloop
+
+from api_cost.clients import ask_all
+from api_cost.figure import Figure, Figures, cpu_s
+from api_cost.manifest import PODS, running_pod
+from api_cost.process import Server
+from fairlead import __version__
+from fairlead.apiserver.cold_storage import ColdStorage
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.request import Request, Response
+from fairlead.apiserver.serving.complete import complete_server
+from fairlead.apiserver.serving.server import ApiServer
+from fairlead.apiserver.store import Store
+from fairlead.worlds.local.identity import RandomIds
+
+PODS_LISTED: Final = 5_000
+GETS: Final = 10_000
+LISTS: Final = 5
+CONNECTIONS: Final = 64
+_TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+
+
+def in_process() -> Figures:
+    """GET of a pod and LISTs of 5,000, of which nobody has asked before, and again."""
+    storage = ColdStorage()
+    store = Store(RandomIds(), storage=storage)
+    server = complete_server(store, clock=time_ns, address="127.0.0.1:6443", version=__version__)
+    for number in range(PODS_LISTED):
+        storage.put(POD, running_pod(number))
+    path = "/api/v1/namespaces/team-7/pods/web-000007"
+    spent = cpu_s(lambda: _body(server, path), 2_000)
+    yield Figure(what="GET of a pod", value=spent * 1e6, unit="µs CPU", target=60)
+    first = cpu_s(lambda: _body(server, "/api/v1/pods"), 1, rounds=1)
+    size = f"{_body(server, '/api/v1/pods') / 1e6:.1f} MB; {first * 1e3:.0f} ms the first time"
+    spent = cpu_s(lambda: _body(server, "/api/v1/pods"), LISTS)
+    what = f"LIST of {PODS_LISTED:,} pods"
+    yield Figure(what=what, value=spent * 1e3, unit="ms CPU", target=60, besides=size)
+    for about, query in (
+        ("labelSelector app=web (half)", ("labelSelector", "app=web")),
+        ("fieldSelector spec.nodeName (1)", ("fieldSelector", "spec.nodeName=node-7")),
+    ):
+        spent = cpu_s(partial(_body, server, "/api/v1/pods", query), LISTS)
+        yield Figure(what=f"the same, {about}", value=spent * 1e3, unit="ms CPU")
+    spent = cpu_s(lambda: _body(server, "/api/v1/pods", accept=_TABLE), LISTS)
+    yield Figure(what="the same, as a Table for kubectl", value=spent * 1e3, unit="ms CPU")
+
+
+def _body(
+    server: ApiServer, path: str, *query: tuple[str, str], accept: str = "application/json"
+) -> int:
+    """How long the answer to a GET is."""
+    answer = server.handle(Request("GET", path, query, {"accept": accept}), time_ns())
+    assert isinstance(answer, Response)
+    assert answer.status == 200
+    return sum(map(len, answer.body))
+
+
+def over_https(server: Server) -> Figures:
+    """GETs of a pod and LISTs of all, from a server with pods."""
+    address = server.address
+    requests = [address.request("GET", f"{PODS}/web-{number % 1_000}") for number in range(GETS)]
+    before = server.cpu_s()
+    statuses = uvloop.run(ask_all(address, requests, CONNECTIONS))
+    spent = (server.cpu_s() - before) / GETS
+    assert statuses == {b"200": GETS}
+    yield Figure(what="GET of a pod over HTTPS", value=spent * 1e6, unit="µs CPU", target=60)
+    before = server.cpu_s()
+    statuses = uvloop.run(ask_all(address, [address.request("GET", PODS)] * LISTS, 1))
+    spent = (server.cpu_s() - before) / LISTS
+    assert statuses == {b"200": LISTS}
+    yield Figure(what="LIST of all pods over HTTPS", value=spent * 1e3, unit="ms CPU")

@@ -1,0 +1,110 @@
+"""A server without controllers: the API alone, durable and over TLS, until SIGINT.
+
+python benchmarks/api_cost/server.py --data-dir DIR --kubeconfig FILE
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+from datetime import UTC, datetime
+from pathlib import Path
+from socket import socket
+from time import time_ns
+from typing import Final
+
+import uvloop
+
+from fairlead import __version__
+from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.auth.bootstrap import bootstrap_objects
+from fairlead.apiserver.auth.certificate import new_server
+from fairlead.apiserver.auth.rbac import Rbac
+from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.cold_storage import ColdStorage
+from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.http.listener import Certificate, Listener
+from fairlead.apiserver.journal import Journal
+from fairlead.apiserver.request import ADMIN
+from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.serving.complete import complete_server
+from fairlead.apiserver.store import Store
+from fairlead.worlds.collector import collect_rarely
+from fairlead.worlds.local.home import Home, new_home
+from fairlead.worlds.local.identity import RandomIds
+from fairlead.worlds.local.kubeconfig import kubeconfig, write_secret
+from fairlead.worlds.local.nodes import node_manifests
+
+HOST: Final = "127.0.0.1"
+NODES: Final = 20
+ACCOUNT: Final = {
+    "apiVersion": "v1",
+    "kind": "ServiceAccount",
+    "metadata": {"name": "default", "namespace": "default"},
+}
+
+
+def new_store() -> Store:
+    """A store as `fairlead up` has it, with what every cluster has from the start."""
+    ids, now = RandomIds(), time_ns()
+    store = Store(
+        ids,
+        admission=served_admission(ids.new_suffix),
+        strategies=ServedStrategies(),
+        storage=ColdStorage(),
+    )
+    store.load(node_manifests(NODES, 1, now), now)
+    for manifest in (*bootstrap_objects(), ACCOUNT):
+        store.create(manifest, now)
+    return store
+
+
+async def serve(directory: Path, config: Path) -> None:
+    """Serve until SIGINT."""
+    home, store, ended = new_home((), now()), new_store(), asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
+    journal = Journal(directory / "objects.db", clock=time_ns)
+    journal.begin(store.storage)
+    with socket() as listening:
+        listening.bind((HOST, 0))
+        address = f"{HOST}:{listening.getsockname()[1]}"
+        server = complete_server(
+            store,
+            clock=time_ns,
+            address=address,
+            version=__version__,
+            authorize=Rbac(store.storage),
+        )
+        app = ApiApp(server, Tokens(home.users), time_ns, journal.settle)
+        listener = Listener(app, listening, certificate(home, directory))
+        await listener.start()
+        token = home.token_of(ADMIN.name)
+        write_secret(config, kubeconfig(f"https://{address}", token, home.authority.certificate))
+        print("ready", flush=True)
+        await ended.wait()
+        await listener.stop()
+    journal.close()
+
+
+def certificate(home: Home, directory: Path) -> Certificate:
+    """The server's certificate and key, in files."""
+    pair = new_server(home.authority, (HOST,), now())
+    chain, key = directory / "server.crt", directory / "server.key"
+    write_secret(chain, pair.certificate)
+    write_secret(key, pair.key)
+    return Certificate(str(chain), str(key))
+
+
+def now() -> datetime:
+    """What time it is."""
+    return datetime.now(UTC)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument("--kubeconfig", type=Path, required=True)
+    wanted = parser.parse_args()
+    collect_rarely()
+    uvloop.run(serve(wanted.data_dir, wanted.kubeconfig))

@@ -1,0 +1,115 @@
+"""What durable writes cost: into the store, over HTTPS, and with all controllers at work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Final
+
+import uvloop
+
+from api_cost.clients import ask_all
+from api_cost.figure import Figure, Figures
+from api_cost.manifest import (
+    CONFIG_MAPS,
+    MERGE,
+    PODS,
+    STRATEGIC,
+    binding,
+    config_map,
+    label_patch,
+    posted_pod,
+    running_pod,
+    status_patch,
+)
+from api_cost.process import Server
+from fairlead.apiserver.cold_storage import ColdStorage
+from fairlead.apiserver.journal import Journal
+from fairlead.apiserver.kind import POD
+
+WRITERS: Final = 64
+STORED: Final = 30_000
+POSTED: Final = 8_000
+POSTED_TO_CONTROLLERS: Final = 3_000
+
+# Method, path, body and its media type.
+Asked = tuple[str, str, bytes, str]
+
+
+def into_store(directory: Path) -> Figures:
+    """Objects put into a storage with a journal, by writers who each wait for their own."""
+    storage, journal = ColdStorage(), Journal(directory / "writes.db")
+    journal.begin(storage)
+    pods = [running_pod(number) for number in range(STORED)]
+
+    async def writer(first: int) -> None:
+        for number in range(first, STORED, WRITERS):
+            storage.put(POD, pods[number])
+            await journal.settle()
+
+    async def all_writers() -> None:
+        await asyncio.gather(*map(writer, range(WRITERS)))
+
+    wall, cpu = perf_counter(), process_time()
+    uvloop.run(all_writers())
+    wall, cpu = perf_counter() - wall, process_time() - cpu
+    journal.close()
+    yield Figure(
+        what=f"durable writes into the store, {WRITERS} writers",
+        value=STORED / wall,
+        unit="/s",
+        target=5_000,
+        is_least=True,
+        besides=f"{cpu / STORED * 1e6:.0f} µs CPU each, the journal's thread included",
+    )
+
+
+def _of(at: int, method: str, part: str, body: bytes, media_type: str = STRATEGIC) -> Asked:
+    return method, f"{PODS}/web-{at}{part}", body, media_type
+
+
+def _put(at: int) -> Asked:
+    return "PUT", f"{CONFIG_MAPS}/settings-{at}", config_map(at, "c"), ""
+
+
+_WRITES: Final[tuple[tuple[str, float | None, Callable[[int], Asked]], ...]] = (
+    ("POST of a pod", 1_500, lambda at: ("POST", PODS, posted_pod(at), "")),
+    ("POST of a binding", None, lambda at: _of(at, "POST", "/binding", binding(at), "")),
+    ("PATCH of a pod's status", None, lambda at: _of(at, "PATCH", "/status", status_patch(at))),
+    ("PATCH of a pod's labels", None, lambda at: _of(at, "PATCH", "", label_patch(at), MERGE)),
+    ("POST of a ConfigMap", None, lambda at: ("POST", CONFIG_MAPS, config_map(at), "")),
+    ("PUT of a ConfigMap", None, _put),
+)
+
+
+def over_https(server: Server) -> Figures:
+    """Each sort of write to the API alone."""
+    for what, target, asked in _WRITES:
+        yield _written(server, f"{what} over HTTPS, durable", asked, POSTED, target)
+
+
+def with_controllers(server: Server) -> Figures:
+    """Pods that are scheduled and run meanwhile."""
+    what, _, asked = _WRITES[0]
+    what = f"{what} to `fairlead up`, which schedules and runs it"
+    yield _written(server, what, asked, POSTED_TO_CONTROLLERS, None)
+
+
+def _written(
+    server: Server, what: str, asked: Callable[[int], Asked], count: int, target: float | None
+) -> Figure:
+    requests = [server.address.request(*asked(number)) for number in range(count)]
+    wall, before, own = perf_counter(), server.cpu_s(), process_time()
+    statuses = uvloop.run(ask_all(server.address, requests, WRITERS))
+    wall, cpu, own = perf_counter() - wall, server.cpu_s() - before, process_time() - own
+    assert set(statuses) <= {b"200", b"201"}, statuses
+    return Figure(
+        what=what,
+        value=count / wall,
+        unit="/s",
+        target=target,
+        is_least=True,
+        besides=f"{cpu / count * 1e6:.0f} µs CPU each; the client's {own / count * 1e6:.0f}",
+    )
