@@ -35,6 +35,10 @@ _BUILD: Final = (
 _VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")
 # A template's hash in a text was recorded as it was.
 _HASH: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{8,10}}\b")
+_UNTYPED: Final = re.compile(
+    r"(failed to create typed patch object \([^)]*\)): (?:errors:\n  )?(.*)", re.DOTALL
+)
+_UNKNOWN: Final = "field not declared in schema"
 _PLACE: Final = re.compile(r"node-[123]|zone-[ab]")
 _QUOTA: Final = re.compile(r"(?<=exceeded quota: )[^ ,]+(?=,)")
 _SIGNED: Final = ("id_token_signing_alg_values_supported",)  # a choice of whoever makes the keys
@@ -173,7 +177,8 @@ class Agreement:
         recorded = _with_chance_of(recorded, found)
         message, causes = recorded.get("message", ""), _causes(recorded)
         is_go = any(words in message for words in _GO_DECODER)
-        if is_go or _same_words(message, found.get("message")):
+        told = str(found.get("message"))
+        if is_go or _same_words(message, told) or _same_problems(message, told):
             recorded = {**recorded, "message": found.get("message")}
         if is_go:
             causes = _causes(found)
@@ -219,6 +224,18 @@ def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
 
 def _without(obj: Json, *names: str) -> Json:
     return {key: value for key, value in obj.items() if key not in names}
+
+
+def _same_problems(recorded: str, found: str) -> bool:
+    """Whether what is said of a configuration that is not of its type may both be said.
+
+    Upstream stops at the first field that it does not know, and comes to fields by chance.
+    """
+    one, other = _UNTYPED.fullmatch(recorded), _UNTYPED.fullmatch(found)
+    if one is None or other is None or one[1] != other[1]:
+        return False
+    sides = [set(side[2].split("\n  ")) for side in (one, other)]
+    return _UNKNOWN in recorded and (sides[0] <= sides[1] or sides[1] <= sides[0])
 
 
 def _with_chance_of(recorded: Json, found: Json) -> Json:

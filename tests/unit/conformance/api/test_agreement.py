@@ -1,0 +1,31 @@
+"""What of a recorded answer counts, and what is chance."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.conformance.api.agreement import Agreement
+from fairlead.conformance.api.placeholder import Bindings
+
+ABOUT = "failed to create typed patch object (/a; v1, Kind=ConfigMap): "
+NOPE = ".metadata.nope: field not declared in schema"
+BOGUS = ".bogus: field not declared in schema"
+BOTH = f"errors:\n  {NOPE}\n  {BOGUS}"
+
+
+def refusal(message):
+    return {"kind": "Status", "status": "Failure", "message": message}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "found", "agree"),
+    [
+        (ABOUT + BOTH, ABOUT + BOGUS, True),
+        (ABOUT + BOGUS, ABOUT + BOTH, True),
+        (ABOUT + BOGUS, ABOUT + NOPE, False),
+        (ABOUT + BOGUS, "something else", False),
+    ],
+)
+def test_upstream_comes_to_unknown_fields_by_chance(recorded, found, agree):
+    agreement = Agreement(Bindings())
+    assert (agreement.difference(refusal(recorded), refusal(found)) is None) == agree
