@@ -41,6 +41,7 @@ class Kubelets:
     ) -> None:
         """Start without nodes; `reporter` hears of evictions."""
         config = config or KubeletConfig()
+        self._nodes = config.nodes
         self._voices = voices = NodeVoices(config.lease_period, config.promises_renewals)
         self._tenants = Tenants(config, voices.is_heard)
         self._mirrors = MirrorPods()
@@ -105,6 +106,8 @@ class Kubelets:
         return self._tenants.see(pod, now, asked_at)
 
     def _see_node(self, node: Node, now: Instant) -> list[Command]:
+        if self._nodes is not None and node.metadata.name not in self._nodes:
+            return []
         commands = self._with_returns(self._voices.see_node(node, now), now)
         self._pressure.see_node(node, now)
         if self._voices.is_heard(node.metadata.name):

@@ -74,12 +74,19 @@ class InProcess:
 
     def reach(self, at_ms: int) -> None:
         """Time goes on as it was recorded, never back; watches end whose time is up."""
-        self.own.now = max(self.own.now, self._begin + at_ms * _NS_PER_MS)
-        self.own.settle()
-        for watched in self._open:
-            if watched.until is not None and watched.until <= self.own.now:
-                watched.end()
+        target = max(self.own.now, self._begin + at_ms * _NS_PER_MS)
+        timed = [watched for watched in self._open if watched.until is not None]
+        for watched in sorted(timed, key=lambda one: one.until or 0):
+            if watched.until is None or watched.until > target:
+                break
+            self._pass_time(watched.until)
+            watched.end()
+        self._pass_time(target)
         self._open = [watched for watched in self._open if not watched.is_over]
+
+    def _pass_time(self, until: int) -> None:
+        self.own.now = max(self.own.now, until)
+        self.own.settle()
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
 from fairlead.conformance.api.own_server import START, OwnServer
 from fairlead.conformance.api.recorded_kubelet import RecordedKubelet
-from fairlead.conformance.api.recorded_nodes import recorded_nodes
+from fairlead.conformance.api.recorded_nodes import ZONES, recorded_nodes
 from fairlead.core.instant import seconds
 from fairlead.engine.config import EngineConfig
 from fairlead.kubelet.config import KubeletConfig
@@ -21,7 +21,7 @@ from fairlead.worlds.local.life import Life
 
 # The kubelets of the recordings were scripts, and quick; ours only see to nodes.
 CONFIG: Final = EngineConfig(
-    kubelet=KubeletConfig(tends_pods=False),
+    kubelet=KubeletConfig(tends_pods=False, nodes=tuple(ZONES)),
     workloads=WorkloadsConfig(is_observed=True),
 )
 _HOST: Final = "vm"
@@ -29,6 +29,7 @@ _HOST: Final = "vm"
 _REACTION: Final = seconds(0.0035)
 _ON_DELETION: Final = seconds(0.0055)
 _REACTIONS: Final = {
+    "Node": seconds(0.0025),
     "DaemonSet": seconds(0.01),
     "PersistentVolume": seconds(0.0015),
     "PersistentVolumeClaim": seconds(0.0015),

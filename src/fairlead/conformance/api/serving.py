@@ -33,7 +33,11 @@ _LIVING_CASES: Final = (
     "sched.",
 )
 # What was recorded before the controllers had come to it.
-_TOO_QUICK: Final = ("table.kind.node", "table.kind.deployment.wide")
+_TOO_QUICK: Final = (
+    "table.kind.node.cordoned",
+    "table.kind.node.bare",
+    "table.kind.deployment.wide",
+)
 _SHARED: Final = ("01-discovery", "03-crud")
 
 

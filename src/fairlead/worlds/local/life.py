@@ -16,20 +16,28 @@ from fairlead.api.codec import DecodeError, decode, without_nulls
 from fairlead.api.objects import ApiObject
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
-from fairlead.core.instant import Instant
+from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.core.reporter import SilentReporter
 from fairlead.core.stimulus import ObjectsLoaded
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.kubelet.config import KubeletConfig, StopAfter
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.drive import Driver
 from fairlead.worlds.local.attendant.namespace import Namespaces
+from fairlead.worlds.local.attendant.namespace_end import NamespaceEnds
+from fairlead.worlds.local.attendant.node_ttl import NodeTtl
 from fairlead.worlds.local.attendant.quota import Quotas
 from fairlead.worlds.local.event_writer import HOST
 from fairlead.worlds.local.world import Attendant, LocalWorld
 
-# People read here what a simulation need not write.
-OBSERVED: Final = EngineConfig(workloads=WorkloadsConfig(is_observed=True))
+# People read here what a simulation need not write, and do not wait for containers that would
+# end as soon as they are asked to.
+STOPPING: Final[DurationNs] = seconds(1)
+OBSERVED: Final = EngineConfig(
+    kubelet=KubeletConfig(stop=StopAfter(STOPPING)),
+    workloads=WorkloadsConfig(is_observed=True),
+)
 
 
 class Life:
@@ -53,7 +61,8 @@ class Life:
         `host` is where its controllers say that they run.
         """
         engine = build_engine(replace(config, start=now), SilentReporter(), without)
-        self._world = LocalWorld(store, (Namespaces(authority), Quotas(), *more), host)
+        standing = (Namespaces(authority), NamespaceEnds(), NodeTtl(), Quotas())
+        self._world = LocalWorld(store, (*standing, *more), host)
         self._driver = Driver(engine, self._world, now=now)
         self._world.tell(ObjectsLoaded(_views(store)))
         self._world.look_around(now)

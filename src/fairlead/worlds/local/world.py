@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import DEPLOYMENT, POD, Kind
@@ -40,6 +40,19 @@ class Attendant(Protocol):
         ...
 
 
+@runtime_checkable
+class TimedAttendant(Attendant, Protocol):
+    """One that acts when it is time, too."""
+
+    def next_due(self) -> Instant | None:
+        """When to call `act`, None when only a change can give it work."""
+        ...
+
+    def act(self, store: Store, now: Instant) -> None:
+        """Do what is due."""
+        ...
+
+
 class LocalWorld:
     """Performs commands on `store`, and tells what anybody has changed there."""
 
@@ -54,6 +67,7 @@ class LocalWorld:
         self.extenders: ExtenderCaller = NoExtenders()
         self._details = PodDetails()
         self._attendants = (self._details, *attendants)
+        self._timed = [one for one in attendants if isinstance(one, TimedAttendant)]
         self._signatures = Signatures()
         self._events = EventWriter(store, self._signatures, host)
         self._changes: list[Change] = []
@@ -121,12 +135,22 @@ class LocalWorld:
     def poll(self, now: Instant) -> list[Stimulus]:
         """What was not told yet, in order."""
         self._tell_changes(now)
+        if not self._untold:
+            self._let_act(now)
         untold, self._untold = self._untold, []
         return untold
 
     def next_event(self) -> Instant | None:
-        """Nothing happens here by itself: who changes something wakes the driver."""
-        return None
+        """When an attendant has something to do; who changes something wakes the driver."""
+        dues = (one.next_due() for one in self._timed)
+        return min((due for due in dues if due is not None), default=None)
+
+    def _let_act(self, now: Instant) -> None:
+        for one in self._timed:
+            due = one.next_due()
+            if due is not None and due <= now:
+                one.act(self.store, now)
+        self._tell_changes(now)
 
     def _tell_changes(self, now: Instant) -> None:
         while self._changes:

@@ -75,8 +75,37 @@ def test_a_namespace_goes_when_it_is_empty(cluster):
     cluster.pass_time(2)
     cluster.ask("DELETE", "/api/v1/namespaces/n")
     assert cluster.find("namespace", "n", "")["status"]["phase"] == "Terminating"
-    assert cluster.list("configmap", "n") == []
-    cluster.pass_time(40)
+    cluster.pass_time(5)
+    assert cluster.list("configmap", "n"), "pods go first"
+    cluster.pass_time(5)
+    assert cluster.find("namespace", "n", "") is None
+
+
+def test_a_namespace_says_what_is_left_of_it_and_what_holds_that(cluster):
+    cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "n"}})
+    held = {"metadata": {"name": "c", "finalizers": ["a.b/c"]}}
+    cluster.ask("POST", "/api/v1/namespaces/n/configmaps", held)
+    cluster.ask("DELETE", "/api/v1/namespaces/n")
+    cluster.pass_time(5)
+    told = {
+        row["type"]: (row["status"], row["reason"], row["message"])
+        for row in cluster.find("namespace", "n", "")["status"]["conditions"]
+    }
+    assert told["NamespaceContentRemaining"] == (
+        "True",
+        "SomeResourcesRemain",
+        "Some resources are remaining: configmaps. has 1 resource instances",
+    )
+    assert told["NamespaceFinalizersRemaining"] == (
+        "True",
+        "SomeFinalizersRemain",
+        "Some content in the namespace has finalizers remaining: a.b/c in 1 resource instances",
+    )
+    assert told["NamespaceDeletionContentFailure"][0] == "False"
+    patch = {"metadata": {"finalizers": None}}
+    path = "/api/v1/namespaces/n/configmaps/c"
+    cluster.ask("PATCH", path, patch, "application/merge-patch+json")
+    cluster.pass_time(9)
     assert cluster.find("namespace", "n", "") is None
 
 

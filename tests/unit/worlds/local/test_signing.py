@@ -79,7 +79,11 @@ def test_what_the_scheduler_says_of_a_pod_is_its_own(cluster):
 
 def test_a_node_is_registered_by_its_kubelet(cluster):
     found = entries(cluster.find("node", "node-2", ""))
-    assert set(found) == {("kubelet", ""), ("kubelet", "status")}
+    assert set(found) == {
+        ("kubelet", ""),
+        ("kubelet", "status"),
+        ("kube-controller-manager", ""),  # how long it may keep what it has read
+    }
     assert "f:capacity" in found["kubelet", "status"]["f:status"]
 
 

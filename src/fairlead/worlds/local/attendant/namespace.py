@@ -1,11 +1,10 @@
-"""What every namespace has, and how one ends.
+"""What every namespace has.
 
 A namespace gets its `default` ServiceAccount and the ConfigMap `kube-root-ca.crt`, and gets them
-back, as far as its quotas allow. One that is deleted is emptied, pods with their grace, and goes
-when nothing is left in it.
+back, as far as its quotas allow, until it is to go.
 
 upstream: pkg/controller/serviceaccount/serviceaccounts_controller.go,
-pkg/controller/certificates/rootcacertpublisher, pkg/controller/namespace/deletion
+pkg/controller/certificates/rootcacertpublisher
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
-from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import NAMESPACE, POD, RESOURCE_QUOTA, Kind, kind_of
+from fairlead.apiserver.kind import NAMESPACE, RESOURCE_QUOTA, Kind, kind_of
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.core.instant import Instant
@@ -35,10 +33,10 @@ _ABOUT: Final = (
 
 
 class Namespaces:
-    """Sees to all namespaces; `authority` is the PEM text of the server's CA, "" without one."""
+    """Furnishes all namespaces; `authority` is the PEM text of the server's CA, "" without one."""
 
     def __init__(self, authority: str = "") -> None:
-        """Nothing is seen to before the first change."""
+        """Nothing is furnished before the first change."""
         self._authority = authority
 
     def attend(self, change: Change, store: Store, now: Instant) -> None:
@@ -53,11 +51,7 @@ class Namespaces:
 
     def _see_to(self, name: str, store: Store, now: Instant) -> None:
         namespace = store.find(NAMESPACE, "", name)
-        if namespace is None:
-            return
-        if namespace["metadata"].get("deletionTimestamp"):
-            self._empty(namespace, store, now)
-        else:
+        if namespace is not None and not namespace["metadata"].get("deletionTimestamp"):
             self._furnish(name, store, now)
 
     def _furnish(self, name: str, store: Store, now: Instant) -> None:
@@ -72,17 +66,6 @@ class Namespaces:
             }
             _ensure(store, _CONFIG_MAP, name, content, now)
 
-    def _empty(self, namespace: Json, store: Store, now: Instant) -> None:
-        name, left = namespace["metadata"]["name"], 0
-        for kind in store.storage.kinds():
-            if kind.namespaced:
-                left += _emptied(store, kind, name, now)
-        current = store.find(NAMESPACE, "", name)
-        if left or current is None:
-            return
-        spec = {key: value for key, value in current["spec"].items() if key != "finalizers"}
-        store.commit(NAMESPACE, current, {**current, "spec": spec})
-
 
 def _ensure(store: Store, kind: Kind, namespace: str, content: Json, now: Instant) -> None:
     meta = {**content["metadata"], "namespace": namespace}
@@ -91,18 +74,3 @@ def _ensure(store: Store, kind: Kind, namespace: str, content: Json, now: Instan
         with suppress(ApiError):  # a quota may be in the way
             write = controllers_write(kind, "", now)
             store.create({**named, **content, "metadata": meta}, now, write=write)
-
-
-def _emptied(store: Store, kind: Kind, namespace: str, now: Instant) -> int:
-    """Delete what is not on its way out yet; how many are left."""
-    left = 0
-    for obj in store.list(kind, namespace):
-        meta = obj["metadata"]
-        if meta.get("deletionTimestamp") and kind is not POD:
-            left += 1
-            continue
-        if not meta.get("deletionTimestamp"):
-            with suppress(ApiError):  # gone with what went before it
-                store.let_go(kind, namespace, meta["name"], now, Deletion(policy="Background"))
-        left += store.find(kind, namespace, meta["name"]) is not None
-    return left
