@@ -13,9 +13,10 @@ from fairlead.apiserver.conversion import stored as as_stored
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.schema.spelled import with_spelled_data
 from fairlead.apiserver.serving.body import decoded, media_type_of, parsed_yaml, require_type
 from fairlead.apiserver.serving.call import Call
-from fairlead.apiserver.serving.negotiation import YAML
+from fairlead.apiserver.serving.negotiation import JSON, YAML
 from fairlead.apiserver.serving.options import WriteOptions, write_options
 from fairlead.apiserver.serving.patching import patch_of
 from fairlead.apiserver.serving.reading import found
@@ -28,6 +29,7 @@ from fairlead.apiserver.write import Write
 OTHER_NAMESPACE: Final = (
     "the namespace of the provided object does not match the namespace sent on the request"
 )
+CONTROLLER_REVISIONS: Final = "controllerrevisions.apps"
 # Kinds whose PUT creates what is not there.
 # upstream: AllowCreateOnUpdate in pkg/registry/*/strategy.go
 CREATED_BY_UPDATE: Final = frozenset(
@@ -114,6 +116,8 @@ def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
     call.warnings.extend(told(of_another_version(kind, obj), options.validation))
     obj, warnings = typed(kind, require_type(obj, kind), options.validation, repeats)
     call.warnings.extend(warnings)
+    if kind.resource == CONTROLLER_REVISIONS and media_type_of(content_type) == JSON:
+        obj = with_spelled_data(obj, request.body)
     return as_stored(kind, obj)
 
 

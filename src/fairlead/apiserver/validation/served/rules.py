@@ -11,6 +11,7 @@ from typing import Any, Final
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod, ResourceRequirements
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.schema.spelled import is_respelled
 from fairlead.apiserver.validation.change_text import internal_of
 from fairlead.apiserver.validation.field import Causes, duplicate, forbidden, invalid
 from fairlead.apiserver.validation.metadata import check_labels, dns_label_problems
@@ -39,7 +40,7 @@ from fairlead.apiserver.validation.served import (
     webhook,
     workload,
 )
-from fairlead.apiserver.validation.served.form import check_cidr, check_unchanged
+from fairlead.apiserver.validation.served.form import IMMUTABLE, check_cidr, check_unchanged
 from fairlead.apiserver.validation.served.metadata import (
     check_details,
     check_finalizers,
@@ -121,7 +122,10 @@ def _node_update(old: Json, new: Json) -> Causes:
 
 
 def _revision_update(old: Json, new: Json) -> Causes:
-    yield from check_unchanged("data", old.get("data"), new.get("data"))
+    before, after = old.get("data"), new.get("data")
+    if before == after and is_respelled(before, after):
+        yield invalid("data", after, IMMUTABLE)
+    yield from check_unchanged("data", before, after)
 
 
 def _runtime_class(obj: Json) -> Causes:
