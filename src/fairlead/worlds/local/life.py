@@ -8,12 +8,14 @@ and whenever `next_due` has come.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
 from fairlead.api.codec import DecodeError, decode, without_nulls
 from fairlead.api.objects import ApiObject
+from fairlead.apiserver.request import WebhookAnswer
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 from fairlead.core.instant import DurationNs, Instant, seconds
@@ -29,6 +31,7 @@ from fairlead.worlds.local.attendant.namespace_end import NamespaceEnds
 from fairlead.worlds.local.attendant.node_ttl import NodeTtl
 from fairlead.worlds.local.attendant.quota import Quotas
 from fairlead.worlds.local.event_writer import HOST
+from fairlead.worlds.local.outside import Waiting
 from fairlead.worlds.local.world import Attendant, LocalWorld
 
 # People read here what a simulation need not write, and do not wait for containers that would
@@ -66,6 +69,16 @@ class Life:
         self._driver = Driver(engine, self._world, now=now)
         self._world.tell(ObjectsLoaded(_views(store)))
         self._world.look_around(now)
+
+    @property
+    def waiting(self) -> deque[Waiting]:
+        """What waits for webhooks, once somebody asks them: take it, ask, and `go_on`."""
+        self._world.outside.is_asking = True
+        return self._world.outside.waiting
+
+    def go_on(self, waiting: Waiting, answer: WebhookAnswer, now: Instant) -> None:
+        """Let happen what waited for this answer."""
+        self._world.go_on(waiting, answer, now)
 
     def next_due(self) -> Instant | None:
         """When the engine has something to do next, None when only a change can give it work."""

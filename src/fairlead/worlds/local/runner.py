@@ -12,9 +12,11 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
+from fairlead.apiserver.http.webhooks import ask_webhook
 from fairlead.core.instant import DurationNs, Instant
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.cluster import LocalCluster
+from fairlead.worlds.local.outside import Waiting
 
 SLICE_S: Final = 0.02
 AFTER_DEFECT_S: Final = 1.0
@@ -28,6 +30,7 @@ class Runner:
         self._cluster = cluster
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.Handle | None = None
+        self._asking: set[asyncio.Task[None]] = set()
         self._is_woken = False
         self._is_stepping = False
         self._unsubscribe: Callable[[], None] | None = None
@@ -57,6 +60,8 @@ class Runner:
             self._unsubscribe()
         if self._timer is not None:
             self._timer.cancel()
+        for task in self._asking:
+            task.cancel()
 
     def wake(self) -> None:
         """Look what is to be done, soon."""
@@ -69,22 +74,43 @@ class Runner:
         clock = self._cluster.clock
         target = clock.now() + duration
         while True:
-            now = self._slice(target)
+            now = self._slice(target, waits=True)
             clock.jump_to(now)
+            if self._asking:
+                await asyncio.wait(self._asking)
+                self._slice(now)  # what the answers lead to happens before time goes on
+                continue
             due = self.next_due()
             if now >= target and (due is None or due > target):
                 self.wake()
                 return now
             await asyncio.sleep(0)
 
-    def _slice(self, until: Instant) -> Instant:
-        """Work until then, or for a slice of real time; how far that went."""
+    def _slice(self, until: Instant, *, waits: bool = False) -> Instant:
+        """Work until then, or for a slice of real time; how far that went.
+
+        With `waits` no time passes while webhooks are asked.
+        """
         end = perf_counter() + SLICE_S
+        life = self._cluster.life
+        waiting = life.waiting
         self._is_stepping = True
         try:
-            return self._cluster.life.run_until(until, stop_when=lambda: perf_counter() > end)
+            return life.run_until(
+                until, stop_when=lambda: perf_counter() > end or (waits and bool(waiting))
+            )
         finally:
             self._is_stepping = False
+            while waiting:
+                task = self._loop.create_task(self._ask(waiting.popleft()))
+                self._asking.add(task)
+                task.add_done_callback(self._asking.discard)
+
+    async def _ask(self, waiting: Waiting) -> None:
+        """Ask a webhook about what a controller wants to do."""
+        answer = await ask_webhook(waiting.call)
+        self._cluster.life.go_on(waiting, answer, self._cluster.clock.now())
+        self.wake()
 
     def _step(self) -> None:
         self._is_woken = False

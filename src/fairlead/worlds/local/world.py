@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import DEPLOYMENT, POD, Kind
+from fairlead.apiserver.kind import DEPLOYMENT, POD
 from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.apiserver.precondition import require_uid
+from fairlead.apiserver.request import NO_ANSWERS, WebhookAnswer
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.apiserver.write import Write
 from fairlead.core.command import (
     CallExtender,
     Command,
@@ -24,11 +23,11 @@ from fairlead.core.command import (
 from fairlead.core.instant import Instant
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
-from fairlead.worlds.local.author import Program, program_of
 from fairlead.worlds.local.event_writer import HOST, EventWriter
+from fairlead.worlds.local.outside import Outside, Waiting
 from fairlead.worlds.local.pod_detail import PodDetails, with_generate_name
 from fairlead.worlds.local.signing import Signatures
-from fairlead.worlds.simulation.performing import Outcome, perform, refused
+from fairlead.worlds.simulation.performing import Outcome, refused
 from fairlead.worlds.telling import net_changes, told_if_known
 
 
@@ -68,8 +67,9 @@ class LocalWorld:
         self._details = PodDetails()
         self._attendants = (self._details, *attendants)
         self._timed = [one for one in attendants if isinstance(one, TimedAttendant)]
-        self._signatures = Signatures()
-        self._events = EventWriter(store, self._signatures, host)
+        signatures = Signatures()
+        self.outside = Outside(store, signatures)
+        self._events = EventWriter(store, signatures, host)
         self._changes: list[Change] = []
         self._untold: list[Stimulus] = []
         store.subscribe(self._changes.append)
@@ -95,23 +95,33 @@ class LocalWorld:
             return CommandSucceeded(command)
         if isinstance(command, CallExtender):
             return self.extenders.call(command, b"")
+        self._do(command, now)
+        return None
+
+    def go_on(self, waiting: Waiting, answer: WebhookAnswer, now: Instant) -> None:
+        """Do a command that waited for this answer, or let it wait for another."""
+        answers = {**waiting.answers, waiting.call.key: answer}
+        self._do(waiting.command, now, answers, waiting.drawn)
+
+    def _do(
+        self,
+        command: Command,
+        now: Instant,
+        answers: Mapping[str, WebhookAnswer] = NO_ANSWERS,
+        drawn: tuple[str, ...] = (),
+    ) -> None:
         asked = command
         if isinstance(command, PatchStatus) and command.target.kind == POD.kind:
             asked = self._details.detailed(command, self.store, now)
         elif isinstance(command, PatchObject) and _only_annotates(command):
             self._annotate(command, now)
-            return None
+            return
         elif isinstance(command, CreateObject):
             asked = CreateObject(with_generate_name(command.manifest))
-        program = program_of(command)
-        write_of = partial(self._write, program, now)
-        outcome = perform(self.store, asked, now, write_of)
+        outcome = self.outside.perform(command, asked, now, answers=answers, drawn=drawn)
         self._tell_changes(now)
-        self._untold.append(_about(command, outcome))
-        return None
-
-    def _write(self, program: Program, now: Instant, kind: Kind, subresource: str) -> Write:
-        return Write(track=self._signatures.of(program, kind, subresource, now))
+        if outcome is not None:
+            self._untold.append(_about(command, outcome))
 
     def _annotate(self, command: PatchObject, now: Instant) -> None:
         """Write a Deployment's annotations as its controller does: with its status.
@@ -122,7 +132,7 @@ class LocalWorld:
         try:
             old = self.store.get(DEPLOYMENT, target.namespace, target.name)
             require_uid(DEPLOYMENT, old, target.uid)
-            write = self._write(Program.CONTROLLERS, now, DEPLOYMENT, "status")
+            write = self.outside.write_of(command, now)(DEPLOYMENT, "status")
             new = merge_patch(old, command.patch)
             self.store.replace_status(DEPLOYMENT, old, new, write=write)
         except ApiError as refusal:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from dataclasses import dataclass, field
 
 import pytest
@@ -22,6 +23,7 @@ class Life:
     due: list[int] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
     fails: int = 0
+    waiting: deque = field(default_factory=deque)
 
     def next_due(self):
         return self.due[0] if self.due else None
