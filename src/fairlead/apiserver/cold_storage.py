@@ -14,12 +14,11 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import LOG_CAPACITY, Json, Key, Storage
+from fairlead.apiserver.storage import LOG_CAPACITY, Json, Key, Storage, value_of
 
 HOT_MAX: Final = 10_000
 
 _encode: Final = msgspec.json.Encoder().encode
-_decode: Final = msgspec.json.Decoder(type=Json).decode
 
 
 class ColdStorage(Storage):
@@ -34,15 +33,15 @@ class ColdStorage(Storage):
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
         """The object of that name, None when there is none."""
         found = super().find(kind, namespace, name)
-        return found if found is None else _thawed(found)
+        return found if found is None else value_of(found)
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
         """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
-        return map(_thawed, super().items(kind, namespace))
+        return map(value_of, super().items(kind, namespace))
 
     def unsorted(self, kind: Kind) -> Iterable[Json]:
         """The objects of `kind` in the order they came."""
-        return map(_thawed, super().unsorted(kind))
+        return map(value_of, super().unsorted(kind))
 
     def put(self, kind: Kind, obj: Json) -> Json:
         """Store `obj` as the newest version of itself; gives back what was stored."""
@@ -78,7 +77,7 @@ class ColdStorage(Storage):
         objects = self._of(kind)
         found = objects.get(key)
         if found is not None:
-            objects[key] = _thawed(found)
+            objects[key] = value_of(found)
         return key
 
     def _keep(self, kind: Kind, key: Key) -> None:
@@ -90,10 +89,6 @@ class ColdStorage(Storage):
             (resource, coldest), _ = self._hot.popitem(last=False)
             objects: dict[Key, Any] = self._objects[resource]
             objects[coldest] = _encode(objects[coldest])
-
-
-def _thawed(found: Any) -> Json:
-    return _decode(found) if isinstance(found, bytes) else found
 
 
 def _key(meta: Json) -> Key:

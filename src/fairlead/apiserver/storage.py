@@ -24,6 +24,8 @@ from fairlead.apiserver.kind import Kind
 
 Json = dict[str, Any]
 Key = tuple[str, str]
+# An object as a storage keeps it: a value, or its text.
+Kept = Json | bytes
 Listener = Callable[["Change"], None]
 
 LOG_CAPACITY: Final = 10_000
@@ -49,6 +51,14 @@ class Change:
     object: Json
     previous: Json | None
     version: int
+
+
+_decode: Final = msgspec.json.Decoder(type=Json).decode
+
+
+def value_of(kept: Kept) -> Json:
+    """An object as a value."""
+    return _decode(kept) if isinstance(kept, bytes) else kept
 
 
 class Storage:
@@ -83,6 +93,15 @@ class Storage:
     def unsorted(self, kind: Kind) -> Iterable[Json]:
         """The objects of `kind` in the order they came; cheap, for where order is no matter."""
         return self._objects.get(kind.resource, {}).values()
+
+    def kept(self, kind: Kind, namespace: str | None = None) -> Iterator[tuple[Key, Kept]]:
+        """The objects of `kind` (in one namespace, or in all) as they are kept, in any order.
+
+        Cheap, for who needs but some of them, or their texts; see `value_of`.
+        """
+        for key, kept in self._objects.get(kind.resource, {}).items():
+            if namespace is None or key[0] == namespace:
+                yield key, kept
 
     def kinds(self) -> list[Kind]:
         """The kinds of which there are or were objects, in the order of the first ones."""

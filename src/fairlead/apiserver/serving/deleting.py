@@ -22,7 +22,7 @@ from fairlead.apiserver.serving.refusal import bad_option
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.serving.status import success
 from fairlead.apiserver.serving.typed import IGNORE, typed
-from fairlead.apiserver.storage import Json
+from fairlead.apiserver.storage import Json, value_of
 from fairlead.apiserver.write import Write
 
 DELETE_OPTIONS: Final = Kind("", "v1", "DeleteOptions", "deleteoptions")
@@ -94,8 +94,8 @@ def delete_collection(call: Call) -> Response:
     wanted = selection(call.kind, chosen.label_selector, chosen.field_selector)
     store, kind, namespace = call.parts.store, call.kind, call.target.namespace
     page = listed(store.storage, kind, namespace, wanted, chosen)
-    for obj in page.objects:
-        meta = obj["metadata"]
+    for kept in page.objects:
+        meta = value_of(kept)["metadata"]
         place = (meta.get("namespace", ""), meta["name"])
         if store.find(kind, *place) is not None:
             store.let_go(kind, *place, call.now, options.deletion, write=_write(call, options))

@@ -10,18 +10,20 @@ a GET and a watch say what the object is, the items of a list do not need to.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
 from fairlead.apiserver.conversion import is_converted, shown
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import Change, ChangeType, Storage
+from fairlead.apiserver.storage import Change, ChangeType, Kept, Storage, value_of
 
 Json = dict[str, Any]
 Key = tuple[str, str]
 
 # So many of each kind are kept; beyond that, making a text anew costs less than keeping it.
+KINDS_MAX: Final = 1_024
 TEXTS_MAX: Final = 20_000
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -36,19 +38,21 @@ class EncodedObjects:
         self._texts: dict[str, dict[Key, tuple[Json, bytes]]] = {}
         storage.subscribe(self._forget)
 
-    def item(self, kind: Kind, obj: Json) -> bytes:
+    def item(self, kind: Kind, obj: Kept) -> bytes:
         """`obj` as an item of a list; a custom resource says even there what it is."""
         if kind.is_custom:
             return self.whole(kind, obj)
         return b"{" + self._rest(kind, obj)
 
-    def whole(self, kind: Kind, obj: Json) -> bytes:
+    def whole(self, kind: Kind, obj: Kept) -> bytes:
         """`obj` with its kind and apiVersion."""
         return preamble(kind) + self._rest(kind, obj)
 
-    def _rest(self, kind: Kind, obj: Json) -> bytes:
+    def _rest(self, kind: Kind, obj: Kept) -> bytes:
         if is_converted(kind):
-            return rest_of(shown(kind, obj))
+            return rest_of(shown(kind, value_of(obj)))
+        if isinstance(obj, bytes):
+            return rest_of_text(kind, obj)
         meta = obj["metadata"]
         texts = self._texts.setdefault(kind.resource, {})
         key = (meta.get("namespace", ""), meta["name"])
@@ -74,6 +78,21 @@ class EncodedObjects:
 def preamble(kind: Kind) -> bytes:
     """How the text of an object of `kind` begins."""
     return b'{"kind":"%s","apiVersion":"%s",' % (kind.kind.encode(), kind.api_version.encode())
+
+
+def rest_of_text(kind: Kind, text: bytes) -> bytes:
+    """Likewise of an object that is a text; most say at once what they are."""
+    for beginning in _beginnings(kind):
+        if text.startswith(beginning):
+            return text[len(beginning) :]
+    return rest_of(value_of(text))
+
+
+@lru_cache(maxsize=KINDS_MAX)
+def _beginnings(kind: Kind) -> tuple[bytes, ...]:
+    """In either order."""
+    name, version = kind.kind.encode(), kind.api_version.encode()
+    return preamble(kind), b'{"apiVersion":"%s","kind":"%s",' % (version, name)
 
 
 def rest_of(obj: Json) -> bytes:

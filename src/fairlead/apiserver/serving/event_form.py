@@ -11,7 +11,7 @@ from fairlead.apiserver.serving.encoding import encode, preamble, rest_of
 from fairlead.apiserver.serving.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Form
 from fairlead.apiserver.serving.rendering import Renderer, partial
 from fairlead.apiserver.serving.typed import zero_object
-from fairlead.apiserver.storage import Json
+from fairlead.apiserver.storage import Json, Kept, value_of
 
 
 def _line(name: str, text: bytes) -> bytes:
@@ -30,12 +30,13 @@ class ObjectEvents:
     kind: Kind
     renderer: Renderer = field(compare=False)
 
-    def event(self, name: str, obj: Json, *, is_first: bool) -> bytes:
+    def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
         """See EventForm."""
         if name == "BOOKMARK":
-            return _line(name, preamble(self.kind) + rest_of({**zero_object(self.kind), **obj}))
+            marked = {**zero_object(self.kind), **value_of(obj)}
+            return _line(name, preamble(self.kind) + rest_of(marked))
         if name == "DELETED":
-            return _line(name, preamble(self.kind) + rest_of(shown(self.kind, obj)))
+            return _line(name, preamble(self.kind) + rest_of(shown(self.kind, value_of(obj))))
         return _line(name, self.renderer.texts.whole(self.kind, obj))
 
     def is_shared(self, *, is_first: bool) -> bool:
@@ -49,9 +50,9 @@ class PartialEvents:
 
     form: Form
 
-    def event(self, name: str, obj: Json, *, is_first: bool) -> bytes:
+    def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
         """See EventForm."""
-        return _line(name, encode(partial(self.form, obj)))
+        return _line(name, encode(partial(self.form, value_of(obj))))
 
     def is_shared(self, *, is_first: bool) -> bool:
         """See EventForm."""
@@ -68,9 +69,10 @@ class TableEvents:
     renderer: Renderer = field(compare=False)
     clock: Callable[[], int] = field(compare=False)
 
-    def event(self, name: str, obj: Json, *, is_first: bool) -> bytes:
+    def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
         """See EventForm."""
-        table = self.renderer.table(self.form, self.kind, obj, self.clock(), self.include)
+        now, shown_of = self.clock(), value_of(obj)
+        table = self.renderer.table(self.form, self.kind, shown_of, now, self.include)
         if not is_first:
             table["columnDefinitions"] = None
         if self.include == "None":  # in a watch it is there, and nothing

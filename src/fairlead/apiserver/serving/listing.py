@@ -10,17 +10,19 @@ upstream: apiserver/pkg/storage/etcd3/store.go:GetList, cacher/delegator.go:shou
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.options import EXACT, ListOptions, unsigned
 from fairlead.apiserver.serving.page import (
     NOW,
+    Entry,
     Token,
     decoded,
     encoded,
-    key_of,
     list_too_old,
     objects_at,
     objects_now,
@@ -28,17 +30,17 @@ from fairlead.apiserver.serving.page import (
 )
 from fairlead.apiserver.serving.refusal import from_the_future
 from fairlead.apiserver.serving.selection import Selection
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Kept, Storage
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Objects at a version; `continue_token` is "" and `remaining` None at the end.
+    """Objects at a version, as they are kept; what is not stored has none: -1.
 
-    What is not stored has no version: -1.
+    `continue_token` is "" and `remaining` None at the end.
     """
 
-    objects: list[Json]
+    objects: Sequence[Kept]
     version: int
     continue_token: str = ""
     remaining: int | None = None
@@ -58,7 +60,7 @@ def listed(
     else:
         objects, version = objects_now(storage, kind, namespace), storage.version
     limit = options.limit if is_limited else 0
-    return _page(objects, namespace, wanted, version, limit)
+    return _page(objects, wanted, version, limit)
 
 
 def asked_version(storage: Storage, text: str) -> int:
@@ -74,7 +76,7 @@ def asked_version(storage: Storage, text: str) -> int:
     return version
 
 
-def _objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[Json]:
+def _objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[Entry]:
     try:
         return objects_at(storage, kind, namespace, version)
     except ApiError:
@@ -97,20 +99,18 @@ def _continued(
             objects = objects_at(storage, kind, namespace, version)
         except ApiError:
             raise token_too_old(token) from None
-    first = bisect_left(objects, token.start, key=lambda obj: key_of(obj, namespace))
-    return _page(objects[first:], namespace, wanted, version, options.limit)
+    first = bisect_left(objects, token.start, key=itemgetter(0))
+    return _page(objects[first:], wanted, version, options.limit)
 
 
-def _page(
-    objects: list[Json], namespace: str, wanted: Selection, version: int, limit: int
-) -> Listed:
+def _page(objects: list[Entry], wanted: Selection, version: int, limit: int) -> Listed:
     matching = objects
     if not wanted.is_everything:
-        matching = [obj for obj in objects if wanted.matches(obj)]
+        matching = [entry for entry in objects if wanted.selects(entry[1])]
     if limit <= 0 or len(matching) <= limit:
-        return Listed(matching, version)
+        return Listed([kept for _, kept in matching], version)
     page = matching[:limit]
-    token = encoded(Token(version, f"{key_of(page[-1], namespace)}\0"))
+    token = encoded(Token(version, f"{page[-1][0]}\0"))
     # How much is left is told only where nobody had to look at the objects to count them.
     remaining = len(matching) - limit if wanted.is_everything else None
-    return Listed(page, version, token, remaining)
+    return Listed([kept for _, kept in page], version, token, remaining)

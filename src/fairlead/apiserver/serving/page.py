@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 from dataclasses import dataclass
+from operator import itemgetter
 from posixpath import normpath
 from typing import Any, Final
 
@@ -20,7 +21,10 @@ import msgspec
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.json_text import parse_json
-from fairlead.apiserver.storage import ChangeType, Json, Storage
+from fairlead.apiserver.storage import ChangeType, Kept, Key, Storage
+
+# The place of an object in a list of one namespace, or of all; and the object.
+Entry = tuple[str, Kept]
 
 FORMAT: Final = "meta.k8s.io/v1"
 NOW: Final = -1
@@ -87,32 +91,30 @@ def token_too_old(token: Token) -> ApiError:
     return ApiError("Expired", 410, _PAGE_TOO_OLD, continue_token=fresh)
 
 
-def key_of(obj: Json, namespace: str) -> str:
-    """The place of `obj` in a list of one namespace, or of all ("")."""
-    meta = obj["metadata"]
-    own: str = meta["name"]
-    return own if namespace or "namespace" not in meta else f"{meta['namespace']}/{own}"
+def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[Entry]:
+    """The objects of one namespace, or of all (""), in the order of their places."""
+    found = storage.kept(kind, namespace or None)
+    return sorted(((_place(key, namespace), kept) for key, kept in found), key=itemgetter(0))
 
 
-def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[Json]:
-    """The objects of one namespace, or of all (""), in the order of their keys."""
-    found = storage.items(kind, namespace) if namespace else storage.unsorted(kind)
-    return sorted(found, key=lambda obj: key_of(obj, namespace))
+def _place(key: Key, namespace: str) -> str:
+    own, name = key
+    return name if namespace or not own else f"{own}/{name}"
 
 
-def objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[Json]:
+def objects_at(storage: Storage, kind: Kind, namespace: str, version: int) -> list[Entry]:
     """Likewise as they were at `version`. Raises ApiError 410 when that is forgotten."""
     changes = storage.changes_since(version)
-    objects = {key_of(obj, namespace): obj for obj in objects_now(storage, kind, namespace)}
+    objects = dict(objects_now(storage, kind, namespace))
     for change in reversed(changes):
-        obj = change.object
+        meta = change.object["metadata"]
         if change.kind.resource != kind.resource:
             continue
-        if namespace and obj["metadata"].get("namespace", "") != namespace:
+        if namespace and meta.get("namespace", "") != namespace:
             continue
-        key = key_of(obj, namespace)
+        place = _place((meta.get("namespace", ""), meta["name"]), namespace)
         if change.type is ChangeType.ADDED:
-            objects.pop(key, None)
+            objects.pop(place, None)
         elif change.previous is not None:
-            objects[key] = change.previous
-    return [objects[key] for key in sorted(objects)]
+            objects[place] = change.previous
+    return sorted(objects.items(), key=itemgetter(0))

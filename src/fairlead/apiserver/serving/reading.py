@@ -100,9 +100,10 @@ def _begin(call: Call, opened: Watch, options: ListOptions) -> None:
     watches, storage = call.parts.watches, call.parts.store.storage
     scope, version = opened.scope, int(options.version or "0")
     if options.send_initial or (version == 0 and options.send_initial is None):
-        for obj in objects_now(storage, scope.kind, scope.namespace):
-            if scope.wanted.matches(obj):
-                opened.tell("ADDED", obj)
+        there = [kept for _, kept in objects_now(storage, scope.kind, scope.namespace)]
+        if not scope.wanted.is_everything:
+            there = list(filter(scope.wanted.selects, there))
+        opened.begin(there)
         if options.bookmarks:
             opened.bookmark(storage.version, is_initial=True)
     elif version > 0:

@@ -17,7 +17,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.encoding import EncodedObjects, encode
 from fairlead.apiserver.serving.listing import Listed
 from fairlead.apiserver.serving.negotiation import PARTIAL, PARTIAL_LIST, TABLE, YAML, Form
-from fairlead.apiserver.storage import Json
+from fairlead.apiserver.storage import Json, Kept, value_of
 
 PARTS: Final = 16
 Body = tuple[bytes, ...]
@@ -61,12 +61,13 @@ class Renderer:
             case "" if form.media_type != YAML:
                 return self._items(kind, found.objects, meta)
             case "":
-                return (text_of(form.media_type, _plain_list(kind, found.objects, meta)),)
+                plain = _plain_list(kind, _values(found.objects), meta)
+                return (text_of(form.media_type, plain),)
             case _ if form.view == TABLE:
-                table = self._table(form, kind, found.objects, now, include)
+                table = self._table(form, kind, _values(found.objects), now, include)
                 return (text_of(form.media_type, {**table, "metadata": meta}),)
             case _ if form.view == PARTIAL_LIST:
-                items = [partial(form, obj) for obj in found.objects] or None
+                items = [partial(form, obj) for obj in _values(found.objects)] or None
                 document = {
                     "kind": PARTIAL_LIST,
                     "apiVersion": form.view_api_version,
@@ -82,7 +83,7 @@ class Renderer:
         meta = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
         return {**self._table(form, kind, [obj], now, include), "metadata": meta}
 
-    def _items(self, kind: Kind, objects: Sequence[Json], meta: Json) -> Body:
+    def _items(self, kind: Kind, objects: Sequence[Kept], meta: Json) -> Body:
         head = {"kind": kind.list_kind, "apiVersion": kind.api_version, "metadata": meta}
         start = encode(head)[:-1] + b',"items":['
         item = self.texts.item
@@ -104,6 +105,10 @@ class Renderer:
             if (row["object"] or {}).get("kind") == PARTIAL:
                 row["object"]["apiVersion"] = form.view_api_version
         return {**table, "kind": TABLE, "apiVersion": form.view_api_version}
+
+
+def _values(objects: Sequence[Kept]) -> list[Json]:
+    return list(map(value_of, objects))
 
 
 def stated(kind: Kind, obj: Json) -> Json:

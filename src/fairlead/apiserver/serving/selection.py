@@ -9,9 +9,11 @@ pkg/registry/*/strategy.go and pkg/apis/*/v1/conversion.go
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
@@ -19,14 +21,18 @@ from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.custom.json_path import json_path
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage import Json, Kept, value_of
 
-Json = dict[str, Any]
 Read = Callable[[Json], str]
 
 CACHE_SIZE: Final = 2_048
 NAME: Final = "metadata.name"
 NAMESPACE: Final = "metadata.namespace"
 _ALWAYS: Final = (NAME, NAMESPACE)
+# What fields read that are not there.
+_UNSAID: Final = ("", "false", "0")
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +46,26 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is wanted of the objects of a kind; None and () want nothing in particular."""
+    """What is wanted of the objects of a kind; None and () want nothing in particular.
+
+    `words` stand somewhere in the text of every object that is wanted.
+    """
 
     labels: LabelSelector | None = None
     terms: tuple[Term, ...] = ()
     reads: tuple[Read, ...] = ()
+    words: tuple[bytes, ...] = ()
 
     @property
     def is_everything(self) -> bool:
         """Whether every object matches."""
         return self.labels is None and not self.terms
+
+    def selects(self, kept: Kept) -> bool:
+        """Whether an object is wanted; most texts of others need not be read to tell."""
+        if isinstance(kept, bytes) and not all(word in kept for word in self.words):
+            return False
+        return self.matches(value_of(kept))
 
     def matches(self, obj: Json) -> bool:
         """Whether `obj` is wanted."""
@@ -81,7 +97,20 @@ def selection(kind: Kind, labels: str, fields: str, name: str = "") -> Selection
     except SelectorError as cause:
         raise bad_request(str(cause)) from None
     is_any = not wanted.match_labels and not wanted.match_expressions
-    return Selection(None if is_any else wanted, terms, reads)
+    words = () if kind.custom else tuple(_words(wanted, terms))
+    return Selection(None if is_any else wanted, terms, reads, words)
+
+
+def _words(labels: LabelSelector, terms: tuple[Term, ...]) -> Iterator[bytes]:
+    """What an object must say to be selected, as it stands in its text."""
+    for key, value in labels.match_labels.items():
+        yield from (_encode(key), _encode(value))
+    for one in labels.match_expressions:
+        if one.operator == "In" and len(one.values) == 1:
+            yield from (_encode(one.key), _encode(one.values[0]))
+    for term in terms:
+        if term.is_equal and term.value not in _UNSAID:
+            yield _encode(term.value)[1:-1]
 
 
 def _terms(text: str) -> tuple[Term, ...]:

@@ -15,15 +15,16 @@ upstream: apiserver/pkg/storage/cacher/cache_watcher.go, endpoints/handlers/watc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.selection import Selection
-from fairlead.apiserver.storage import Change, ChangeType, Json, Storage
+from fairlead.apiserver.storage import Change, ChangeType, Json, Kept, Storage
 
 BACKLOG_BYTES_MAX: Final = 64 << 20
+PIECE_BYTES: Final = 4 << 20
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 Told = tuple[ChangeType, Json]
@@ -32,7 +33,7 @@ Told = tuple[ChangeType, Json]
 class EventForm(Protocol):
     """How a watch's events look."""
 
-    def event(self, name: str, obj: Json, *, is_first: bool) -> bytes:
+    def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
         """One line; `obj` is an object of the kind that is watched, or a bookmark of it."""
         ...
 
@@ -92,6 +93,7 @@ class Watch:
         self.is_over = False
         self.on_data: Callable[[], None] | None = None
         self._close = close
+        self._first: Iterator[bytes] = iter(())
         self._lines: list[bytes] = []
         self._bytes = 0
         self._is_first = True
@@ -101,10 +103,27 @@ class Watch:
         """Whether nothing was told yet."""
         return self._is_first
 
+    def begin(self, there: Sequence[Kept]) -> None:
+        """Tell of the objects that are there, before anything else."""
+        self._first = self._added(there)
+        self._is_first = self._is_first and not there
+
+    def _added(self, there: Sequence[Kept]) -> Iterator[bytes]:
+        """Their lines, made when they are taken: there may be more than anybody could hold."""
+        for number, kept in enumerate(there):
+            yield self.scope.form.event("ADDED", kept, is_first=number == 0)
+
     def take(self) -> list[bytes]:
-        """The lines that were not taken yet."""
+        """The lines that were not taken yet, or, of those it began with, as many as go at once."""
+        first, size = [], 0
+        for line in self._first:
+            first.append(line)
+            size += len(line)
+            if size >= PIECE_BYTES and self.on_data is not None:
+                self.on_data()
+                return first
         lines, self._lines, self._bytes = self._lines, [], 0
-        return lines
+        return first + lines if first else lines
 
     def tell(self, name: str, obj: Json) -> None:
         """Add an event."""
