@@ -176,7 +176,8 @@ class Rollouts:
     def _begin(self, rollout: Rollout, old: list[Part]) -> list[Command]:
         """The ReplicaSet for a new template, if it may begin."""
         spec, bounds = rollout.deployment.spec, rollout.bounds
-        if spec.paused:
+        # upstream: deployment_controller.go:syncDeployment sees to another size first
+        if spec.paused or is_scaling(old, spec.replicas):
             return []
         if spec.strategy.type == RECREATE:
             if any(one.replicas for one in old) or not rollout.is_quiet(self.pod_sets.sets):

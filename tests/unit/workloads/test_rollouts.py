@@ -174,6 +174,15 @@ def test_a_scaling_in_the_middle_is_shared_out(world, build):
     assert after == {"web:1": 12, "web:2": 8}
 
 
+def test_a_change_of_size_comes_before_a_new_template(world, build):
+    """The old ReplicaSet grows first; there is room for as many new pods as may come on top."""
+    world.create(deployment(build, 2))
+    world.runs = False
+    changed = {"spec": {"replicas": 3, "template": build.template("web:2")}}
+    world.patch("Deployment", "web", changed)
+    assert sizes(world) == {"web:1": 3, "web:2": 1}
+
+
 def test_a_refused_replica_set_is_told(new_world, build):
     controller = Workloads(WorkloadsConfig(is_observed=True))
     world = new_world(controller, refuse=_no_replica_sets).load()
