@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import jwt
 
 from fairlead.apiserver.auth.impersonation import service_account_groups
 from fairlead.apiserver.auth.rbac import SERVICE_ACCOUNT_PREFIX
-from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT, Kind
+from fairlead.apiserver.auth.token import API_AUDIENCES
+from fairlead.apiserver.kind import POD, SECRET, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage import Storage
 
@@ -22,7 +23,13 @@ Json = dict[str, Any]
 
 ALGORITHM: Final = "ES256"
 PRIVATE: Final = "kubernetes.io"
+# What a token can be bound to, beside its account, by the claim that says so.
+BOUND: Final = {"pod": POD, "secret": SECRET}
 _NS_PER_S: Final = 1_000_000_000
+# Clocks may differ; upstream: go-jose's jwt.DefaultLeeway
+_LEEWAY_S: Final = 60
+# Times are told by the cluster's clock, which may be far from the one that the library reads.
+_CHECKED: Final[Any] = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud")}
 
 
 class ServiceAccountTokens:
@@ -48,25 +55,28 @@ class ServiceAccountTokens:
         key_id = {"kid": self.keys[0]["kid"]}
         return jwt.encode(claims, self._key, algorithm=ALGORITHM, headers=key_id)
 
-    def recognize(self, token: str) -> User | None:
-        """The account whose token that is, None when it is none or no longer good."""
+    def recognize(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
+        """The account whose token that is, None when it is none, no longer good or for others."""
         try:
-            options: Any = {"verify_exp": False, "verify_aud": False, "verify_nbf": False}
-            claims = jwt.decode(token, self._public, algorithms=[ALGORITHM], options=options)
+            claims = jwt.decode(token, self._public, algorithms=[ALGORITHM], options=_CHECKED)
         except jwt.InvalidTokenError:
             return None
         bound = claims.get(PRIVATE, {})
-        if claims.get("exp", 0) * _NS_PER_S <= self._clock() or not self._is_there(bound):
-            return None
-        return _user(bound)
+        is_meant = any(audience in claims["aud"] for audience in audiences)
+        is_good = is_meant and self._is_in_time(claims) and self._is_there(bound)
+        return _user(bound) if is_good else None
+
+    def _is_in_time(self, claims: Json) -> bool:
+        now_s = self._clock() / _NS_PER_S
+        return bool(claims["nbf"] - _LEEWAY_S <= now_s < claims["exp"])
 
     def _is_there(self, bound: Json) -> bool:
-        """Whether the account, and the pod that the token is for, are those of then."""
+        """Whether the account, and what else the token is bound to, are those of then."""
         namespace = bound.get("namespace", "")
-        account = bound.get("serviceaccount", {})
-        pod = bound.get("pod")
-        return self._is_same(SERVICE_ACCOUNT, namespace, account) and (
-            pod is None or self._is_same(POD, namespace, pod)
+        return self._is_same(SERVICE_ACCOUNT, namespace, bound.get("serviceaccount", {})) and all(
+            self._is_same(kind, namespace, bound[claim])
+            for claim, kind in BOUND.items()
+            if claim in bound
         )
 
     def _is_same(self, kind: Kind, namespace: str, reference: Json) -> bool:
@@ -80,8 +90,9 @@ def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
     reference = {"name": meta["name"], "uid": meta["uid"]}
     bound: Json = {"namespace": meta["namespace"], "serviceaccount": reference}
     target = spec.get("boundObjectRef") or {}
-    if target.get("kind") == POD.kind:
-        bound["pod"] = {"name": target.get("name", ""), "uid": target.get("uid", "")}
+    for claim, kind in BOUND.items():
+        if target.get("kind") == kind.kind:
+            bound[claim] = {"name": target.get("name", ""), "uid": target.get("uid", "")}
     return {
         "aud": spec["audiences"],
         "exp": now_s + spec["expirationSeconds"],

@@ -6,8 +6,8 @@ upstream: apiserver/pkg/authentication/request/{bearertoken/bearertoken,anonymou
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.request import AUTHENTICATED, UNAUTHENTICATED, User
@@ -15,8 +15,17 @@ from fairlead.apiserver.request import AUTHENTICATED, UNAUTHENTICATED, User
 ANONYMOUS: Final = User(name="system:anonymous", groups=(UNAUTHENTICATED,))
 _SCHEME: Final = "bearer"
 
-# The user of a token that is not in the table, None where it means nothing.
-Recognize = Callable[[str], User | None]
+# Whom tokens must be for to be worth something here; upstream: --api-audiences, which is what
+# --service-account-issuer says unless told otherwise
+API_AUDIENCES: Final = ("https://kubernetes.default.svc.cluster.local",)
+
+
+class Recognize(Protocol):
+    """Tells whose token that is."""
+
+    def __call__(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
+        """Its user, None where it means nothing to any of `audiences`."""
+        ...
 
 
 def unauthorized() -> ApiError:
@@ -56,12 +65,12 @@ class Tokens:
             raise unauthorized()
         return user
 
-    def user_of(self, token: str) -> User | None:
-        """Whose token that is, None when it is nobody's."""
+    def user_of(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
+        """Whose token that is, None when it is nobody's or means nothing to any of `audiences`."""
         found = self._users.get(_digest(token))
         if found is None and self._recognize is not None:
-            return self._recognize(token)
-        return found
+            return self._recognize(token, audiences)
+        return found if set(audiences) & set(API_AUDIENCES) else None
 
 
 def _digest(token: str) -> bytes:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from fairlead.apiserver.auth.token import API_AUDIENCES, Recognize
 from fairlead.apiserver.request import User
 
 Json = dict[str, Any]
@@ -72,7 +73,7 @@ class Identity:
     """
 
     rights: Rights
-    recognize: Callable[[str], User | None]
+    recognize: Recognize
     issue: Callable[[Json], str] | None = None
     keys: tuple[Json, ...] = ()
-    issuer: str = "https://kubernetes.default.svc.cluster.local"
+    issuer: str = API_AUDIENCES[0]

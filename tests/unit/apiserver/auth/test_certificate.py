@@ -12,7 +12,8 @@ from cryptography import x509
 
 from fairlead.apiserver.auth.certificate import new_authority, new_client, new_server
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens, claims_of
-from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT
+from fairlead.apiserver.auth.token import API_AUDIENCES
+from fairlead.apiserver.kind import POD, SECRET, SERVICE_ACCOUNT
 from fairlead.apiserver.storage import Storage
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -68,7 +69,7 @@ def storage():
 def issued(storage, now_s=NOW_S, **spec):
     """An account's token, recognized so many seconds later."""
     account = storage.find(SERVICE_ACCOUNT, "n", "robot")
-    wanted = {"audiences": ["a"], "expirationSeconds": 600, **spec}
+    wanted = {"audiences": list(API_AUDIENCES), "expirationSeconds": 600, **spec}
     tokens = ServiceAccountTokens(KEY, storage, lambda: now_s * 10**9)
     return tokens, tokens.issue(claims_of(account, wanted, NOW_S, "issuer"))
 
@@ -87,6 +88,35 @@ def test_a_token_is_its_accounts(storage):
 def test_a_token_ends(storage):
     assert issued(storage, NOW_S + 599)[0].recognize(issued(storage)[1])
     assert issued(storage, NOW_S + 600)[0].recognize(issued(storage)[1]) is None
+
+
+def test_a_token_counts_by_the_clusters_clock_however_far_that_is():
+    """Here the year 2026 is the machine's past or future, which says nothing."""
+    found = Storage()
+    meta = {"name": "robot", "namespace": "n", "uid": "u-1"}
+    found.put(SERVICE_ACCOUNT, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
+    far_s = NOW_S + 100 * 365 * 24 * 3_600
+    wanted = {"audiences": list(API_AUDIENCES), "expirationSeconds": 600}
+    tokens = ServiceAccountTokens(KEY, found, lambda: far_s * 10**9)
+    account = found.find(SERVICE_ACCOUNT, "n", "robot")
+    assert tokens.recognize(tokens.issue(claims_of(account, wanted, far_s, "issuer")))
+    too_early = tokens.issue(claims_of(account, wanted, far_s + 120, "issuer"))
+    assert tokens.recognize(too_early) is None
+
+
+def test_a_token_for_others_opens_no_door_here(storage):
+    tokens, token = issued(storage, audiences=["vault"])
+    assert tokens.recognize(token) is None
+    assert tokens.recognize(token, ["vault", "elsewhere"])
+
+
+def test_a_token_bound_to_a_secret_ends_with_it(storage):
+    meta = {"name": "s", "namespace": "n", "uid": "u-3"}
+    storage.put(SECRET, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    tokens, token = issued(storage, boundObjectRef={"kind": "Secret", "name": "s", "uid": "u-3"})
+    assert tokens.recognize(token)
+    storage.remove(SECRET, "n", "s")
+    assert tokens.recognize(token) is None
 
 
 def test_a_token_is_worth_nothing_without_what_it_is_bound_to(storage):

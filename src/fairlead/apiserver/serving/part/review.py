@@ -85,11 +85,12 @@ def token_review(call: Call) -> Response:
     identity, token = _identity(call), spec.get("token", "")
     if not token:
         raise bad_request("token is required for TokenReview in authentication")
-    user = identity.recognize(token)
+    wanted = spec.get("audiences") or [identity.issuer]
+    user = identity.recognize(token, wanted)
     if user is None:
         status: Json = {"user": {}, "error": NOBODYS}
     else:
-        audiences = spec.get("audiences") or [identity.issuer]
+        audiences = [name for name in wanted if identity.recognize(token, (name,))]
         status = {"authenticated": True, "user": user_info(user), "audiences": audiences}
     return _answered(call, {"metadata": {}, "spec": spec, "status": status})
 

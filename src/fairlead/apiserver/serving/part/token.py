@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.auth.service_account_token import claims_of
+from fairlead.apiserver.auth.service_account_token import BOUND, claims_of
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid, not_found
-from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT, Kind
+from fairlead.apiserver.kind import SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.posting import member, posted
@@ -38,9 +38,9 @@ def token(call: Call) -> Response:
     spec = {"expirationSeconds": EXPIRATION_S_DEFAULT, "boundObjectRef": None, **asked}
     spec["audiences"] = spec.get("audiences") or [identity.issuer]
     _require_duration(spec["expirationSeconds"])
-    _require_bound(call, spec["boundObjectRef"] or {})
     now_s = call.now // _NS_PER_S
-    text = identity.issue(claims_of(account, spec, now_s, identity.issuer))
+    bound = {**spec, "boundObjectRef": _bound(call, spec["boundObjectRef"] or {})}
+    text = identity.issue(claims_of(account, bound, now_s, identity.issuer))
     expires = format_timestamp((now_s + spec["expirationSeconds"]) * _NS_PER_S)
     names = ("name", "namespace", "uid")
     meta = {name: account["metadata"][name] for name in names}
@@ -67,16 +67,21 @@ def _require_duration(expiration_s: int) -> None:
     raise invalid(_KIND, "", "", (cause,))
 
 
-def _require_bound(call: Call, reference: Json) -> None:
-    """What a token is bound to must be there, in the version that is meant."""
-    if reference.get("kind") != POD.kind:
-        return
+def _bound(call: Call, reference: Json) -> Json:
+    """What the token is bound to, with its uid: it must be there, in the version that is meant."""
+    if not reference:
+        return reference
+    kind = next((one for one in BOUND.values() if one.kind == reference.get("kind")), None)
     namespace, name = call.target.namespace, reference.get("name", "")
-    pod = call.parts.store.find(POD, namespace, name)
-    if pod is None:
-        raise not_found(POD, namespace, name)
-    uid = pod["metadata"]["uid"]
-    if reference.get("uid", uid) != uid:
+    if kind is None:
+        what = f"type {reference.get('apiVersion', '')}, Kind={reference.get('kind', '')}"
+        raise bad_request(f'cannot bind token for serviceaccount "{call.target.name}" to {what}')
+    target = call.parts.store.find(kind, namespace, name)
+    if target is None:
+        raise not_found(kind, namespace, name)
+    uid = target["metadata"]["uid"]
+    if reference.get("uid") not in (None, "", uid):
         wrong = f"the UID in the bound object reference ({reference['uid']}) does not match the UID"
         why = f"{wrong} in record. The object might have been deleted and then recreated"
         raise conflict(SERVICE_ACCOUNT, namespace, call.target.name, why)
+    return {**reference, "uid": uid}
