@@ -8,16 +8,27 @@ upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.g
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, Final
 
 from fairlead.api.label import subdomain_problems
+from fairlead.apiserver.custom.definition_parts import (
+    wrong_columns,
+    wrong_selectable,
+    wrong_subresources,
+)
 from fairlead.apiserver.custom.definition_schema import wrong_schema
-from fairlead.apiserver.custom.json_path import JsonPathError, json_path
+from fairlead.apiserver.custom.definition_shown import shown_versions
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.validation.field import invalid, not_supported, required
+from fairlead.apiserver.validation.field import (
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from fairlead.apiserver.validation.metadata import dns_1035_problems
+from fairlead.apiserver.validation.served.webhook import check_client, check_reviews
 
 Json = dict[str, Any]
 
@@ -27,23 +38,14 @@ _APPROVAL: Final = (
     f'protected groups must have approval annotation "{APPROVED}", '
     "see https://github.com/kubernetes/enhancements/pull/1111"
 )
-_DNS_1035_FORM: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_DNS_1035: Final = re.compile(_DNS_1035_FORM)
-_DNS_1035_RULE: Final = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
-    "alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', "
-    f"regex used for validation is '{_DNS_1035_FORM}')"
+_APPROVING: Final = re.compile(r"[A-Za-z][-+.A-Za-z0-9]*://[^/?#\s]+\S*")
+_REVIEWS: Final = ("v1", "v1beta1")
+_WARNING_MAX: Final = 256
+_ORPHAN: Final = (
+    "missing from spec.versions; {0} was previously a storage version, and must remain in "
+    "spec.versions until a storage migration ensures no data remains persisted in {0} and removes "
+    "{0} from status.storedVersions"
 )
-_COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
-# A version as upstream's language shows it in a refusal.
-_SHOWN: Final = (
-    ("Name", "name", ""),
-    ("Served", "served", False),
-    ("Storage", "storage", False),
-    ("Deprecated", "deprecated", False),
-    ("DeprecationWarning", "deprecationWarning", None),
-)
-_HOISTED: Final = ("Schema", "Subresources", "AdditionalPrinterColumns", "SelectableFields")
 
 
 def causes(definition: Json) -> Iterator[Cause]:
@@ -52,8 +54,10 @@ def causes(definition: Json) -> Iterator[Cause]:
     names = spec.get("names") or {}
     yield from _wrong_name(definition, spec, names)
     yield from _wrong_group(spec)
-    if spec.get("scope") not in ("Cluster", "Namespaced"):
-        yield not_supported("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
+    if not spec.get("scope"):
+        yield required("spec.scope")
+    elif spec["scope"] not in ("Cluster", "Namespaced"):
+        yield not_supported("spec.scope", spec["scope"], ("Cluster", "Namespaced"))
     yield from _wrong_versions(spec)
     if spec.get("preserveUnknownFields"):
         why = (
@@ -64,8 +68,8 @@ def causes(definition: Json) -> Iterator[Cause]:
     yield from _wrong_conversion(spec)
     yield from _wrong_names(names)
     yield from _wrong_parts(spec)
-    if not (definition.get("status") or {}).get("storedVersions"):
-        yield invalid("status.storedVersions", None, "must have at least one stored version")
+    stored = (definition.get("status") or {}).get("storedVersions") or []
+    yield from _wrong_stored(stored, spec.get("versions") or [])
     yield from _unapproved(definition, spec)
 
 
@@ -95,6 +99,8 @@ def _at(spec: Json, path: str) -> Any:
 
 def _wrong_name(definition: Json, spec: Json, names: Json) -> Iterator[Cause]:
     name = definition["metadata"].get("name", "")
+    for problem in subdomain_problems(name) if name else ():
+        yield invalid("metadata.name", name, problem)
     if name != f"{names.get('plural', '')}.{spec.get('group', '')}":
         yield invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
 
@@ -104,54 +110,99 @@ def _wrong_group(spec: Json) -> Iterator[Cause]:
     if not group:
         yield required("spec.group")
         return
-    for problem in subdomain_problems(group):
-        yield invalid("spec.group", group, problem)
-    if "." not in group:
+    problems = subdomain_problems(group)
+    if problems:
+        yield invalid("spec.group", group, ",".join(problems))
+    elif "." not in group:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
 
 
 def _wrong_versions(spec: Json) -> Iterator[Cause]:
     versions = spec.get("versions") or []
     names = [version.get("name", "") for version in versions]
-    for at, name in enumerate(names):
-        if not _DNS_1035.fullmatch(name):
-            yield invalid(f"spec.versions[{at}].name", name, _DNS_1035_RULE)
+    for at, version in enumerate(versions):
+        yield from _wrong_label(f"spec.versions[{at}].name", version.get("name", ""))
+        for why in _wrong_warning(version):
+            warning = version["deprecationWarning"]
+            yield invalid(f"spec.versions[{at}].deprecationWarning", warning, why)
     if len(set(names)) < len(names):
         yield _about_versions(spec, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         yield _about_versions(spec, "must have exactly one version marked as storage version")
 
 
+def _wrong_warning(version: Json) -> Iterator[str]:
+    warning = version.get("deprecationWarning")
+    if warning is None:
+        return
+    if not version.get("deprecated"):
+        yield "can only be set for deprecated versions"
+        return
+    if len(warning.encode()) > _WARNING_MAX:
+        yield f"must be <= {_WARNING_MAX} characters long"
+    if not warning:
+        yield "must not be an empty string"
+    odd = next((at for at, letter in enumerate(warning) if not letter.isprintable()), None)
+    if odd is not None:
+        place = len(warning[:odd].encode())
+        why = "must only contain printable UTF-8 characters; non-printable character found at index"
+        yield f"{why} {place}"
+
+
 def _about_versions(spec: Json, why: str) -> Cause:
-    shown = [
-        {shown: version.get(name, zero) for shown, name, zero in _SHOWN} | dict.fromkeys(_HOISTED)
-        for version in spec.get("versions") or ()
-    ]
-    text = json.dumps(shown, separators=(",", ":"))
-    return Cause("FieldValueInvalid", f"Invalid value: {text}: {why}", "spec.versions")
+    return invalid("spec.versions", shown_versions(spec.get("versions") or []), why)
+
+
+def _wrong_stored(stored: list[str], versions: list[Json]) -> Iterator[Cause]:
+    if not stored:
+        yield invalid("status.storedVersions", None, "must have at least one stored version")
+        return
+    for version in versions:
+        if version.get("storage") and version.get("name") not in stored:
+            why = f"must have the storage version {version.get('name', '')}"
+            yield invalid("status.storedVersions", stored, why)
+    names = [version.get("name") for version in versions]
+    for at, name in enumerate(stored):
+        if name not in names:
+            yield invalid(f"status.storedVersions[{at}]", name, _ORPHAN.format(name))
 
 
 def _wrong_conversion(spec: Json) -> Iterator[Cause]:
-    conversion = spec.get("conversion") or {}
-    strategy = conversion.get("strategy", "None")
-    if strategy not in ("None", "Webhook"):
-        yield not_supported("spec.conversion.strategy", strategy, ("None", "Webhook"))
+    conversion, field = spec.get("conversion") or {}, "spec.conversion"
+    strategy, webhook = conversion.get("strategy") or "", conversion.get("webhook")
+    if not strategy:
+        yield required(f"{field}.strategy")
+    elif strategy not in ("None", "Webhook"):
+        yield not_supported(f"{field}.strategy", strategy, ("None", "Webhook"))
+    client = (webhook or {}).get("clientConfig")
+    reviews = (webhook or {}).get("conversionReviewVersions") or []
     if strategy == "Webhook":
-        webhook = conversion.get("webhook") or {}
-        if not webhook.get("clientConfig"):
+        if client is None:
             why = "required when strategy is set to Webhook"
-            yield required("spec.conversion.webhookClientConfig", why)
-        if not webhook.get("conversionReviewVersions"):
-            yield required("spec.conversion.conversionReviewVersions")
+            yield required(f"{field}.webhookClientConfig", why)
+        else:
+            yield from check_client(f"{field}.webhookClientConfig", client)
+        yield from check_reviews(f"{field}.conversionReviewVersions", reviews, bare=True)
+        return
+    why = "should not be set when strategy is not set to Webhook"
+    if client is not None:
+        yield forbidden(f"{field}.webhookClientConfig", why)
+    if reviews:
+        yield forbidden(f"{field}.conversionReviewVersions", why)
 
 
 def _wrong_names(names: Json) -> Iterator[Cause]:
+    for field in ("plural", "singular", "kind", "listKind"):
+        if not names.get(field):
+            yield required(f"spec.names.{field}")
     for field in ("plural", "singular"):
-        yield from _wrong_label(f"spec.names.{field}", str(names.get(field, "")))
+        if names.get(field):
+            yield from _wrong_label(f"spec.names.{field}", str(names[field]))
     for field in ("kind", "listKind"):
-        name = str(names.get(field, ""))
-        if not _DNS_1035.fullmatch(name.lower()):
-            why = f"may have mixed case, but should otherwise match: {_DNS_1035_RULE}"
+        name = str(names.get(field) or "")
+        problems = dns_1035_problems(name.lower()) if name else ()
+        if problems:
+            why = f"may have mixed case, but should otherwise match: {','.join(problems)}"
             yield invalid(f"spec.names.{field}", name, why)
     for field in ("shortNames", "categories"):
         for at, name in enumerate(names.get(field) or ()):
@@ -161,75 +212,60 @@ def _wrong_names(names: Json) -> Iterator[Cause]:
 
 
 def _wrong_label(field: str, name: str) -> Iterator[Cause]:
-    if not _DNS_1035.fullmatch(name):
-        yield invalid(field, name, _DNS_1035_RULE)
+    problems = dns_1035_problems(name)
+    if problems:
+        yield invalid(field, name, ",".join(problems))
 
 
 def _wrong_parts(spec: Json) -> Iterator[Cause]:
     """Schemas, columns and subresources; those that all versions share are looked at once."""
     versions = spec.get("versions") or []
-    for field, old_field, check in (
-        ("schema", "spec.validation", _wrong_validation),
-        ("additionalPrinterColumns", "spec.additionalPrinterColumns", _wrong_columns),
-        ("subresources", "spec.subresources", _wrong_subresources),
+    for place, version in _schemas(versions):
+        raw = (version.get("schema") or {}).get("openAPIV3Schema")
+        if raw is None:
+            yield required(f"{place}.openAPIV3Schema")
+            continue
+        has_status = "status" in (version.get("subresources") or {})
+        yield from wrong_schema(raw, f"{place}.openAPIV3Schema", has_status=has_status)
+    for field, check in (
+        ("additionalPrinterColumns", wrong_columns),
+        ("subresources", wrong_subresources),
+        ("selectableFields", wrong_selectable),
     ):
-        parts = [version.get(field) for version in versions]
-        if field == "schema" and not all(parts):
-            missing = [at for at, part in enumerate(parts) if not part]
-            for at in missing:
-                yield required(f"spec.versions[{at}].schema.openAPIV3Schema")
-        elif all(part == parts[0] for part in parts[1:]):
-            yield from check(old_field, parts[0]) if parts else ()
-        else:
-            for at, part in enumerate(parts):
-                yield from check(f"spec.versions[{at}].{field}", part)
+        if _are_same(versions, field):
+            yield from check(f"spec.{field}", versions[0]) if versions else ()
+            continue
+        for at, version in enumerate(versions):
+            yield from check(f"spec.versions[{at}].{field}", version)
 
 
-def _wrong_validation(field: str, schema: Json) -> Iterator[Cause]:
-    raw = schema.get("openAPIV3Schema")
-    if not raw:
-        yield required(f"{field}.openAPIV3Schema")
-    else:
-        yield from wrong_schema(raw, f"{field}.openAPIV3Schema")
-
-
-def _wrong_columns(field: str, columns: list[Json] | None) -> Iterator[Cause]:
-    for at, column in enumerate(columns or ()):
-        path, place = column.get("jsonPath", ""), f"{field}[{at}]"
-        if not column.get("name"):
-            yield required(f"{place}.name")
-        if column.get("type") not in _COLUMN_TYPES:
-            why = f"must be one of {','.join(_COLUMN_TYPES)}"
-            yield invalid(f"{place}.type", column.get("type", ""), why)
-        if not path:
-            yield required(f"{place}.JSONPath")
-        else:
-            yield from _wrong_path(f"{place}.JSONPath", path)
-
-
-def _wrong_path(field: str, path: str, root: str = "") -> Iterator[Cause]:
-    try:
-        names = json_path(path).names
-    except JsonPathError as cause:
-        yield invalid(field, path, str(cause))
+def _schemas(versions: list[Json]) -> Iterator[tuple[str, Json]]:
+    """Where the schemas stand, each with a version that has it."""
+    missing = [
+        (version.get("schema") or {}).get("openAPIV3Schema") is None for version in versions
+    ]
+    if versions and not any(missing) and _are_same(versions, "schema"):
+        yield "spec.validation", versions[0]
         return
-    if root and (names is None or names[:1] != (root,)):
-        yield invalid(field, path, f"should be a json path under .{root}")
+    for at, version in enumerate(versions):
+        yield f"spec.versions[{at}].schema", version
 
 
-def _wrong_subresources(field: str, parts: Json | None) -> Iterator[Cause]:
-    scale = (parts or {}).get("scale")
-    if not scale:
-        return
-    for name, root in (("specReplicasPath", "spec"), ("statusReplicasPath", "status")):
-        path = scale.get(name, "")
-        if not path:
-            yield required(f"{field}.scale.{name}")
-        else:
-            yield from _wrong_path(f"{field}.scale.{name}", path, root)
+def _are_same(versions: list[Json], field: str) -> bool:
+    return all(version.get(field) == versions[0].get(field) for version in versions)
 
 
 def _unapproved(definition: Json, spec: Json) -> Iterator[Cause]:
     annotations = definition["metadata"].get("annotations") or {}
-    if _PROTECTED.fullmatch(spec.get("group", "")) and not annotations.get(APPROVED):
-        yield required(f"metadata.annotations[{APPROVED}]", _APPROVAL)
+    if not _PROTECTED.fullmatch(spec.get("group", "")):
+        return
+    approval, field = annotations.get(APPROVED, ""), f"metadata.annotations[{APPROVED}]"
+    if not approval:
+        yield required(field, _APPROVAL)
+    elif not approval.startswith("unapproved") and not _APPROVING.fullmatch(approval):
+        why = (
+            f'protected groups must have approval annotation "{APPROVED}" with either a URL or a '
+            'reason starting with "unapproved", see '
+            "https://github.com/kubernetes/enhancements/pull/1111"
+        )
+        yield invalid(field, approval, why)

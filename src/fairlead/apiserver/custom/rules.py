@@ -149,7 +149,8 @@ def compiled(expression: str) -> cel.Expression:
     try:
         return _environment().compile(expression)
     except RuntimeError as cause:
-        raise RuleError(" ".join(str(cause).split())) from None
+        said = str(cause).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
+        raise RuleError(said) from None
 
 
 def is_verdict(expression: str) -> bool:

@@ -31,6 +31,11 @@ def shaped(schema: Structural, obj: Json, tell: Tell) -> Json:
     return made
 
 
+def shaped_value(schema: Structural, value: Any, tell: Tell) -> Any:
+    """`value` of a type without what the type does not know, which is told."""
+    return _pruned(schema, value, "", tell)
+
+
 def _pruned(schema: Structural, value: Any, path: str, tell: Tell) -> Any:
     """`value` without what the type does not know, and without nulls that say nothing."""
     if isinstance(value, dict):

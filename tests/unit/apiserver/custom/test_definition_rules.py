@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.custom.definition_rules import wrong_rules
+from fairlead.apiserver.custom.definition_rules import wrong_expressions, wrong_words
 
 
 def wrong(**rule):
-    found = wrong_rules({"x-kubernetes-validations": [rule]}, "s")
+    raw = {"x-kubernetes-validations": [rule]}
+    found = list(wrong_words(raw, "s")) or wrong_expressions(raw, "s")
     return [(cause.field.partition("[0].")[2], cause.message) for cause in found]
 
 

@@ -53,7 +53,7 @@ def check_webhooks(obj: Json) -> Causes:
     for place, hook in enumerate(obj.get("webhooks") or ()):
         field = f"webhooks[{place}]"
         yield from _check_webhook(field, hook)
-        yield from _check_reviews(
+        yield from check_reviews(
             f"{field}.admissionReviewVersions", hook.get("admissionReviewVersions") or []
         )
         name = hook.get("name", "")
@@ -81,7 +81,7 @@ def _check_webhook(field: str, hook: Json) -> Causes:
     yield from check_word(
         f"{field}.reinvocationPolicy", hook.get("reinvocationPolicy"), REINVOCATIONS
     )
-    yield from _check_client(f"{field}.clientConfig", hook.get("clientConfig") or {})
+    yield from check_client(f"{field}.clientConfig", hook.get("clientConfig") or {})
     yield from check_conditions(f"{field}.matchConditions", hook.get("matchConditions") or [])
 
 
@@ -104,10 +104,11 @@ def _check_full_name(field: str, name: str) -> Causes:
         yield invalid(field, name, why)
 
 
-def _check_reviews(field: str, versions: list[str]) -> Causes:
+def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Causes:
+    """Versions of questions that can be read; a `bare` refusal does not say which there are."""
     known = ", ".join(REVIEWS)
     if not versions:
-        yield required(field, f"must specify one of {known}")
+        yield required(field, "" if bare else f"must specify one of {known}")
         return
     for place, version in enumerate(versions):
         if version in versions[:place]:
@@ -176,7 +177,8 @@ def _check_wildcards(field: str, resources: list[str]) -> Causes:
         yield invalid(field, resources, why)
 
 
-def _check_client(field: str, client: Json) -> Causes:
+def check_client(field: str, client: Json) -> Causes:
+    """Whom to ask: a URL or a Service, one of the two."""
     url, service = client.get("url"), client.get("service")
     if (url is None) == (service is None):
         yield required(field, "exactly one of url or service is required")

@@ -1,0 +1,45 @@
+"""Whether the defaults in a schema are values of their types.
+
+upstream: apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
+from fairlead.apiserver.custom.rules import broken_rules
+from fairlead.apiserver.custom.shaping import shaped_value
+from fairlead.apiserver.custom.structural import ABSENT, structural
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.field import invalid
+
+Json = dict[str, Any]
+
+
+def wrong_defaults(raw: Json, field: str) -> Iterator[Cause]:
+    """What is wrong with the defaults in the schema that stands at `field`."""
+    if raw.get("default") is not None:
+        yield from _wrong(raw, f"{field}.default")
+    for name, inner in (raw.get("properties") or {}).items():
+        yield from wrong_defaults(inner, f"{field}.properties[{name}]")
+    for key in ("additionalProperties", "items"):
+        if isinstance(raw.get(key), dict):
+            yield from wrong_defaults(raw[key], f"{field}.{key}")
+
+
+def _wrong(raw: Json, place: str) -> Iterator[Cause]:
+    schema, value = structural(raw), raw["default"]
+    unknown: list[str] = []
+    shaped_value(schema, value, unknown.append)
+    if unknown:
+        yield invalid(place, value, "must not have unknown fields")
+    found = (
+        tuple(checked(schema, value, ""))
+        or tuple(repeated_items(schema, value, ""))
+        or tuple(broken_rules(schema, value, ABSENT, ""))
+    )
+    for cause in found:
+        below = "" if cause.field in ("", NOWHERE) else f".{cause.field}".replace(".[", "[")
+        yield Cause(cause.reason, cause.message, f"{place}{below}")
