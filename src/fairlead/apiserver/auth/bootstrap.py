@@ -14,6 +14,7 @@ from fairlead.apiserver.auth.bootstrap_table import (
     ROLES,
     WRITE,
 )
+from fairlead.apiserver.auth.controller_table import CONTROLLERS, EVENTS, PREFIX
 from fairlead.apiserver.kind import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -38,14 +39,27 @@ def bootstrap_objects() -> Iterator[Json]:
     """Namespaces, then cluster roles and their bindings; what roles gather is in them already."""
     for name in NAMESPACES:
         yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-    roles = list(_roles(CLUSTER_ROLES))
+    roles = [*_roles(CLUSTER_ROLES), *_roles(_controller_roles())]
     for role in roles:
         yield {**role, "rules": _gathered(role, roles)}
     for name, *subjects in CLUSTER_ROLE_BINDINGS:
         yield _binding(name, subjects)
+    for name in _controllers():
+        yield _binding(f"{PREFIX}{name}", [("ServiceAccount", name)])
     yield from _roles(ROLES)
     for name, *subjects in ROLE_BINDINGS:
         yield _binding(name, subjects)
+
+
+def _controllers() -> list[str]:
+    return [line for line in CONTROLLERS.strip().splitlines() if not line.startswith(" ")]
+
+
+def _controller_roles() -> str:
+    """The roles of controllers, written as all others."""
+    lines = CONTROLLERS.strip().splitlines()
+    named = (line if line.startswith(" ") else f"{PREFIX}{line}" for line in lines)
+    return "\n".join(named).replace("EVENTS", EVENTS)
 
 
 def _roles(table: str) -> Iterator[Json]:

@@ -44,8 +44,9 @@ system:aggregate-to-edit -> edit
   impersonate - serviceaccounts
   WRITE - pods,pods/attach,pods/exec,pods/portforward,pods/proxy
   create - pods/eviction
-  WRITE - configmaps,events,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets,serviceaccounts,services,services/proxy
+  WRITE - configmaps,persistentvolumeclaims,replicationcontrollers,replicationcontrollers/scale,secrets,serviceaccounts,services,services/proxy
   create - serviceaccounts/token
+  WRITE -,events.k8s.io events
   WRITE apps daemonsets,deployments,deployments/rollback,deployments/scale,replicasets,replicasets/scale,statefulsets,statefulsets/scale
   WRITE autoscaling horizontalpodautoscalers
   WRITE batch cronjobs,jobs
@@ -54,11 +55,11 @@ system:aggregate-to-edit -> edit
   WRITE networking.k8s.io ingresses,networkpolicies
   READ_WRITE coordination.k8s.io leases
   WRITE resource.k8s.io resourceclaims,resourceclaimtemplates
-  WRITE events.k8s.io events
 system:aggregate-to-view -> view
   READ - configmaps,endpoints,persistentvolumeclaims,persistentvolumeclaims/status,pods,replicationcontrollers,replicationcontrollers/scale,serviceaccounts,services,services/status
-  READ - bindings,events,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status,resourcequotas,resourcequotas/status
+  READ - bindings,limitranges,namespaces/status,pods/log,pods/status,replicationcontrollers/status,resourcequotas,resourcequotas/status
   READ - namespaces
+  READ -,events.k8s.io events
   READ discovery.k8s.io endpointslices
   READ apps controllerrevisions,daemonsets,daemonsets/status,deployments,deployments/scale,deployments/status,replicasets,replicasets/scale,replicasets/status,statefulsets,statefulsets/scale,statefulsets/status
   READ autoscaling horizontalpodautoscalers,horizontalpodautoscalers/status
@@ -67,7 +68,6 @@ system:aggregate-to-view -> view
   READ policy poddisruptionbudgets,poddisruptionbudgets/status
   READ networking.k8s.io ingresses,ingresses/status,networkpolicies
   READ resource.k8s.io resourceclaims,resourceclaims/status,resourceclaimtemplates
-  READ events.k8s.io events
 system:kube-scheduler
   create,patch,update -,events.k8s.io events
   create coordination.k8s.io leases
@@ -77,7 +77,6 @@ system:kube-scheduler
   delete,get,list,watch - pods
   create - bindings,pods/binding
   patch,update - pods/status
-  update - pods/finalizers
   READ - replicationcontrollers,services
   READ apps,extensions replicasets
   READ apps statefulsets
@@ -86,15 +85,17 @@ system:kube-scheduler
   create authentication.k8s.io tokenreviews
   create authorization.k8s.io subjectaccessreviews
   READ storage.k8s.io csinodes
+  READ storage.k8s.io volumeattachments
   READ - namespaces
   READ storage.k8s.io csidrivers
   READ storage.k8s.io csistoragecapacities
   READ resource.k8s.io deviceclasses
   get,list,patch,update,watch resource.k8s.io resourceclaims
   get,list,patch,update,watch resource.k8s.io resourceclaims/status
-  patch,update resource.k8s.io resourceclaims/binding
-  create,delete resource.k8s.io resourceclaims
+  update - pods/finalizers
   READ resource.k8s.io resourceslices
+  create,delete resource.k8s.io resourceclaims
+  patch,update resource.k8s.io resourceclaims/binding
 system:volume-scheduler
   get,list,patch,update,watch - persistentvolumes
   READ storage.k8s.io storageclasses
@@ -103,7 +104,7 @@ system:volume-scheduler
 system:kube-controller-manager
   create,patch,update -,events.k8s.io events
   create coordination.k8s.io leases
-  get,list,update,watch coordination.k8s.io leases kube-controller-manager
+  get,update coordination.k8s.io leases kube-controller-manager
   create - secrets,serviceaccounts
   delete - secrets
   get - configmaps,namespaces,secrets,serviceaccounts
@@ -126,6 +127,59 @@ system:persistent-volume-provisioner
   READ storage.k8s.io storageclasses
   watch - events
   create,patch,update - events
+system:node
+  create authentication.k8s.io tokenreviews
+  create authorization.k8s.io localsubjectaccessreviews,subjectaccessreviews
+  READ - services
+  create,get,list,watch - nodes
+  patch,update - nodes/status
+  patch,update - nodes
+  create,patch,update -,events.k8s.io events
+  READ - pods
+  create,delete - pods
+  patch,update - pods/status
+  create - pods/eviction
+  READ - configmaps,secrets
+  get - persistentvolumeclaims,persistentvolumes
+  get - endpoints
+  create,get,list,watch certificates.k8s.io certificatesigningrequests
+  create,delete,get,patch,update coordination.k8s.io leases
+  get storage.k8s.io volumeattachments
+  create - serviceaccounts/token
+  get,patch,update - persistentvolumeclaims/status
+  READ storage.k8s.io csidrivers
+  create,delete,get,patch,update storage.k8s.io csinodes
+  READ node.k8s.io runtimeclasses
+  get resource.k8s.io resourceclaims
+  deletecollection resource.k8s.io resourceslices
+system:node-bootstrapper
+  create,get,list,watch certificates.k8s.io certificatesigningrequests
+system:node-problem-detector
+  get - nodes
+  patch - nodes/status
+  create,patch,update -,events.k8s.io events
+system:certificates.k8s.io:certificatesigningrequests:nodeclient
+  create certificates.k8s.io certificatesigningrequests/nodeclient
+system:certificates.k8s.io:certificatesigningrequests:selfnodeclient
+  create certificates.k8s.io certificatesigningrequests/selfnodeclient
+system:certificates.k8s.io:kube-apiserver-client-approver
+  approve certificates.k8s.io signers kubernetes.io/kube-apiserver-client
+system:certificates.k8s.io:kube-apiserver-client-kubelet-approver
+  approve certificates.k8s.io signers kubernetes.io/kube-apiserver-client-kubelet
+system:certificates.k8s.io:kubelet-serving-approver
+  approve certificates.k8s.io signers kubernetes.io/kubelet-serving
+system:certificates.k8s.io:legacy-unknown-approver
+  approve certificates.k8s.io signers kubernetes.io/legacy-unknown
+system:heapster
+  READ - events,namespaces,nodes,pods
+  READ extensions deployments
+system:kube-aggregator
+  READ - endpoints,services
+system:kubelet-api-admin
+  READ - nodes
+  proxy - nodes
+  * - nodes/log,nodes/metrics,nodes/proxy,nodes/stats
+  * - nodes/configz,nodes/healthz,nodes/pods
 """  # noqa: E501 - a row is a row
 
 # In namespaces: `NAMESPACE/ROLE`.
@@ -190,5 +244,7 @@ CLUSTER_ROLE_BINDINGS: Final = (
     ("system:kube-scheduler", ("User", "system:kube-scheduler")),
     ("system:volume-scheduler", ("User", "system:kube-scheduler")),
     ("system:kube-controller-manager", ("User", "system:kube-controller-manager")),
+    ("system:kube-dns", ("ServiceAccount", "kube-dns")),
+    ("system:node",),  # to nobody: node authorization knows each node's own objects
     ("system:node-proxier", ("User", "system:kube-proxy")),
 )

@@ -266,3 +266,24 @@ def test_an_unknown_token_is_refused():
     with pytest.raises(ApiError) as refused:
         Tokens({"secret": BOB})({"authorization": "Bearer nope"})
     assert (refused.value.code, refused.value.reason) == (401, "Unauthorized")
+
+
+@pytest.mark.parametrize(
+    ("account", "verb", "resource", "is_allowed"),
+    [
+        ("replicaset-controller", "create", "pods", True),
+        ("replicaset-controller", "update", "nodes", False),
+        ("node-controller", "patch", "nodes", True),
+        ("generic-garbage-collector", "delete", "widgets", True),
+        ("default", "create", "pods", False),
+    ],
+)
+def test_each_controller_may_do_its_own_work(storage, account, verb, resource, is_allowed):
+    groups = ("system:serviceaccounts", "system:serviceaccounts:kube-system")
+    user = authenticated(f"system:serviceaccount:kube-system:{account}", groups)
+    asked = Attributes(user, verb, "", "", "v1", resource, "", "default", "x")
+    if is_allowed:
+        Rbac(storage)(asked)
+    else:
+        with pytest.raises(ApiError, match="is forbidden"):
+            Rbac(storage)(asked)
