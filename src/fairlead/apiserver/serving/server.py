@@ -136,7 +136,7 @@ class ApiServer:
     def handle(self, request: Request, now: int) -> Answer:
         """Answer one request at `now` (ns since 1970). Raises WebhookNeeded."""
         if self._definitions.waits or self._upkeep.waits:
-            self._follow_up(now)
+            self.follow_up(now)
         self._ids.begin(request.drawn)
         try:
             return self._answer(request, now)
@@ -147,9 +147,10 @@ class ApiServer:
             raise
         finally:
             self._ids.end()
-            self._follow_up(now)
+            self.follow_up(now)
 
-    def _follow_up(self, now: int) -> None:
+    def follow_up(self, now: int) -> None:
+        """Write what the server itself has to write by `now` (ns since 1970)."""
         self._definitions.settle(now)
         self._upkeep.settle(now)
 

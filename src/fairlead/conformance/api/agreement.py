@@ -33,6 +33,7 @@ _BUILD: Final = (
 )
 # A version in a message was recorded as it was.
 _VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")
+_OLDEST: Final = re.compile(r"(too old resource version: \S+ \()(\d+)(?=\))")
 # A template's hash in a text was recorded as it was.
 _HASH: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{8,10}}\b")
 _UNTYPED: Final = re.compile(
@@ -248,6 +249,9 @@ def _with_chance_of(recorded: Json, found: Json) -> Json:
     version = _VERSION.search(str(found.get("message")))
     if version is not None:
         text = _VERSION.sub(version[0], text)
+    oldest = _OLDEST.search(str(found.get("message")))
+    if oldest is not None:
+        text = _OLDEST.sub(lambda m: f"{m[1]}{oldest[2]}", text)
     changed: Json = json.loads(text)
     return changed
 

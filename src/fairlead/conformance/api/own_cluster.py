@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, ClassVar, Final
 
 from fairlead.api.timestamp import format_micro_time
 from fairlead.apiserver.error import ApiError
@@ -27,6 +28,7 @@ CONFIG: Final = EngineConfig(
 _HOST: Final = "vm"
 # How long it took until controllers did something about a change, as far as recordings show it.
 _REACTION: Final = seconds(0.0035)
+_NOBODYS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration")
 _ON_DELETION: Final = seconds(0.0055)
 _REACTIONS: Final = {
     "Node": seconds(0.0025),
@@ -45,6 +47,8 @@ class OwnCluster(OwnServer):
     """A fresh cluster with three nodes; whatever is due happens when `settle` is called."""
 
     has_controllers = True
+    late: ClassVar = replace(OwnServer.late, flow_status=seconds(0.0045))
+    versions_before: ClassVar = 3_000
 
     def __init__(self, start: int = START) -> None:
         """Begin at `start` with what every cluster has."""
@@ -87,7 +91,7 @@ class OwnCluster(OwnServer):
 
     def _see(self, change: Change) -> None:
         """Whoever is to react to `change` does so a little later, with what came before it."""
-        if self._is_reacting:
+        if self._is_reacting or change.kind.kind in _NOBODYS:
             return
         now = self.now if self._acts_at is None else self._acts_at
         reaction = _REACTIONS.get(change.kind.kind, _REACTION)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
@@ -20,6 +20,7 @@ from fairlead.apiserver.lateness import Lateness
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.serving.beginning import begin
+from fairlead.apiserver.serving.built_in import built_in_objects
 from fairlead.apiserver.serving.complete import complete_server
 from fairlead.apiserver.serving.component_status import component
 from fairlead.apiserver.serving.identity import Identity
@@ -75,6 +76,9 @@ class OwnServer:
     """A fresh server; `now` is when it is, in ns since 1970, and is moved by whoever has it."""
 
     has_controllers = False
+    late: ClassVar = _LATE
+    # How much had been written, and forgotten again, before the recording began.
+    versions_before: ClassVar = 0
 
     def __init__(self, start: int = START) -> None:
         """Begin at `start` with what every cluster has."""
@@ -82,6 +86,7 @@ class OwnServer:
         ids = SeededIds(_SEED)
         admission = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
         self.store = Store(ids, admission=admission, strategies=ServedStrategies())
+        self.store.storage.restore((), self.versions_before)
         rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
         accounts = ServiceAccountTokens(_KEY, self.store.storage, self._clock)
         users = {token_of(name): user for name, user in USERS.items()}
@@ -99,12 +104,18 @@ class OwnServer:
                 keys=accounts.keys,
             ),
             components=_COMPONENTS,
-            late=_LATE,
+            late=self.late,
         )
         self.app = ApiApp(self.server, self.tokens, self._clock)
         for manifest in SYSTEM_CLASSES.values():
             self.store.put_as_is(manifest, self.now)
-        begin(self.store, (*bootstrap_objects(), *_of_the_distribution()), self.now)
+        begin(
+            self.store,
+            (*bootstrap_objects(), *built_in_objects(), *_of_the_distribution()),
+            self.now,
+        )
+        for instant in (self.now, self.now + 1_000 * _NS_PER_MS):
+            self.server.follow_up(instant)
 
     def settle(self) -> None:
         """Let everything happen that is due by now; nothing happens by itself here."""

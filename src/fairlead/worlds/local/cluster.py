@@ -18,6 +18,7 @@ from fairlead.apiserver.identity import ReplayedIds
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.request import User
 from fairlead.apiserver.serving.beginning import begin
+from fairlead.apiserver.serving.built_in import built_in_objects
 from fairlead.apiserver.serving.complete import complete_server
 from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.serving.observed import NOTHING_OBSERVED
@@ -117,4 +118,4 @@ class LocalCluster:
     def _load(self, options: LocalOptions, now: Instant) -> None:
         nodes = node_manifests(options.nodes, options.zones, now)
         self.store.load(registered(nodes, now), now)
-        begin(self.store, (*bootstrap_objects(), MEASURED_READER), now)
+        begin(self.store, (*bootstrap_objects(), *built_in_objects(), MEASURED_READER), now)
