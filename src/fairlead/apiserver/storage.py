@@ -11,7 +11,7 @@ change. Another storage (a file, say) has the same five verbs.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
@@ -53,6 +53,7 @@ class Change:
     version: int
 
 
+_NONE: Final[Mapping[Key, Kept]] = {}
 _decode: Final = msgspec.json.Decoder(type=Json).decode
 
 
@@ -82,6 +83,10 @@ class Storage:
         """The object of that name, None when there is none."""
         objects = self._objects.get(kind.resource)
         return objects.get((namespace, name)) if objects else None
+
+    def find_kept(self, kind: Kind, namespace: str, name: str) -> Kept | None:
+        """Likewise as it is kept; see `value_of`."""
+        return self._objects.get(kind.resource, _NONE).get((namespace, name))
 
     def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
         """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairlead.api.codec import DecodeError, decode, without_nulls
-from fairlead.apiserver.storage import Change, ChangeType, Json
+from fairlead.api.codec import DecodeError, decode, decode_stored
+from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
 
 
@@ -34,15 +34,7 @@ def told(change: Change) -> Stimulus:
 def told_if_known(change: Change) -> Stimulus | None:
     """`change` of an object that anybody may have written; None for one that nobody can read."""
     try:
-        view = decode(without_nulls(_unsigned(change.object)))
+        view = decode_stored(change.object)
     except DecodeError:
         return None
     return ObjectDeleted(view) if change.type is ChangeType.DELETED else ObjectChanged(view)
-
-
-def _unsigned(obj: Json) -> Json:
-    """`obj` without who wrote what of it: no controller asks, and it is long."""
-    meta = obj["metadata"]
-    if "managedFields" not in meta:
-        return obj
-    return {**obj, "metadata": {key: meta[key] for key in meta if key != "managedFields"}}

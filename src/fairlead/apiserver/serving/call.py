@@ -17,7 +17,7 @@ from fairlead.apiserver.serving.options import WriteOptions
 from fairlead.apiserver.serving.rendering import Renderer, text_of
 from fairlead.apiserver.serving.route import Target
 from fairlead.apiserver.serving.watch import Watches
-from fairlead.apiserver.storage import Json
+from fairlead.apiserver.storage import Json, Kept
 from fairlead.apiserver.store import Store
 
 __all__ = ["Attributes", "Authorize", "Call", "Observed", "Parts", "allow_all"]
@@ -65,7 +65,7 @@ class Call:
         """The form of an answer with an object. Raises ApiError 406."""
         return negotiated(self.request.headers.get("accept", ""))
 
-    def shown(self, obj: Json, code: int = 200, kind: Kind | None = None) -> Response:
+    def shown(self, obj: Kept, code: int = 200, kind: Kind | None = None) -> Response:
         """`obj` as the answer. Raises ApiError 406."""
         form, include = self.form(), self.request.parameter("includeObject")
         kind = kind or self.kind

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.error import ApiError, not_found
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.event_form import (
@@ -37,7 +37,12 @@ BOOKMARK_EARLIEST_S: Final = 0.6
 def get(call: Call) -> Response:
     """One object, or its text at least as new as asked for."""
     require_version(call, call.request.parameter("resourceVersion"))
-    return call.shown(found(call))
+    call.form()
+    target = call.target
+    kept = call.parts.store.storage.find_kept(call.kind, target.namespace, target.name)
+    if kept is None:
+        raise not_found(call.kind, target.namespace, target.name)
+    return call.shown(kept)
 
 
 def found(call: Call) -> Json:

@@ -40,11 +40,12 @@ class Renderer:
     texts: EncodedObjects
     table_of: TableOf | None = None
 
-    def object(self, form: Form, kind: Kind, obj: Json, now: int, include: str = "") -> Body:
+    def object(self, form: Form, kind: Kind, kept: Kept, now: int, include: str = "") -> Body:
         """One object. Raises ApiError 406 where the view is one of lists."""
+        if not form.view and form.media_type != YAML:
+            return (self.texts.whole(kind, kept),)
+        obj = value_of(kept)
         match form.view:
-            case "" if form.media_type != YAML:
-                return (self.texts.whole(kind, obj),)
             case "":
                 return (text_of(form.media_type, stated(kind, obj)),)
             case _ if form.view == TABLE:

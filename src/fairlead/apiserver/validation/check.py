@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
-
-from fairlead.api.codec import DecodeError, decode, decode_as, without_nulls
+from fairlead.api.codec import DecodeError, decode, decode_as, decode_stored
 from fairlead.api.objects import (
     ApiObject,
     DaemonSet,
@@ -55,8 +53,6 @@ from fairlead.apiserver.validation.workload import (
 )
 
 Json = dict[str, Any]
-
-_encode: Final = msgspec.json.Encoder().encode
 
 # Kinds whose changes upstream validates as new objects and as changed ones: all is said twice.
 # upstream: ValidateUpdate of pkg/registry/{apps,batch,core}/*/strategy.go
@@ -164,24 +160,10 @@ def _defaulted(kind: Kind, obj: Json, *, nullable: bool = False) -> tuple[Json, 
 
 
 def _decoded(kind: Kind, obj: Json, *, nullable: bool = False) -> ApiObject:
-    bare = _without_writers(obj)
     try:
-        return decode(without_nulls(bare) if nullable and _has_null(bare) else bare)
+        return decode_stored(obj) if nullable else decode(obj)
     except DecodeError as cause:
         raise _wrong_type(kind, obj, cause) from None
-
-
-def _without_writers(obj: Json) -> Json:
-    """`obj` without who wrote what of it: half of an object, which no view shows."""
-    meta = obj.get("metadata")
-    if not isinstance(meta, dict) or "managedFields" not in meta:
-        return obj
-    return {**obj, "metadata": {key: meta[key] for key in meta if key != "managedFields"}}
-
-
-def _has_null(obj: Json) -> bool:
-    """Whether a null may be anywhere inside; looking at its text is cheaper than walking it."""
-    return b"null" in _encode(obj)
 
 
 def _wrong_type(kind: Kind, obj: Json, cause: DecodeError) -> ApiError:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
-from fairlead.api.codec import DecodeError, decode, without_nulls
+from fairlead.api.codec import DecodeError, decode_stored
 from fairlead.api.objects import ApiObject
 from fairlead.apiserver.request import WebhookAnswer
 from fairlead.apiserver.storage import Json
@@ -105,6 +105,6 @@ def _views(store: Store) -> list[ApiObject]:
 
 def _view(obj: Json) -> ApiObject | None:
     try:
-        return decode(without_nulls(obj))
+        return decode_stored(obj)
     except DecodeError:
         return None
