@@ -61,6 +61,13 @@ LOOKED_AT_TWICE: Final = (
 )  # fmt: skip
 
 
+# Kinds whose changes are looked at before what they have become.
+CHANGES_FIRST: Final = (
+    "services", "secrets", "configmaps", "ingressclasses.networking.k8s.io",
+    "volumeattributesclasses.storage.k8s.io",
+)  # fmt: skip
+
+
 def validated_new(kind: Kind, obj: Json, *, runnable: bool = True, nullable: bool = False) -> Json:
     """`obj`, JSON that somebody wants to create, with its defaults; without nulls, or `nullable`.
 
@@ -121,6 +128,8 @@ def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False)
         wrong += rules.check_any(kind, new)
     again = wrong if kind.resource in LOOKED_AT_TWICE else ()
     changed = [*(rules.check_change(kind, old, new) if nullable else ()), *_changed(kind, old, new)]
+    if kind.resource in CHANGES_FIRST:
+        _refuse(kind, new, [*renamed, *changed, *wrong])
     _refuse(kind, new, [*renamed, *wrong, *again, *changed])
 
 

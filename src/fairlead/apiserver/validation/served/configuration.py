@@ -11,7 +11,6 @@ from typing import Any, Final
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.served.form import (
-    check_unchanged,
     config_key_problems,
     too_long,
 )
@@ -86,8 +85,7 @@ def _check_json(field: str, content: bytes) -> Causes:
 
 
 def check_secret_update(old: Json, new: Json) -> Causes:
-    """Its type never changes; a sealed one keeps what it has, and stays sealed."""
-    yield from check_unchanged("type", old.get("type"), new.get("type"))
+    """A sealed one keeps what it has, and stays sealed."""
     yield from _check_seal(old, new, ("data",))
 
 

@@ -22,6 +22,7 @@ from fairlead.apiserver.validation.served.form import (
     check_one_of,
     check_qualified_name,
     check_subdomain,
+    check_unchanged,
     label_selector,
 )
 from fairlead.apiserver.validation.served.storage import check_inline_volume, check_parameters
@@ -133,3 +134,13 @@ def check_attachment(obj: Json) -> Causes:
     yield from check_driver_name("spec.attacher", attacher)  # upstream's second look
     if named is not None:
         yield from check_subdomain("spec.source.persistentVolumeName", named)
+
+
+def check_node_update(old: Json, new: Json) -> Causes:
+    """A driver that a CSINode has stays as it is, but for how many volumes it takes."""
+    had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
+    for before in had:
+        for after in wants:
+            if before.get("name") == after.get("name"):
+                was, shall = ({**one, "allocatable": None} for one in (before, after))
+                yield from check_unchanged("spec.drivers", was, shall, "storage.v1.CSINodeDriver")

@@ -27,7 +27,6 @@ from fairlead.apiserver.validation.served.form import (
     check_port_number,
     check_qualified_name,
     check_subdomain,
-    check_unchanged,
     too_many,
 )
 
@@ -157,8 +156,3 @@ def _check_slice_ports(ports: list[Json]) -> Causes:
         yield from check_one_of(f"ports[{place}].protocol", port.get("protocol", ""), PROTOCOLS)
         if port.get("appProtocol") is not None:
             yield from check_qualified_name(f"ports[{place}].appProtocol", port["appProtocol"])
-
-
-def check_endpoint_slice_update(old: Json, new: Json) -> Causes:
-    """A slice has addresses of one family for ever."""
-    yield from check_unchanged("addressType", old.get("addressType"), new.get("addressType"))

@@ -22,7 +22,6 @@ from fairlead.apiserver.validation.served.form import (
     check_one_of,
     check_port,
     check_port_number,
-    check_unchanged,
     label_selector,
     port_name_problems,
     too_long,
@@ -200,12 +199,6 @@ def _check_parameters(field: str, parameters: Json) -> Causes:
         yield required(f"{field}.namespace", "`parameters.scope` is set to 'Namespace'")
     else:
         yield from check_one_of(f"{field}.scope", scope, SCOPES)
-
-
-def check_ingress_class_update(old: Json, new: Json) -> Causes:
-    """A class stays with its controller."""
-    before, after = old["spec"].get("controller", ""), new["spec"].get("controller", "")
-    yield from check_unchanged("spec.controller", before, after)
 
 
 def check_network_policy(policy: Json) -> Causes:

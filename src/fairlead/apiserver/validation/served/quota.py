@@ -13,7 +13,7 @@ from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
 from fairlead.apiserver.validation.change_text import internal_of
 from fairlead.apiserver.validation.field import Causes, invalid, required
 from fairlead.apiserver.validation.resource import check_resource_name
-from fairlead.apiserver.validation.served.form import check_unchanged
+from fairlead.apiserver.validation.served.form import IMMUTABLE
 
 Json = dict[str, Any]
 
@@ -64,10 +64,9 @@ def check_quota(obj: Json) -> Causes:
 def check_quota_update(old: Json, new: Json) -> Causes:
     """Which objects are limited never changes."""
     before, after = old.get("spec") or {}, new.get("spec") or {}
-    yield from check_unchanged("spec.scopes", before.get("scopes"), after.get("scopes"))
-    yield from check_unchanged(
-        "spec.scopeSelector", before.get("scopeSelector"), after.get("scopeSelector")
-    )
+    had, wants = before.get("scopes") or [], after.get("scopes") or []
+    if sorted(had) != sorted(wants):
+        yield invalid("spec.scopes", after.get("scopes"), IMMUTABLE)
 
 
 def check_amount(field: str, name: str, text: str) -> Causes:

@@ -100,9 +100,3 @@ def _check_subject(field: str, subject: Json, *, namespaced: bool) -> Causes:
         yield not_supported(f"{field}.apiGroup", group, (expected,))
     if kind == "ServiceAccount" and not namespaced and not subject.get("namespace"):
         yield required(f"{field}.namespace")
-
-
-def check_binding_update(old: Json, new: Json) -> Causes:
-    """A binding is to one role."""
-    if old.get("roleRef") != new.get("roleRef"):
-        yield invalid("roleRef", new.get("roleRef"), "cannot change roleRef")

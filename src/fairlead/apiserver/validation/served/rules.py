@@ -41,6 +41,7 @@ from fairlead.apiserver.validation.served import (
     workload,
 )
 from fairlead.apiserver.validation.served.form import IMMUTABLE, check_cidr, check_unchanged
+from fairlead.apiserver.validation.served.immutable import check_fixed
 from fairlead.apiserver.validation.served.metadata import (
     check_details,
     check_finalizers,
@@ -78,6 +79,8 @@ def check_any(kind: Kind, obj: Json) -> Causes:
 
 def check_change(kind: Kind, old: Json, new: Json) -> Causes:
     """What is wrong with a change besides."""
+    if kind.resource != "events" or kind.group:  # those of core/v1 are as they always were
+        yield from check_fixed(kind.resource, old, new)
     change = _CHANGED.get(kind.resource)
     if change is not None:
         yield from change(old, new)
@@ -111,14 +114,17 @@ def _node(obj: Json) -> Causes:
 
 def _node_update(old: Json, new: Json) -> Causes:
     yield from check_labels("metadata.labels", new["metadata"].get("labels") or {})
-    had, wants = old["spec"].get("podCIDRs"), new["spec"].get("podCIDRs")
-    if had and had != wants:
-        why = 'node updates may not change podCIDR except from "" to valid'
+    had, wants = old["spec"].get("podCIDRs") or [], new["spec"].get("podCIDRs") or []
+    changed = [one != other for one, other in zip(had, wants, strict=False)]
+    why = 'node updates may not change podCIDR except from "" to valid'
+    for _ in range(sum(changed) if len(had) == len(wants) else bool(had)):
         yield forbidden("spec.podCIDRs", why)
     had, wants = old["spec"].get("providerID"), new["spec"].get("providerID")
     if had and had != wants:
         why = 'node updates may not change providerID except from "" to valid'
         yield forbidden("spec.providerID", why)
+    if old["spec"].get("externalID", "") != new["spec"].get("externalID", ""):
+        yield forbidden("spec.externalID", "may not be updated")
 
 
 def _revision_update(old: Json, new: Json) -> Causes:
@@ -144,10 +150,6 @@ def _runtime_class(obj: Json) -> Causes:
         if keys[place] in keys[:place]:
             shown = internal_of("core.v1.Toleration", toleration)
             yield duplicate(f"scheduling.tolerations[{place}]", shown)
-
-
-def _runtime_class_update(old: Json, new: Json) -> Causes:
-    yield from check_unchanged("handler", old["handler"], new["handler"])
 
 
 _TOLERATION: Final = ("key", "operator", "value", "effect")
@@ -213,18 +215,10 @@ _CHANGED: Final[Mapping[str, CheckUpdate]] = {
     "resourcequotas": quota.check_quota_update,
     "persistentvolumeclaims": storage.check_claim_update,
     "persistentvolumes": storage.check_volume_update,
-    "storageclasses.storage.k8s.io": storage.check_storage_class_update,
+    "csinodes.storage.k8s.io": csi.check_node_update,
     "services": service.check_service_update,
-    "endpointslices.discovery.k8s.io": endpoint.check_endpoint_slice_update,
-    "ingressclasses.networking.k8s.io": network.check_ingress_class_update,
-    "runtimeclasses.node.k8s.io": _runtime_class_update,
-    "deployments.apps": workload.check_selector_update,
-    "replicasets.apps": workload.check_selector_update,
-    "daemonsets.apps": workload.check_selector_update,
     "statefulsets.apps": workload.check_stateful_set_update,
     "jobs.batch": job_update.check_job_update,
     "controllerrevisions.apps": _revision_update,
-    "rolebindings.rbac.authorization.k8s.io": rbac.check_binding_update,
-    "clusterrolebindings.rbac.authorization.k8s.io": rbac.check_binding_update,
 }
 _STATUS: Final[Mapping[str, Check]] = {"services": service.check_service_status}

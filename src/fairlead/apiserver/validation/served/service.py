@@ -17,6 +17,7 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.metadata import check_labels
 from fairlead.apiserver.validation.served.form import (
+    IMMUTABLE,
     check_cidr,
     check_dns_label,
     check_ip,
@@ -40,6 +41,7 @@ EXTERNAL_NAME: Final = "ExternalName"
 BALANCED: Final = "LoadBalancer"
 AFFINITY_MAX_S: Final = 86_400
 ONLY_OUTWARD: Final = "may only be set for externally-accessible services"
+SET_ONCE: Final = "may not change once set"
 ONLY_BALANCED: Final = "may only be used when `type` is 'LoadBalancer'"
 SOURCE_RANGES: Final = "service.beta.kubernetes.io/load-balancer-source-ranges"
 TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
@@ -276,9 +278,23 @@ def check_service_update(old: Json, new: Json) -> Causes:
     before, after = old["spec"], new["spec"]
     if before.get("type") == "ExternalName" or after.get("type") == "ExternalName":
         return
-    had, wants = before.get("clusterIPs") or [], after.get("clusterIPs") or []
-    if had and wants and had[0] != wants[0]:
-        yield invalid("spec.clusterIPs[0]", wants, "may not change once set")
+    for key in ("clusterIPs", "ipFamilies"):
+        had, wants = before.get(key) or [], after.get(key) or []
+        if had and wants and had[0] != wants[0]:
+            yield invalid(f"spec.{key}[0]", wants, SET_ONCE)
+    if before.get("type") == after.get("type") == BALANCED:
+        had, wants = before.get("loadBalancerClass"), after.get("loadBalancerClass")
+        if had != wants:
+            yield invalid("spec.loadBalancerClass", wants, SET_ONCE)
+    ports = [_health_port(spec) for spec in (before, after)]
+    if None not in ports and ports[0] != ports[1]:
+        yield forbidden("spec.healthCheckNodePort", IMMUTABLE)
+
+
+def _health_port(spec: Json) -> int | None:
+    """Where others ask for the health of a Service; None if nobody needs to."""
+    is_asked = spec.get("type") == BALANCED and spec.get("externalTrafficPolicy") == "Local"
+    return spec.get("healthCheckNodePort", 0) if is_asked else None
 
 
 def check_service_status(obj: Json) -> Causes:

@@ -42,6 +42,7 @@ CLAIM_IS_FIXED: Final = (
     "spec is immutable after creation except resources.requests and volumeAttributesClassName for "
     "bound claims"
 )
+BELOW_CAPACITY: Final = "field can not be less than status.capacity"
 VOLUME_IS_FIXED: Final = "spec.persistentvolumesource is immutable after creation"
 _NOT_SOURCE: Final = (
     "capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName",
@@ -56,31 +57,46 @@ def check_claim(obj: Json) -> Causes:
 
 def check_claim_update(old: Json, new: Json) -> Causes:
     """A claim may only grow, and only once it is bound; its volume may be named once."""
+    # upstream: validation.go:ValidatePersistentVolumeClaimUpdate
     before, after = dict(old["spec"]), dict(new["spec"])
+    wanted_class = after.get("volumeAttributesClassName")
     if not before.get("volumeName"):
         before["volumeName"] = after.get("volumeName")
+    if before.get("storageClassName") is None and after.get("storageClassName") is not None:
+        after["storageClassName"] = None
+    had, wants = (_asked_storage(spec) for spec in (before, after))
     if (old.get("status") or {}).get("phase") == "Bound":
-        for spec in (before, after):
-            spec.pop("volumeAttributesClassName", None)
-            spec["resources"] = {**spec["resources"], "requests": None}
-        yield from _check_growth(old, new)
-    if not before.get("storageClassName") and "storageClassName" not in before:
-        before["storageClassName"] = after.get("storageClassName")
+        after["resources"] = _with_storage(after, had)
+    after["volumeAttributesClassName"] = before.get("volumeAttributesClassName")
     shown = [internal_of("core.v1.PersistentVolumeClaimSpec", spec) for spec in (before, after)]
     if shown[0] != shown[1]:
         yield forbidden("spec", f"{CLAIM_IS_FIXED}\n{change_text(*shown)}")
+    is_there = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+    size = parse_quantity(wants)
+    if size < parse_quantity(had) and size <= parse_quantity(is_there):
+        yield forbidden("spec.resources.requests.storage", BELOW_CAPACITY)
+    yield from check_unchanged("volumeMode", before.get("volumeMode"), after.get("volumeMode"))
+    yield from _check_attributes_class(before.get("volumeAttributesClassName"), wanted_class)
 
 
-def _check_growth(old: Json, new: Json) -> Causes:
-    had, wants = (
-        parse_quantity(
-            ((obj["spec"].get("resources") or {}).get("requests") or {}).get("storage", "0")
-        )
-        for obj in (old, new)
-    )
-    if wants < had:
-        why = "field can not be less than status.capacity"
-        yield forbidden("spec.resources.requests.storage", why)
+def _check_attributes_class(had: str | None, wants: str | None) -> Causes:
+    if had is not None and not wants:
+        what = "nil" if wants is None else "an empty string"
+        why = f"update from non-nil value to {what} is forbidden"
+        yield forbidden("spec.volumeAttributesClassName", why)
+
+
+def _asked_storage(spec: Json) -> str:
+    text: str = ((spec.get("resources") or {}).get("requests") or {}).get("storage", "0")
+    return text
+
+
+def _with_storage(spec: Json, text: str) -> Json:
+    resources: Json = spec.get("resources") or {}
+    requests = resources.get("requests")
+    if requests is None:
+        return resources
+    return {**resources, "requests": {**requests, "storage": text}}
 
 
 def check_volume(obj: Json) -> Causes:
@@ -187,9 +203,14 @@ def check_volume_update(old: Json, new: Json) -> Causes:
     if before != after:
         why = f"{VOLUME_IS_FIXED}\n{change_text(before, after)}"
         yield forbidden("spec.persistentvolumesource", why)
-    yield from check_unchanged(
-        "spec.volumeMode", old["spec"].get("volumeMode"), new["spec"].get("volumeMode")
-    )
+    mode = "volumeMode"
+    yield from check_unchanged(mode, old["spec"].get(mode), new["spec"].get(mode))
+    had, wants = (obj["spec"].get("nodeAffinity") for obj in (old, new))
+    if had is not None:
+        yield from check_unchanged("nodeAffinity", had, wants, "core.v1.VolumeNodeAffinity")
+    had, wants = (obj["spec"].get("volumeAttributesClassName") for obj in (old, new))
+    if wants is None:
+        yield from _check_attributes_class(had, wants)
 
 
 def check_storage_class(obj: Json) -> Causes:
@@ -243,9 +264,3 @@ def _check_topologies(field: str, terms: list[Json]) -> Causes:
         if keys in seen:
             yield duplicate(f"{where}.matchLabelExpressions", "")
         seen.append(keys)
-
-
-def check_storage_class_update(old: Json, new: Json) -> Causes:
-    """What volumes were made of a class, they were made of."""
-    for key in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
-        yield from check_unchanged(key, old.get(key), new.get(key))

@@ -20,7 +20,6 @@ from fairlead.apiserver.validation.served.form import (
     check_not_beyond_all,
     check_one_of,
     check_share,
-    check_unchanged,
     is_nothing,
 )
 from fairlead.apiserver.validation.served.pod import check_template as check_pod_template
@@ -94,13 +93,6 @@ def check_replica_set(obj: Json) -> Causes:
     spec = obj["spec"]
     yield from check_at_least("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
     yield from check_template(obj)
-
-
-def check_selector_update(old: Json, new: Json) -> Causes:
-    """A workload keeps to its pods."""
-    yield from check_unchanged(
-        "spec.selector", old["spec"].get("selector"), new["spec"].get("selector")
-    )
 
 
 def check_stateful_set(obj: Json) -> Causes:

@@ -6,7 +6,6 @@ import pytest
 
 from fairlead.apiserver.validation.served.network import (
     check_ingress_class,
-    check_ingress_class_update,
     check_network_policy,
     check_new_ingress,
 )
@@ -150,13 +149,6 @@ def test_backends(backend, problems):
 )
 def test_ingress_classes(spec, problems):
     assert texts(check_ingress_class({"spec": spec})) == [f"spec.{text}" for text in problems]
-
-
-def test_a_class_keeps_its_controller():
-    old, new = ({"spec": {"controller": name}} for name in ("a.b/c", "a.b/d"))
-    assert texts(check_ingress_class_update(old, new)) == [
-        'spec.controller: Invalid value: "a.b/d": field is immutable'
-    ]
 
 
 @pytest.mark.parametrize(
