@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fairlead.api.pattern import compiled_pattern
 from fairlead.apiserver.custom.format import has_format
-from fairlead.apiserver.custom.structural import Structural, structural
+from fairlead.apiserver.custom.structural import ABSENT, Structural, structural
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import duplicate, invalid, not_supported, required
 
@@ -19,20 +19,48 @@ Json = dict[str, Any]
 
 # Errors that belong to no field.
 NOWHERE: Final = "<nil>"
+_INT64: Final = (-(2**63), 2**63 - 1)
+_RANGES: Final = {
+    "int32": (-(2**31), 2**31 - 1),
+    "uint32": (0, 2**32 - 1),
+    "uint64": (0, 2**64 - 1),
+}
 _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
 
 
-def checked(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
-    """What is wrong with `value`; `path` is "" for the object itself."""
-    if value is None and schema.is_nullable:
+def checked(schema: Structural, value: Any, path: str, old: Any = ABSENT) -> Iterator[Cause]:
+    """What is wrong with `value`; `path` is "" for the object itself.
+
+    What is as it was (`old`) may stay, though it be wrong.
+    """
+    # upstream: pkg/apiserver/validation/ratcheting.go:ratchetingValueValidator
+    if (value is None and schema.is_nullable) or is_same(value, old):
         return
     yield from _wrong_type(schema, value, path)
     yield from _wrong_text(schema, value, path)
+    yield from _wrong_range(schema, value, path)
     yield from _wrong_number(schema, value, path)
-    yield from _wrong_items(schema, value, path)
+    yield from _wrong_items(schema, value, path, old)
     yield from _wrong_choice(schema, value, path)
-    yield from _wrong_fields(schema, value, path)
+    yield from _wrong_fields(schema, value, path, old)
     yield from _wrong_alternatives(schema, value, path)
+
+
+def is_same(value: Any, old: Any) -> bool:
+    """Whether a value is what it was; yes and no are no numbers."""
+    if old is ABSENT or isinstance(value, bool) != isinstance(old, bool):
+        return False
+    return bool(value == old)
+
+
+def item_before(schema: Structural, item: Any, old: Any) -> Any:
+    """What an item of a list with keys was; items of other lists have no past."""
+    keys = schema.raw.get("x-kubernetes-list-map-keys")
+    if not keys or not isinstance(old, list) or not isinstance(item, dict):
+        return ABSENT
+    of_objects = (was for was in old if isinstance(was, dict))
+    same = (was for was in of_objects if all(was.get(key) == item.get(key) for key in keys))
+    return next(same, ABSENT)
 
 
 def type_of(value: Any) -> str:
@@ -47,15 +75,19 @@ def _wrong_type(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
     if wanted and not fits:
         why = f'{path} in body must be of type {wanted}: "{found}"'
         yield Cause("FieldValueTypeInvalid", f'Invalid value: "{found}": {why}', path)
-    if found == "number" and schema.type == "integer" and _is_bounded(schema):
-        text = (
-            f'Invalid value: "": Checked value must be of type integer (default format) in {path}'
-        )
+
+
+def _wrong_range(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+    """Whether an integer is one, of so many bits."""
+    # upstream: kube-openapi/pkg/validation/validate/values.go:IsValueValidAgainstRange
+    if schema.type != "integer" or isinstance(value, bool) or not isinstance(value, int | float):
+        return
+    name = schema.raw.get("format", "")
+    least, most = _RANGES.get(name, _INT64)
+    if (isinstance(value, float) and not value.is_integer()) or not least <= value <= most:
+        form = f"with format {name}" if name else "(default format)"
+        text = f'Invalid value: "": Checked value must be of type integer {form} in {path}'
         yield Cause("FieldValueInvalid", text, NOWHERE)
-
-
-def _is_bounded(schema: Structural) -> bool:
-    return any(bound in schema.raw for bound in ("minimum", "maximum", "multipleOf"))
 
 
 def _wrong_text(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
@@ -107,12 +139,12 @@ def _shown(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else str(number)
 
 
-def _wrong_items(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+def _wrong_items(schema: Structural, value: Any, path: str, old: Any) -> Iterator[Cause]:
     if not isinstance(value, list):
         return
     if schema.items is not None:
         for at, item in enumerate(value):
-            yield from checked(schema.items, item, f"{path}[{at}]")
+            yield from checked(schema.items, item, f"{path}[{at}]", item_before(schema, item, old))
     least, most = schema.raw.get("minItems"), schema.raw.get("maxItems")
     if least is not None and len(value) < least:
         yield invalid(path, value, f"{path} in body should have at least {least} items")
@@ -131,7 +163,7 @@ def _wrong_choice(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
         yield not_supported(path, value, [str(choice) for choice in choices])
 
 
-def _wrong_fields(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+def _wrong_fields(schema: Structural, value: Any, path: str, old: Any) -> Iterator[Cause]:
     if not isinstance(value, dict):
         return
     raw = schema.raw
@@ -140,10 +172,11 @@ def _wrong_fields(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
         yield invalid(path, value, f"{path} in body should have at least {least} properties")
     if most is not None and len(value) > most:
         yield _too_many(path, len(value), most)
+    before = old if isinstance(old, dict) else {}
     for key in sorted(value):
         inner = schema.properties.get(key) or schema.additional
         if inner is not None:
-            yield from checked(inner, value[key], _member(path, key))
+            yield from checked(inner, value[key], _member(path, key), before.get(key, ABSENT))
     for key in raw.get("required") or ():
         if key not in value:
             yield required(_member(path, key))
@@ -185,11 +218,16 @@ def repeated_items(schema: Structural, value: Any, path: str) -> Iterator[Cause]
         for key in sorted(value):
             inner = schema.properties.get(key) or schema.additional
             if inner is not None:
-                yield from repeated_items(inner, value[key], _member(path, key))
+                yield from repeated_items(inner, value[key], member_path(schema, path, key))
     elif isinstance(value, list) and schema.items is not None:
         yield from _repeated(schema, value, path)
         for at, item in enumerate(value):
             yield from repeated_items(schema.items, item, f"{path}[{at}]")
+
+
+def member_path(schema: Structural, path: str, key: str) -> str:
+    """Where a member of an object is: fields have names, members of maps have keys."""
+    return _member(path, key) if key in schema.properties else f"{path}[{key}]"
 
 
 def _repeated(schema: Structural, value: list[Any], path: str) -> Iterator[Cause]:

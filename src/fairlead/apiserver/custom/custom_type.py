@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
+from fairlead.apiserver.custom.embedded import wrong_embedded
 from fairlead.apiserver.custom.json_path import JsonPath
 from fairlead.apiserver.custom.rules import broken_rules
 from fairlead.apiserver.custom.shaping import IDENTITY, Tell, shaped
@@ -75,7 +76,11 @@ class CustomType:
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
         """What is wrong with `obj`, which is new or was `old` before."""
-        found = [*checked(self.schema, _content(obj), "")]
+        before = ABSENT if old is None else _content(old)
+        found = [
+            *wrong_embedded(self.schema, _content(obj), ""),
+            *checked(self.schema, _content(obj), "", before),
+        ]
         yield from found
         yield from repeated_items(self.schema, _content(obj), "")
         yield from self._wrong_scale(obj)

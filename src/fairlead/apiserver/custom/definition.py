@@ -241,9 +241,7 @@ def _wrong_parts(spec: Json) -> Iterator[Cause]:
 
 def _schemas(versions: list[Json]) -> Iterator[tuple[str, Json]]:
     """Where the schemas stand, each with a version that has it."""
-    missing = [
-        (version.get("schema") or {}).get("openAPIV3Schema") is None for version in versions
-    ]
+    missing = [(version.get("schema") or {}).get("openAPIV3Schema") is None for version in versions]
     if versions and not any(missing) and _are_same(versions, "schema"):
         yield "spec.validation", versions[0]
         return

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.library import environment
 from fairlead.api.expression.problem import problem_of
+from fairlead.apiserver.custom.checking import is_same, item_before, member_path
 from fairlead.apiserver.custom.spelling import spelled
 from fairlead.apiserver.custom.structural import ABSENT, Structural
 from fairlead.apiserver.custom.temporal import with_times
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.validation.field import duplicate, forbidden, required
+from fairlead.apiserver.validation.field import duplicate, forbidden, invalid, required
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
@@ -38,32 +39,31 @@ class RuleError(ValueError):
     """A rule that cannot be compiled; the text says why."""
 
 
-def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
-    """The rules that `value` breaks; `old` is ABSENT for a new value."""
+def broken_rules(
+    schema: Structural, value: Any, old: Any, path: str, *, is_kept: bool = False
+) -> Iterator[Cause]:
+    """The rules that `value` breaks; `old` is ABSENT for a new value.
+
+    What is as it was, or part of such a value (`is_kept`), may break rules but those of changes.
+    """
     if value is None or not schema.has_rules:
         return
+    if old is not ABSENT:
+        is_kept = is_same(value, old)
     for rule in schema.rules:
-        yield from _broken(rule, schema, value, old, path)
+        if not is_kept or _OLD.search(str(rule.get("rule", ""))):
+            yield from _broken(rule, schema, value, old, path)
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
         for key in sorted(value):
             inner = schema.properties.get(key) or schema.additional
             if inner is not None:
-                here = f"{path}.{key}" if path else key
-                yield from broken_rules(inner, value[key], before.get(key, ABSENT), here)
+                here, was = member_path(schema, path, key), before.get(key, ABSENT)
+                yield from broken_rules(inner, value[key], was, here, is_kept=is_kept)
     elif isinstance(value, list) and schema.items is not None:
         for at, item in enumerate(value):
-            was = _item_before(schema, item, old)
-            yield from broken_rules(schema.items, item, was, f"{path}[{at}]")
-
-
-def _item_before(schema: Structural, item: Any, old: Any) -> Any:
-    """What an item of a list with keys was; items of other lists have no past."""
-    keys = schema.raw.get("x-kubernetes-list-map-keys")
-    if not keys or not isinstance(old, list) or not isinstance(item, dict):
-        return ABSENT
-    same = (was for was in old if all(was.get(key) == item.get(key) for key in keys))
-    return next(same, ABSENT)
+            was, here = item_before(schema, item, old), f"{path}[{at}]"
+            yield from broken_rules(schema.items, item, was, here, is_kept=is_kept)
 
 
 def _broken(rule: Json, schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
@@ -78,10 +78,18 @@ def _broken(rule: Json, schema: Structural, value: Any, old: Any, path: str) -> 
     where = path + str(rule.get("fieldPath", ""))
     result = compiled(_asked(rule, schema, expression)).eval(data=known)
     if result.type().name() == "ERROR":
-        said = f"{problem_of(result)} evaluating rule: {rule.get('message') or expression}"
-        yield _cause(rule, value, said, where)
+        yield invalid(path, schema.type, _failed(rule, problem_of(result)))
     elif result.plain_value() is not True:
         yield _cause(rule, value, _message(rule, schema, known), where)
+
+
+def _failed(rule: Json, problem: str) -> str:
+    """What is said of a rule that could not be asked."""
+    told = str(rule.get("message") or rule.get("rule") or "").strip()
+    if problem.startswith("no such overload"):
+        why = "call arguments did not match a supported operator, function or macro signature for"
+        return f"'{problem}': {why} rule: {told}"
+    return f"{problem} evaluating rule: {told}"
 
 
 def _asked(rule: Json, schema: Structural, expression: str) -> str:
@@ -97,7 +105,8 @@ def _message(rule: Json, schema: Structural, known: Json) -> str:
         said = told.plain_value() if told.type().name() == "STRING" else ""
         if said.strip() and "\n" not in said and len(said) <= MESSAGE_MAX:
             return str(said)
-    return str(rule.get("message") or f"failed rule: {str(rule.get('rule', '')).strip()}")
+    said = str(rule.get("message") or "").strip()
+    return said or f"failed rule: {str(rule.get('rule', '')).strip()}"
 
 
 def _cause(rule: Json, value: Any, said: str, path: str) -> Cause:

@@ -28,6 +28,9 @@ def said(schema, value):
          ["a: Invalid value: {}: a in body should have at least 1 properties"]),
         ({"type": "object", "maxProperties": 1}, {"x": 1, "y": 2},
          ["a: Too many: 2: must have at most 1 items"]),
+        ({"type": "integer", "format": "int32"}, 2**31,
+         [(f'{NOWHERE}: Invalid value: "": Checked value must be of type integer with format int32 '
+           "in a")]),
         ({"type": "boolean"}, 1,
          ['a: Invalid value: "integer": a in body must be of type boolean: "integer"']),
         ({"type": "number"}, 1, []),
@@ -80,3 +83,26 @@ def test_a_format(name, good, bad):
 
 def test_an_unknown_format_asks_for_nothing():
     assert said({"type": "string", "format": "nobody-knows"}, "x") == []
+
+
+KEYED = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["n"],
+    "items": {"type": "object", "properties": {"m": {"type": "integer", "maximum": 3}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("schema", "old", "value", "fields"),
+    [
+        ({"type": "integer", "maximum": 3}, 5, 5, []),
+        ({"type": "integer", "maximum": 3}, 5, 4, ["a"]),
+        (KEYED, [{"n": "x", "m": 5}], [{"n": "y", "m": 6}, {"n": "x", "m": 5}], ["a[0].m"]),
+        ({**KEYED, "x-kubernetes-list-map-keys": None}, [{"m": 5}], [{"m": 5}, {}], ["a[0].m"]),
+    ],
+)
+def test_what_was_wrong_before_may_stay(schema, old, value, fields):
+    """A value that has not changed is not looked at; items are known by their keys."""
+    found = checked(structural(schema), value, "a", old)
+    assert [cause.field for cause in found] == fields

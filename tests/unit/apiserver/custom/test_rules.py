@@ -59,7 +59,15 @@ def test_a_whole_number_is_a_double_where_the_type_says_number():
 
 def test_values_of_maps_are_asked_too():
     schema = {"type": "object", "additionalProperties": {**NUMBER, **ruled("self > 0")}}
-    assert [field for _, field, _ in broken(schema, {"a": 1, "b": 0})] == ["spec.b"]
+    assert [field for _, field, _ in broken(schema, {"a": 1, "b": 0})] == ["spec[b]"]
+
+
+def test_what_broke_a_rule_before_may_stay():
+    """Its parts too, where nobody can tell what they were."""
+    inner = {"type": "array", "items": {**NUMBER, **ruled("self > 0")}}
+    schema = {"type": "object", "properties": {"a": inner, "b": NUMBER}}
+    assert broken(schema, {"a": [0], "b": 1}, {"a": [0]}) == []
+    assert [field for _, field, _ in broken(schema, {"a": [0, 1]}, {"a": [0]})] == ["spec.a[0]"]
 
 
 def test_a_rule_that_cannot_be_answered_says_so():
