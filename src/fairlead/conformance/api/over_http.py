@@ -102,7 +102,8 @@ class OverHttp:
             path = f"{path}?{urlencode(asking.query)}"
         connection.putrequest(asking.method, path, skip_accept_encoding=True)
         for name, value in asking.headers.items():
-            connection.putheader(name, value)
+            for one in [value] if isinstance(value, str) else value:
+                connection.putheader(name, one)
         if asking.user is not None:
             token = self.tokens.get(asking.user, "no-such-token")
             connection.putheader("Authorization", f"Bearer {token}")
