@@ -8,6 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from fairlead.api.text_cache import text_cache
+
+CACHE_SIZE: Final = 1 << 12
 NAME_BYTES_MAX: Final = 63
 SUBDOMAIN_BYTES_MAX: Final = 253
 
@@ -42,6 +45,7 @@ _SUBDOMAIN_RULE: Final = (
 )
 
 
+@text_cache(maxsize=CACHE_SIZE)
 def label_value_problems(value: str) -> tuple[str, ...]:
     """Why `value` cannot be a label's value; empty when it can."""
     problems = _length_problems(value, NAME_BYTES_MAX)
@@ -50,6 +54,7 @@ def label_value_problems(value: str) -> tuple[str, ...]:
     return problems
 
 
+@text_cache(maxsize=CACHE_SIZE)
 def label_key_problems(key: str) -> tuple[str, ...]:
     """Why `key` cannot be a label's key (`name` or `subdomain/name`); empty when it can."""
     prefix, slash, name = key.rpartition("/")
@@ -62,6 +67,7 @@ def label_key_problems(key: str) -> tuple[str, ...]:
     return problems + tuple(f"name part {problem}" for problem in name_problems)
 
 
+@text_cache(maxsize=CACHE_SIZE)
 def subdomain_problems(name: str) -> tuple[str, ...]:
     """Why `name` is no DNS subdomain (RFC 1123), as most objects' names must be."""
     problems = _length_problems(name, SUBDOMAIN_BYTES_MAX)

@@ -84,6 +84,8 @@ def _yielding(
     changes: Comparison, owners: Owners[Name], manager: Name, ignored: FieldSet, *, force: bool
 ) -> dict[Name, FieldSet]:
     """`owners` but for `manager`, each without what the changes took from them."""
+    if owners.keys() <= {manager}:
+        return {name: fields for name, fields in owners.items() if fields}
     touched = without_subtrees(union(changes.modified, changes.added), ignored)
     gone = without_subtrees(changes.removed, ignored)
     conflicts = {}

@@ -35,6 +35,7 @@ def _presence(schema: Schema) -> Presence:
     if made is not None:
         return made
     if schema.topology is Topology.ATOMIC or not is_composite(schema):
+        _MADE[schema] = _leaf
         return _leaf
     if schema.type is Type.LIST:
         return _of_list(schema)
