@@ -90,15 +90,6 @@ def test_debugging_containers_are_added_and_stay(api, pods, pod):
     assert api.patch(f"{pods}/a/ephemeralcontainers", other, kind).status == 422
 
 
-def test_a_log_is_a_simulated_life(api, pods, pod):
-    api.post(pods, pod())
-    state = {"running": {"startedAt": "2026-01-01T00:00:05Z"}}
-    row = {"name": "c", "state": state, "ready": True}
-    api.patch(f"{pods}/a/status", {"status": {"containerStatuses": [row]}})
-    assert api.get(f"{pods}/a/log").text.startswith("2026-01-01T00:00:05Z c started")
-    assert api.get(f"{pods}/a/log?container=x").message == "container x is not valid for pod a"
-
-
 @pytest.mark.parametrize("part", ["exec", "attach", "portforward"])
 def test_there_is_nothing_inside(api, pods, pod, part):
     api.post(pods, pod())

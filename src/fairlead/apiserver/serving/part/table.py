@@ -8,9 +8,10 @@ from typing import Final
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.binding import binding
-from fairlead.apiserver.serving.part.container import inside, log
+from fairlead.apiserver.serving.part.container import inside
 from fairlead.apiserver.serving.part.eviction import eviction
 from fairlead.apiserver.serving.part.finalize import finalize
+from fairlead.apiserver.serving.part.log import log
 from fairlead.apiserver.serving.part.pod import ephemeral_containers, resize
 from fairlead.apiserver.serving.part.review import (
     self_subject_access_review,
@@ -22,8 +23,9 @@ from fairlead.apiserver.serving.part.review import (
 from fairlead.apiserver.serving.part.scale import scale
 from fairlead.apiserver.serving.part.status import status
 from fairlead.apiserver.serving.part.token import token
+from fairlead.apiserver.serving.watch import Watch
 
-Act = Callable[[Call], Response]
+Act = Callable[[Call], Response | Watch]
 
 # By the name of the subresource, or the plural of a kind that is only ever posted.
 PARTS: Final[Mapping[str, Act]] = {
