@@ -71,7 +71,10 @@ class PatchStatus(Struct, frozen=True):
 
 
 class PatchObject(Struct, frozen=True):
-    """A JSON merge patch (RFC 7386) of everything but status."""
+    """A JSON merge patch (RFC 7386) of everything but status.
+
+    A Deployment's annotations may come with status, which is written together.
+    """
 
     target: ObjectRef
     patch: Mapping[str, Any]

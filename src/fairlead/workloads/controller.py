@@ -105,8 +105,11 @@ class Workloads:
         for key in changed:
             commands += self._pod_sets.follow_up(key, now)
             self._rollouts.note_pods(key)
+        # A Deployment tells of a new ReplicaSet before that tells of its pods.
+        commands += self._rollouts.settle_changed(now)
+        for key in changed:
             commands += self._status.tell(key, now)
-        return commands + self._rollouts.settle_changed(now)
+        return commands
 
     # --- single changes ------------------------------------------------------------------------
 

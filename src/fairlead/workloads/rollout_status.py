@@ -55,8 +55,21 @@ class Course:
     is_set_refused: bool = False
 
 
-def status_of(deployment: Deployment, count: Count, course: Course, now: Instant) -> Json:
-    """The status that `deployment` should have."""
+def with_news(deployment: Deployment, course: Course, now: Instant) -> Json:
+    """The status of `deployment` as it is, and what has just happened to its current ReplicaSet."""
+    # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
+    before = dict(deployment.status)
+    if course.news is None or deployment.spec.progress_deadline_seconds == NO_DEADLINE:
+        return before
+    conditions = _Conditions(before.get("conditions", ()), now)
+    conditions.put(PROGRESSING, "True", *course.news)
+    return {**before, "conditions": conditions.entries}
+
+
+def status_of(
+    deployment: Deployment, before: Json, count: Count, course: Course, now: Instant
+) -> Json:
+    """The status that `deployment`, whose status is `before`, should have."""
     status: Json = {
         "observedGeneration": deployment.metadata.generation,
         "replicas": count.replicas,
@@ -68,7 +81,7 @@ def status_of(deployment: Deployment, count: Count, course: Course, now: Instant
     }
     status = {key: number for key, number in status.items() if number}
     status["terminatingReplicas"] = count.terminating
-    conditions = _Conditions(deployment.status.get("conditions", ()), now)
+    conditions = _Conditions(before.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
     if deployment.spec.progress_deadline_seconds == NO_DEADLINE:
         conditions.remove(PROGRESSING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from fairlead.api.objects import Deployment
 from fairlead.core.command import Command, ObjectRef, PatchObject
@@ -10,8 +11,10 @@ from fairlead.core.instant import Instant
 from fairlead.workloads.deployment import REPLICA_SET, Rollout
 from fairlead.workloads.pod_sets import PodSets
 from fairlead.workloads.revision import REVISION, revised, revision_of
-from fairlead.workloads.rollout_status import Count, Course, is_complete, status_of
-from fairlead.workloads.status_writing import StatusWriter
+from fairlead.workloads.rollout_status import Count, Course, is_complete, status_of, with_news
+from fairlead.workloads.status_writing import StatusWriter, status_patch
+
+Json = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -23,25 +26,26 @@ class RolloutTelling:
 
     def tell(self, rollout: Rollout, now: Instant) -> list[Command]:
         """Status, revisions, and ReplicaSets that nobody will go back to."""
-        deployment, count = rollout.deployment, self._count(rollout, now)
-        commands = self._revise(rollout)
+        deployment, count = rollout.deployment, self._count(rollout)
+        course = self._course(rollout)
+        commands, before = self._revise(rollout, course, now)
         if is_complete(deployment, count) or deployment.spec.paused:
             commands += rollout.forgettable(self.pod_sets.sets)
-        status = status_of(deployment, count, self._course(rollout), now)
-        return commands + self.writer.write(rollout.ref, deployment.status, status)
+        status = status_of(deployment, before, count, course, now)
+        return commands + self.writer.write(rollout.ref, before, status)
 
-    def _count(self, rollout: Rollout, now: Instant) -> Count:
-        new, old = rollout.parts(self.pod_sets.sets, now)
-        parts = [*old, *((new,) if new is not None else ())]
-        sets = [self.pod_sets.sets[part.key] for part in parts if part.key in self.pod_sets.sets]
-        current = self.pod_sets.sets.get(rollout.current)
+    def _count(self, rollout: Rollout) -> Count:
+        """As the ReplicaSets say themselves: a Deployment tells nothing before they do."""
+        sets = rollout.replica_sets
+        statuses = [one.status for one in sets.values()]
+        current = sets.get(rollout.current)
         return Count(
-            asked=sum(part.replicas for part in parts),
-            replicas=sum(len(pods.active) for pods in sets),
-            updated=0 if current is None else len(current.active),
-            ready=sum(len(pods.ready) for pods in sets),
-            available=sum(part.available for part in parts),
-            terminating=sum(pods.leaving for pods in sets),
+            asked=sum(one.spec.replicas for one in sets.values()),
+            replicas=_sum(statuses, "replicas"),
+            updated=0 if current is None else current.status.get("replicas", 0),
+            ready=_sum(statuses, "readyReplicas"),
+            available=_sum(statuses, "availableReplicas"),
+            terminating=_sum(statuses, "terminatingReplicas"),
         )
 
     def _course(self, rollout: Rollout) -> Course:
@@ -59,11 +63,11 @@ class RolloutTelling:
             is_set_refused=bool(rollout.refusal),
         )
 
-    def _revise(self, rollout: Rollout) -> list[Command]:
-        """Number the current ReplicaSet, and the Deployment after it."""
-        current = rollout.replica_sets.get(rollout.current)
+    def _revise(self, rollout: Rollout, course: Course, now: Instant) -> tuple[list[Command], Json]:
+        """Number the current ReplicaSet, and the Deployment after it, whose status is then that."""
+        current, before = rollout.replica_sets.get(rollout.current), rollout.deployment.status
         if current is None:
-            return []
+            return [], before
         meta = rollout.deployment.metadata
         others = [one for key, one in rollout.replica_sets.items() if key != rollout.current]
         changes = revised(current, others, meta.annotations)
@@ -71,11 +75,19 @@ class RolloutTelling:
             ref = ObjectRef(
                 REPLICA_SET, meta.namespace, current.metadata.name, current.metadata.uid
             )
-            return [PatchObject(ref, {"metadata": {"annotations": dict(changes)}})]
+            return [PatchObject(ref, {"metadata": {"annotations": dict(changes)}})], before
         revision = str(revision_of(current))
         if meta.annotations.get(REVISION) == revision:
-            return []
-        return [PatchObject(rollout.ref, {"metadata": {"annotations": {REVISION: revision}}})]
+            return [], before
+        after = with_news(rollout.deployment, course, now)
+        patch: Json = {"metadata": {"annotations": {REVISION: revision}}}
+        if after != before:
+            patch["status"] = status_patch(before, after)
+        return [PatchObject(rollout.ref, patch)], after
+
+
+def _sum(statuses: list[Json], name: str) -> int:
+    return sum(one.get(name, 0) for one in statuses)
 
 
 def _is_without_progress(deployment: Deployment) -> bool:

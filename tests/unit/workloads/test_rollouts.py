@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.core.command import CreateObject, PatchStatus
+from fairlead.core.command import CreateObject, PatchObject, PatchStatus
 from fairlead.core.instant import seconds
 from fairlead.core.stimulus import FailureReason
 from fairlead.workloads.config import WorkloadsConfig
@@ -181,6 +181,23 @@ def test_a_change_of_size_comes_before_a_new_template(world, build):
     changed = {"spec": {"replicas": 3, "template": build.template("web:2")}}
     world.patch("Deployment", "web", changed)
     assert sizes(world) == {"web:1": 3, "web:2": 1}
+
+
+def test_a_new_replica_set_is_told_of_before_its_pods(world, build):
+    """With the revision comes that it was made, then that it has nothing yet, then its pods."""
+    world.create(deployment(build, 2))
+    told = [
+        one.patch["status"] if isinstance(one, PatchObject) else one.fields
+        for one in world.log
+        if isinstance(one, PatchObject | PatchStatus) and one.target.kind == "Deployment"
+    ]
+    reasons = [[row["reason"] for row in one.get("conditions", ())] for one in told[:3]]
+    assert reasons == [
+        ["NewReplicaSetCreated"],
+        ["NewReplicaSetCreated", "MinimumReplicasUnavailable"],
+        ["MinimumReplicasUnavailable", "ReplicaSetUpdated"],
+    ]
+    assert told[1]["unavailableReplicas"] == told[2]["replicas"] == 2
 
 
 def test_a_refused_replica_set_is_told(new_world, build):

@@ -175,8 +175,9 @@ class LocalWorld:
 
 
 def _only_annotates(command: PatchObject) -> bool:
-    """Whether a Deployment gets annotations and nothing else."""
-    if command.target.kind != DEPLOYMENT.kind or set(command.patch) != {"metadata"}:
+    """Whether a Deployment gets annotations, and perhaps a status with them."""
+    parts = set(command.patch)
+    if command.target.kind != DEPLOYMENT.kind or parts - {"status"} != {"metadata"}:
         return False
     return set(command.patch["metadata"]) <= {"annotations", "resourceVersion"}
 
