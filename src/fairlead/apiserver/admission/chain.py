@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from fairlead.apiserver.admission.claim_growth import ClaimGrowth
 from fairlead.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
+from fairlead.apiserver.admission.ingress_defaults import DefaultIngressClass
 from fairlead.apiserver.admission.limit_ranger import LimitRanger
 from fairlead.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.admission.node_restriction import NodeRestriction
@@ -15,6 +17,7 @@ from fairlead.apiserver.admission.pod_topology_labels import PodTopologyLabels
 from fairlead.apiserver.admission.priority import Priority
 from fairlead.apiserver.admission.resource_quota import LimitedResource, ResourceQuota
 from fairlead.apiserver.admission.role_escalation import RoleEscalation
+from fairlead.apiserver.admission.runtime_class import RuntimeClass, RuntimeClassOverhead
 from fairlead.apiserver.admission.service_account import ServiceAccount
 from fairlead.apiserver.admission.storage_defaults import (
     DefaultStorageClass,
@@ -53,6 +56,10 @@ def served_admission(
         *ADMISSION,
         DefaultStorageClass(),
         StorageObjectInUseProtection(),
+        ClaimGrowth(),
+        RuntimeClass(),
+        RuntimeClassOverhead(),
+        DefaultIngressClass(),
         PodTopologyLabels(),
         MutatingWebhooks(),
         RoleEscalation(),

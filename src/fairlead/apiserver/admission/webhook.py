@@ -51,7 +51,10 @@ _JSON_PATCH: Final = "JSONPatch"
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """One webhook to ask: POST `body` to `url`, trusting the authority `ca` (PEM) if given."""
+    """One webhook to ask: POST `body` to `url`, trusting the authority `ca` (PEM) if given.
+
+    `key` tells the answer from others that the request may need: about other objects, of others.
+    """
 
     key: str
     url: str
@@ -231,11 +234,11 @@ def _response(hook: _Hook, asked: Asked, storage: Storage) -> Json:
     versions = hook.webhook.get("admissionReviewVersions") or ()
     review, uid = review_of(asked, hook.kind, hook.key, versions)
     url, missing = _place(config, storage)
-    answer = missing or asked.about.write.webhooks.get(hook.key)
+    answer = missing or asked.about.write.webhooks.get(uid)
     if answer is None:
         ca = _pem(config.get("caBundle", ""))
         body = json.dumps(review).encode()
-        raise WebhookNeeded(WebhookCall(hook.key, url, ca, hook.timeout_s, body))
+        raise WebhookNeeded(WebhookCall(uid, url, ca, hook.timeout_s, body))
     if answer.failure:
         posted = "" if answer.is_reached else f'Post "{url}?timeout={hook.timeout_s}s": '
         raise ValueError(f"failed to call webhook: {posted}{answer.failure}")

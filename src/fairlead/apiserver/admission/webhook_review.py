@@ -34,7 +34,7 @@ def review_of(asked: Asked, matched: Kind, key: str, versions: Sequence[str]) ->
     if not version:
         raise ValueError(_UNVERSIONED)
     meta = asked.obj.get("metadata") or {}
-    stable = [key, meta.get("generateName") or asked.name, meta.get("resourceVersion", "")]
+    stable = [key, asked.namespace, asked.name, meta.get("resourceVersion", "")]
     digest = hashlib.sha256(json.dumps(stable).encode()).hexdigest()
     uid = f"{digest[:8]}-{digest[8:12]}-4{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
     request = {

@@ -29,7 +29,6 @@ RULE = {
     "resources": ["configmaps"],
 }
 REVIEW = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}
-KEY = "ValidatingWebhookConfiguration/w/a.example.com"
 
 
 def configured(obj, kind="Validating", **hook):
@@ -58,18 +57,19 @@ def needed(found, asked, **about):
     return waiting.value.call
 
 
-def answered(found, asked, response=None, *, failure="", key=KEY, **about):
+def answered(found, asked, response=None, *, failure="", **about):
     """The outcome when the webhook answers, or does not."""
-    uid = json.loads(needed(found, asked).body)["request"]["uid"]
+    call = needed(found, asked)
+    uid = json.loads(call.body)["request"]["uid"]
     answer = {**REVIEW, "response": {"uid": uid, **(response or {})}}
     body = json.dumps(answer).encode()
     said = WebhookAnswer(failure=failure) if failure else WebhookAnswer(body=body)
-    return {"user": ALICE, "webhooks": {key: said}, **about}
+    return {"user": ALICE, "webhooks": {call.key: said}, **about}
 
 
 def test_a_webhook_is_asked_about_the_request(validating, obj):
     call = needed(validating(), obj("ConfigMap"))
-    assert (call.key, call.url, call.timeout_s) == (KEY, "https://127.0.0.1:1/v", 2)
+    assert (call.url, call.timeout_s) == ("https://127.0.0.1:1/v", 2)
     request = json.loads(call.body)["request"]
     assert request["object"] == obj("ConfigMap")
     assert request["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
@@ -147,8 +147,9 @@ def test_a_webhook_that_fails_refuses_unless_it_may_be_ignored(validating, obj):
     ],
 )
 def test_an_answer_that_is_none_is_a_failure(validating, obj, body, why):
-    about = {"user": ALICE, "webhooks": {KEY: WebhookAnswer(body=body)}}
-    refusal = validating().refusal(obj("ConfigMap"), **about)
+    found, asked = validating(), obj("ConfigMap")
+    answers = {needed(found, asked).key: WebhookAnswer(body=body)}
+    refusal = found.refusal(asked, user=ALICE, webhooks=answers)
     failed = 'Internal error occurred: failed calling webhook "a.example.com": '
     assert refusal.startswith(failed + why)
 
@@ -168,11 +169,11 @@ def test_an_answer_that_is_none_is_a_failure(validating, obj, body, why):
 )
 def test_an_answer_must_be_a_review_of_its_version(validating, obj, answer, why):
     found, asked = validating(), obj("ConfigMap")
-    uid = json.loads(needed(found, asked).body)["request"]["uid"]
-    response = {"uid": uid, "allowed": True, **answer}
+    call = needed(found, asked)
+    response = {"uid": json.loads(call.body)["request"]["uid"], "allowed": True, **answer}
     named = {**REVIEW, **{key: answer[key] for key in answer if key in REVIEW}}
     said = WebhookAnswer(body=json.dumps({**named, "response": response}).encode())
-    assert found.refusal(asked, user=ALICE, webhooks={KEY: said}).endswith(
+    assert found.refusal(asked, user=ALICE, webhooks={call.key: said}).endswith(
         f"received invalid webhook response: {why}"
     )
 
@@ -264,8 +265,7 @@ def test_a_mutating_webhook_changes_what_it_is_asked_about(gate, obj):
     patch = [{"op": "add", "path": "/data", "value": {"a": "b"}}]
     packed = base64.b64encode(json.dumps(patch).encode()).decode()
     response = {"allowed": True, "patch": packed, "patchType": "JSONPatch"}
-    key = "MutatingWebhookConfiguration/w/a.example.com"
-    admitted = found.admits(asked, **answered(found, asked, response, key=key))
+    admitted = found.admits(asked, **answered(found, asked, response))
     assert admitted == {**asked, "data": {"a": "b"}}
 
 
@@ -314,3 +314,11 @@ def test_a_webhook_that_is_not_there_has_failed():
     assert asyncio.run(ask_webhook(call)).failure == (
         "dial tcp 127.0.0.1:1: connect: connection refused"
     )
+
+
+def test_each_object_of_one_request_is_asked_about(validating, obj):
+    found = validating(rules=[{**RULE, "operations": ["DELETE"]}])
+    keys = {
+        needed(found, obj("ConfigMap", name), operation=Operation.DELETE).key for name in ("x", "y")
+    }
+    assert len(keys) == 2
