@@ -8,12 +8,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.conformance.api.placeholder import Bindings
+from fairlead.conformance.api.placeholder import Bindings, has_placeholder, same_form
 
 Json = dict[str, Any]
 Query = tuple[tuple[str, str], ...]
 
 _BIG: Final = re.compile(r'ConfigMap (\w+), data\.(\w+) = "(\w)" x (\d+)')
+_WORD: Final = re.compile(r"[\w.-]+")
 _TOO_BIG: Final = 3 * 1024 * 1024 + 1024
 
 
@@ -72,6 +73,7 @@ class Exchange:
     def asking(self, bindings: Bindings, default_user: str | None) -> Asking:
         """The request to send. Raises NotReplayableError when its body was not recorded."""
         request = self.step["request"]
+        _bind_names(bindings, request["path"], request["body"])
         return Asking(
             method=request["method"],
             path=bindings.filled(request["path"]),
@@ -85,6 +87,20 @@ class Exchange:
         """Who asked. Credentials that were refused are not in the recording; any bad ones do."""
         user: str | None = self.step.get("as", default_user)
         return "bad" if user is None and self.answer.get("status") == 401 else user
+
+
+def _bind_names(bindings: Bindings, path: str, body: object) -> None:
+    """Let the placeholders in `path` be what a body in protobuf has there: it is sent as it was."""
+    match body:
+        case {"$protobuf": {"b64": str(text)}}:
+            words = _WORD.findall(base64.b64decode(text).decode("latin-1"))
+        case _:
+            return
+    for segment in filter(has_placeholder, path.split("/")):
+        for word in words:
+            if same_form(segment, word):
+                bindings.matches(segment, word)
+                break
 
 
 def _body(bindings: Bindings, body: object) -> bytes:

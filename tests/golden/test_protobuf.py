@@ -1,0 +1,120 @@
+"""What Go clients sent in protobuf, sent again: our answer says what upstream's said.
+
+Recorded of a stock kube-scheduler and kube-controller-manager and of kubectl's typed commands. What
+a server makes up (uids, names after a prefix, addresses) is left out, and so is what is empty.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from fairlead.apiserver.protobuf.decoding import decode
+from fairlead.conformance.api.exchange import Asking
+from fairlead.conformance.api.in_process import InProcess
+
+RECORDED: Final = Path(__file__).parent / "data" / "api"
+THEMES: Final = ("06-kubectl", "07-clients")
+# Tokens are made for accounts that are not here, rules depend on who asks.
+NOT_ALONE: Final = ("TokenRequest", "SelfSubjectRulesReview")
+MADE_UP: Final = frozenset(
+    ("uid", "resourceVersion", "creationTimestamp", "managedFields", "clusterIP", "clusterIPs")
+)
+_UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SUFFIX: Final = re.compile(r"-[a-z0-9]{5}$")
+_NAMESPACE: Final = re.compile(r"/namespaces/([\w.-]+)")
+
+Json = dict[str, Any]
+
+
+def unpacked(body: object) -> Json | None:
+    match body:
+        case {"$protobuf": {"b64": str(text)}}:
+            return decode(base64.b64decode(text))
+        case _:
+            return None
+
+
+def sent() -> Iterator[tuple[Json, Json, Json]]:
+    """A recorded step that created something, what it sent, and what came back."""
+    for theme in THEMES:
+        with gzip.open(RECORDED / f"{theme}.jsonl.gz", "rt") as lines:
+            steps = [step for line in lines for step in json.loads(line).get("steps", ())]
+        for step in steps:
+            request, response = step["request"], step["response"]
+            is_fixed = request["method"] == "POST" and "<" not in request["path"]
+            if not is_fixed or response.get("status") != 201:
+                continue
+            asked, answered = unpacked(request["body"]), unpacked(response["body"])
+            if asked and answered and answered["kind"] not in (*NOT_ALONE, "Status"):
+                yield step, asked, answered
+
+
+def plain(value: Any) -> Any:
+    """`value` without what is made up or empty."""
+    match value:
+        case dict():
+            shown = {k: plain(v) for k, v in value.items() if k not in MADE_UP}
+            return {k: v for k, v in shown.items() if v not in (None, {}, [], "")}
+        case list():
+            return [plain(item) for item in value]
+        case str():
+            return _SUFFIX.sub("-", _UID.sub("uid", value))
+        case _:
+            return value
+
+
+def without_ports(obj: Json) -> Json:
+    ports = obj.get("spec", {}).get("ports", ())
+    for port in ports if obj["kind"] == "Service" else ():
+        port.pop("nodePort", None)
+    return obj
+
+
+def asked_again(step: Json) -> tuple[int, Json]:
+    server, request = InProcess(), step["request"]
+
+    def post(path: str, body: bytes, **headers: str) -> Any:
+        query = tuple((key, str(value)) for key, value in request["query"])
+        asking = Asking(
+            method="POST", path=path, query=query, headers=headers, body=body, user="admin"
+        )
+        return server.ask(asking)
+
+    namespace = _NAMESPACE.search(request["path"])
+    if namespace is not None:
+        meta = {"metadata": {"name": namespace[1]}}
+        post("/api/v1/namespaces", json.dumps(meta).encode())
+        account = json.dumps({"metadata": {"name": "default"}}).encode()
+        post(f"/api/v1/namespaces/{namespace[1]}/serviceaccounts", account)
+    body = base64.b64decode(request["body"]["$protobuf"]["b64"])
+    got = post(request["path"], body, **request["headers"])
+    return got.status, json.loads(got.body)
+
+
+CASES: Final = list(sent())
+
+
+def test_there_are_many_kinds():
+    kinds = {answered["kind"] for _, _, answered in CASES}
+    assert len(CASES) >= 60
+    assert {"Event", "Pod", "Job", "Deployment", "PodDisruptionBudget", "Service"} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("step", "answered"),
+    [(step, answered) for step, _, answered in CASES],
+    ids=[f"{number}-{answered['kind']}" for number, (_, _, answered) in enumerate(CASES)],
+)
+def test_what_was_sent_is_understood(step, answered):
+    """Every field of the object arrives, and defaults come on top as upstream's do."""
+    status, found = asked_again(step)
+    assert status == 201, found
+    assert plain(without_ports(found)) == plain(without_ports(answered))
