@@ -34,7 +34,7 @@ BODY_SECONDS_MAX: Final = 30.0
 GZIP_BYTES_MIN: Final = 128 << 10  # upstream: responsewriters/writers.go:defaultGzipThresholdBytes
 GZIP_LEVEL: Final = 1
 PARAMETERS_MAX: Final = 256
-WEBHOOKS_MAX: Final = 256
+WEBHOOKS_MAX: Final = 4_096  # a collection may be deleted, each object of it judged
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 _WITHOUT_BODY: Final = ("GET", "HEAD")
 
