@@ -3,11 +3,38 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fairlead.api.codec import DecodeError, decode
+from fairlead.api.codec import DecodeError, decode, decode_stored, without_nulls
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", [], {"apiVersion": [], "kind": {}}])
 def test_what_is_no_object_of_any_kind_is_refused(value):
     with pytest.raises(DecodeError):
         decode(value)
+
+
+WORDS = st.sampled_from(["a", "null", ":null", '":null', '"a":null', ',"a":null', "x\\", '\\"', ""])
+VALUES = st.recursive(
+    st.none() | WORDS | st.integers(-3, 3) | st.booleans(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(st.dictionaries(WORDS, VALUES), VALUES)
+def test_what_is_stored_is_read_as_without_nulls(labels, spec):
+    """Whatever texts look like nulls."""
+    meta = {"name": "a", "labels": labels, "uid": None, "managedFields": [{"time": None}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeSelector": spec}}
+    other = {"apiVersion": "example.com/v1", "kind": "Any", "metadata": {"name": "b"}, "spec": spec}
+    for obj in (pod, other):
+        assert outcome(decode_stored, obj) == outcome(lambda one: decode(without_nulls(one)), obj)
+
+
+def outcome(read, obj):
+    try:
+        return read(obj)
+    except DecodeError as refusal:
+        return str(refusal)
