@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from fairlead.apiserver.admission.certificate_request import CertificateRequests
 from fairlead.apiserver.admission.claim_growth import ClaimGrowth
 from fairlead.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.apiserver.admission.ingress_defaults import DefaultIngressClass
@@ -56,6 +57,7 @@ def served_admission(
         *ADMISSION,
         DefaultStorageClass(),
         StorageObjectInUseProtection(),
+        CertificateRequests(),
         ClaimGrowth(),
         RuntimeClass(),
         RuntimeClassOverhead(),

@@ -1,0 +1,128 @@
+"""CertificateSigningRequests: who asks is who is logged in, and what is asked for stays.
+
+Approving takes the right to `approve` for the signer; nobody may have themselves made one of
+system:masters. What is approved is not signed here: whoever stands in for a signer does that.
+
+upstream: pkg/registry/certificates/certificates/strategy.go, plugin/pkg/admission/certificates/
+{approval,subjectrestriction}/admission.go
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Final
+
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.auth.rbac import Rbac
+from fairlead.apiserver.error import forbidden
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.request import SYSTEM_MASTERS, User
+from fairlead.apiserver.serving.identity import Attributes
+from fairlead.apiserver.storage import Json, Storage
+
+RESOURCE: Final = "certificatesigningrequests.certificates.k8s.io"
+CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
+VERDICTS: Final = ("Approved", "Denied")
+_ASKER: Final = ("username", "uid", "groups", "extra")
+
+
+class CertificateRequests:
+    """The admission plugin; rights are read from the storage that is written to."""
+
+    def admit(
+        self,
+        operation: Operation,
+        kind: Kind,
+        obj: Json,
+        storage: Storage,
+        circumstances: Circumstances = ALONE,
+    ) -> Json:
+        """The request as it may pass. Raises ApiError 403."""
+        if kind.resource != RESOURCE:
+            return obj
+        user, old = circumstances.write.user, circumstances.old
+        if operation is Operation.CREATE and user is not None:
+            _refuse_masters(kind, obj)
+            return {**obj, "spec": _asked_by(user, obj["spec"])}
+        if operation is not Operation.UPDATE or old is None:
+            return obj
+        if not circumstances.subresource:
+            return {**obj, "spec": old["spec"]}
+        if user is not None and _verdicts(obj) != _verdicts(old):
+            _require_right(Rbac(storage), user, kind, obj)
+        return _with_times(obj, old)
+
+
+def _asked_by(user: User, spec: Json) -> Json:
+    """`spec` with whoever is logged in as the one who asks."""
+    kept = {key: value for key, value in spec.items() if key not in _ASKER}
+    told: dict[str, Any] = {
+        "username": user.name,
+        "uid": user.uid,
+        "groups": list(user.groups),
+        "extra": {key: list(values) for key, values in user.extra.items()},
+    }
+    return {**kept, **{key: value for key, value in told.items() if value}}
+
+
+def _refuse_masters(kind: Kind, obj: Json) -> None:
+    spec = obj["spec"]
+    if spec.get("signerName") == CLIENT_SIGNER and SYSTEM_MASTERS in _groups(spec):
+        why = f"use of {CLIENT_SIGNER} signer with {SYSTEM_MASTERS} group is not allowed"
+        raise forbidden(kind, "", obj["metadata"]["name"], why)
+
+
+def _groups(spec: Json) -> tuple[str, ...]:
+    """The organizations of the subject; none where nobody can read it."""
+    try:
+        request = x509.load_pem_x509_csr(base64.b64decode(spec.get("request", "")))
+        named = request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    except (ValueError, TypeError):
+        return ()
+    return tuple(str(attribute.value) for attribute in named)
+
+
+def _verdicts(obj: Json) -> list[str]:
+    rows = obj.get("status", {}).get("conditions") or ()
+    return sorted(row.get("type", "") for row in rows if row.get("type") in VERDICTS)
+
+
+def _require_right(rights: Rbac, user: User, kind: Kind, obj: Json) -> None:
+    signer = obj["spec"].get("signerName", "")
+    domain = signer.partition("/")[0]
+    if SYSTEM_MASTERS in user.groups:
+        return
+    for name in (signer, f"{domain}/*"):
+        asked = Attributes(
+            user,
+            "approve",
+            group=kind.group,
+            version=kind.version,
+            resource="signers",
+            name=name,
+        )
+        if rights.verdict(asked).allowed:
+            return
+    why = f'user not permitted to approve requests with signerName "{signer}"'
+    raise forbidden(kind, "", obj["metadata"]["name"], why)
+
+
+def _with_times(obj: Json, old: Json) -> Json:
+    """`obj` whose conditions say when they came about."""
+    # upstream: strategy.go:populateConditionTimestamps
+    status = obj.get("status", {})
+    before = {
+        (row.get("type"), row.get("status")): row.get("lastTransitionTime")
+        for row in old.get("status", {}).get("conditions") or ()
+    }
+    rows = [
+        {**row, "lastTransitionTime": since}
+        if not row.get("lastTransitionTime")
+        and (since := before.get((row.get("type"), row.get("status"))) or row.get("lastUpdateTime"))
+        else row
+        for row in status.get("conditions") or ()
+    ]
+    return {**obj, "status": {**status, "conditions": rows}} if rows else obj
