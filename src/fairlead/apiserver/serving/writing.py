@@ -44,6 +44,7 @@ CREATED_BY_UPDATE: Final = frozenset(
         "rolebindings.rbac.authorization.k8s.io",
         "clusterroles.rbac.authorization.k8s.io",
         "clusterrolebindings.rbac.authorization.k8s.io",
+        "runtimeclasses.node.k8s.io",
     }
 )
 # Kinds whose PUT must say which version it replaces.
@@ -53,6 +54,18 @@ VERSIONED_UPDATES: Final = frozenset(
         "leases.coordination.k8s.io",
         "poddisruptionbudgets.policy",
         "customresourcedefinitions.apiextensions.k8s.io",
+        "apiservices.apiregistration.k8s.io",
+        "runtimeclasses.node.k8s.io",
+        "csidrivers.storage.k8s.io",
+        "csinodes.storage.k8s.io",
+        "csistoragecapacities.storage.k8s.io",
+        "volumeattachments.storage.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "mutatingadmissionpolicies.admissionregistration.k8s.io",
+        "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
     }
 )
 # What is written as a whole object: as it was read, with the rest of what is there.

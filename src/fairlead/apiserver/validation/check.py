@@ -58,6 +58,7 @@ Json = dict[str, Any]
 # upstream: ValidateUpdate of pkg/registry/{apps,batch,core}/*/strategy.go
 LOOKED_AT_TWICE: Final = (
     "jobs.batch", "replicasets.apps", "daemonsets.apps", "replicationcontrollers",
+    "volumeattachments.storage.k8s.io", "csinodes.storage.k8s.io", "csidrivers.storage.k8s.io",
 )  # fmt: skip
 
 

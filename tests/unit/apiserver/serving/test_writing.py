@@ -76,16 +76,26 @@ def test_the_name_of_an_update_is_the_path_s(api, config_maps):
 def test_some_kinds_are_created_by_an_update(api):
     leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     assert api.put(f"{leases}/l", {"metadata": {"name": "l"}}).status == 201
+    classes = "/apis/node.k8s.io/v1/runtimeclasses"
+    assert api.put(f"{classes}/r", {"metadata": {"name": "r"}, "handler": "runc"}).status == 201
     assert (
         api.put("/api/v1/namespaces/default/configmaps/a", {"metadata": {"name": "a"}}).status
         == 404
     )
 
 
-def test_some_kinds_must_say_what_they_replace(api):
-    leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
-    api.post(leases, {"metadata": {"name": "l"}})
-    refused = api.put(f"{leases}/l", {"metadata": {"name": "l"}})
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/apis/coordination.k8s.io/v1/namespaces/default/leases", {}),
+        ("/apis/node.k8s.io/v1/runtimeclasses", {"handler": "runc"}),
+        ("/apis/storage.k8s.io/v1/csinodes", {"spec": {"drivers": []}}),
+    ],
+)
+def test_some_kinds_must_say_what_they_replace(api, path, body):
+    named = {**body, "metadata": {"name": "l"}}
+    assert api.post(path, named).status == 201
+    refused = api.put(f"{path}/l", named)
     assert (refused.status, "must be specified for an update" in refused.message) == (422, True)
 
 
