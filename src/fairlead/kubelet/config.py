@@ -36,8 +36,9 @@ class KubeletConfig:
     is written once, for controllers that can read it (`api/lease.py`), else each time. `stop` says
     when the containers of a terminating pod have ended, never later than its grace period;
     `removal_delay` passes from there until the object is gone. Without `tends_pods` somebody else
-    starts and stops them. `nodes` are those that have a kubelet, None for all. `eviction` is for
-    nodes that run short of something.
+    starts and stops them; with `accepts_pods` it is told that a node has taken a pod on. `nodes`
+    are those that have a kubelet, None for all. `eviction` is for nodes that run short of
+    something.
     """
 
     start_delay: DurationNs = START_DELAY_DEFAULT
@@ -47,5 +48,6 @@ class KubeletConfig:
     stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
     removal_delay: DurationNs = 0
     tends_pods: bool = True
+    accepts_pods: bool = False
     nodes: tuple[str, ...] | None = None
     eviction: EvictionConfig = field(default_factory=EvictionConfig)

@@ -5,6 +5,7 @@
        └───────────┬──────┘
               terminating ──REMOVE──▶ gone
 
+Where somebody looks, a node first says that it has taken a pod on (ACCEPT).
 A pod becomes ready some time after its start, and again whenever somebody else says that it is not.
 
 Each pod waits for one act at most. These functions say which and when; they keep nothing.
@@ -32,6 +33,7 @@ STARTABLE_PHASES: Final = ("", "Pending")
 class Act(StrEnum):
     """What a kubelet does to a pod."""
 
+    ACCEPT = "accept"
     START = "start"
     READY = "ready"
     END = "end"
@@ -65,6 +67,8 @@ def next_act(
     if is_terminating(pod):
         return Due(Act.REMOVE, removal_due(pod, asked_at, config))
     if pod.status.phase in STARTABLE_PHASES:
+        if config.accepts_pods and not pod.status.start_time:
+            return Due(Act.ACCEPT, bound_at)
         return Due(Act.START, bound_at + config.start_delay)
     if pod.status.phase != "Running":
         return None

@@ -28,6 +28,19 @@ _READY: Final = (Condition("Ready", "True"), Condition("ContainersReady", "True"
 _RUNNING: Final = (*_STARTED, *_READY)
 
 
+def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
+    """The containers of `pod` are being made; startTime is `now`, cut to whole seconds."""
+    # upstream: pkg/kubelet/status/generate.go:GeneratePodInitializedCondition
+    fields = {"phase": "Pending", "startTime": format_timestamp(now)}
+    initialized = Condition("Initialized", "True")
+    if pod.spec.init_containers:
+        names = " ".join(container.name for container in pod.spec.init_containers)
+        message = f"containers with incomplete status: [{names}]"
+        initialized = Condition("Initialized", "False", "ContainersNotInitialized", message)
+    making = Condition("PodReadyToStartContainers", "False")
+    return PatchStatus(ref, fields, (making, initialized, *_not_ready(pod)))
+
+
 def running(ref: ObjectRef, pod: Pod, now: Instant, *, is_ready: bool = True) -> PatchStatus:
     """All containers of `pod` run; startTime is `now`, cut to whole seconds."""
     start_time = pod.status.start_time or format_timestamp(now)

@@ -189,6 +189,8 @@ class Tenants:
         assert due is not None
         tenant.pending, tenant.sent = None, due
         match due.act:
+            case Act.ACCEPT:
+                return pod_status.accepted(tenant.ref, tenant.pod, now)
             case Act.START:
                 delay = ready_delay_of(tenant.pod, self.config)
                 tenant.started_at, tenant.ready_at = now, now + delay

@@ -38,7 +38,7 @@ from fairlead.worlds.local.world import Attendant, LocalWorld
 # end as soon as they are asked to.
 STOPPING: Final[DurationNs] = seconds(1)
 OBSERVED: Final = EngineConfig(
-    kubelet=KubeletConfig(stop=StopAfter(STOPPING)),
+    kubelet=KubeletConfig(stop=StopAfter(STOPPING), accepts_pods=True),
     workloads=WorkloadsConfig(is_observed=True),
 )
 

@@ -76,21 +76,23 @@ class PodDetails:
             "conditions": _of_kubelet(_conditions(pod, (*rows, _SCHEDULED), now)),
         }
         phase = phase or pod["status"].get("phase")
-        if phase == "Running":
-            details |= self._addresses(pod, store)
+        if phase in ("Pending", "Running"):
+            details |= self._addresses(pod, store, phase)
         if command.fields.get("reason") != "Evicted":
             details |= _containers(pod, phase, is_ready=_is_ready(command, pod), now=now)
         return replace(command, fields={**details, **command.fields}, conditions=())
 
-    def _addresses(self, pod: Json, store: Store) -> Json:
+    def _addresses(self, pod: Json, store: Store, phase: str) -> Json:
         if pod["status"].get("podIP"):
             return {}
         node = store.find(NODE, "", pod["spec"].get("nodeName", "")) or {}
         host = _internal_address(node)
         if pod["spec"].get("hostNetwork"):
             address = host
-        else:
+        elif phase == "Running":
             address = self._next(pod["metadata"]["uid"], node)
+        else:
+            address = ""
         made: Json = {}
         if host:
             made |= {"hostIP": host, "hostIPs": [{"ip": host}]}
@@ -165,31 +167,49 @@ def _internal_address(node: Json) -> str:
 
 
 def _containers(pod: Json, phase: Any, *, is_ready: bool, now: Instant) -> Json:
-    timestamp = format_timestamp(now)
+    timestamp, is_running = format_timestamp(now), phase == "Running"
     before = {
         row["name"]: row
         for field in ("containerStatuses", "initContainerStatuses")
         for row in pod["status"].get(field, ())
     }
+    initial = pod["spec"].get("initContainers") or ()
+    waiting = "PodInitializing" if initial else "ContainerCreating"
     made: Json = {
         "containerStatuses": [
-            _status(pod, container, before, _state(container, before, phase, timestamp))
-            | {"ready": is_ready and phase == "Running", "started": phase == "Running"}
-            for container in pod["spec"].get("containers", ())
+            _status(pod, one, before, _state(one, before, phase, timestamp, waiting))
+            | {"ready": is_ready and is_running, "started": is_running}
+            for one in pod["spec"].get("containers", ())
         ]
     }
-    initial = pod["spec"].get("initContainers")
     if initial:
-        ended = {"terminated": _ending(timestamp, timestamp, 0, "Completed")}
         made["initContainerStatuses"] = [
-            before.get(container["name"])
-            or _status(pod, container, before, ended) | {"ready": True, "started": False}
-            for container in initial
+            _initial(pod, one, before, phase, timestamp) for one in initial
         ]
     return made
 
 
-def _state(container: Json, before: Mapping[str, Json], phase: Any, timestamp: str) -> Json:
+def _initial(
+    pod: Json, container: Json, before: Mapping[str, Json], phase: Any, timestamp: str
+) -> Json:
+    """An init container's status: it has done its work, or goes on beside the others."""
+    if container.get("restartPolicy") == "Always":
+        state = _state(container, before, phase, timestamp, "PodInitializing")
+        is_up = phase == "Running"
+        return _status(pod, container, before, state) | {"ready": is_up, "started": is_up}
+    if phase == "Pending":
+        state = {"waiting": {"reason": "PodInitializing"}}
+        return _status(pod, container, before, state) | {"ready": False, "started": False}
+    known = before.get(container["name"])
+    if known is not None and "terminated" in known.get("state", {}):
+        return known
+    state = {"terminated": _ending(timestamp, timestamp, 0, "Completed")}
+    return _status(pod, container, before, state) | {"ready": True, "started": False}
+
+
+def _state(
+    container: Json, before: Mapping[str, Json], phase: Any, timestamp: str, waiting: str
+) -> Json:
     known = before.get(container["name"], {}).get("state", {})
     started = known.get("running", {}).get("startedAt", timestamp)
     if phase == "Running":
@@ -199,7 +219,7 @@ def _state(container: Json, before: Mapping[str, Json], phase: Any, timestamp: s
             return dict(known)
         code, reason = (0, "Completed") if phase == "Succeeded" else (137, "Error")
         return {"terminated": _ending(started, timestamp, code, reason)}
-    return {"waiting": {"reason": "ContainerCreating"}}
+    return {"waiting": {"reason": waiting}}
 
 
 def _ending(started: str, finished: str, code: int, reason: str) -> Json:
@@ -208,12 +228,12 @@ def _ending(started: str, finished: str, code: int, reason: str) -> Json:
 
 def _status(pod: Json, container: Json, before: Mapping[str, Json], state: Json) -> Json:
     uid, name = pod["metadata"]["uid"], container["name"]
-    image = container.get("image", "")
+    image, is_made = container.get("image", ""), "waiting" not in state
     return {
         "name": name,
         "image": image,
-        "imageID": f"simulated://{image}",
-        "containerID": f"simulated://{uid}/{name}",
+        "imageID": f"simulated://{image}" if is_made else "",
+        **({"containerID": f"simulated://{uid}/{name}"} if is_made else {}),
         "restartCount": before.get(name, {}).get("restartCount", 0),
         "state": state,
         "lastState": before.get(name, {}).get("lastState", {}),

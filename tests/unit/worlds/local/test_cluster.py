@@ -281,3 +281,46 @@ def test_schedulers_write_events_of_the_newer_group(cluster):
     assert event.get("firstTimestamp") is None
     assert event["eventTime"]
     assert "count" not in event
+
+
+def test_a_pod_is_taken_on_before_it_runs(cluster):
+    """Its containers wait, those after others for them; who goes on beside others runs too."""
+    spec = {
+        "containers": [{"name": "c", "image": "i"}],
+        "initContainers": [
+            {"name": "first", "image": "i"},
+            {"name": "beside", "image": "i", "restartPolicy": "Always"},
+        ],
+    }
+    cluster.ask("POST", PODS, {**POD, "spec": spec})
+    cluster.pass_time(0.5)
+    status = cluster.find("pod", "a")["status"]
+    assert status["phase"] == "Pending"
+    assert status["hostIP"]
+    assert "podIP" not in status
+    assert states(status) == {"c": "waiting", "first": "waiting", "beside": "waiting"}
+    initialized = status["conditions"][1]
+    assert initialized["message"] == "containers with incomplete status: [first beside]"
+    cluster.pass_time(2)
+    status = cluster.find("pod", "a")["status"]
+    assert status["podIP"]
+    assert states(status) == {"c": "running", "first": "terminated", "beside": "running"}
+
+
+def states(status):
+    rows = (*status["containerStatuses"], *status["initContainerStatuses"])
+    return {row["name"]: next(iter(row["state"])) for row in rows}
+
+
+def test_a_pod_stops_a_second_after_it_is_asked_to(cluster):
+    """Unless it says otherwise, and never later than it may."""
+    slow = {"fairlead.dev/stop-duration": "20s"}
+    cluster.ask("POST", PODS, POD)
+    cluster.ask("POST", PODS, {**POD, "metadata": {"name": "b", "annotations": slow}})
+    cluster.pass_time(5)
+    for name in ("a", "b"):
+        cluster.ask("DELETE", f"{PODS}/{name}")
+    cluster.pass_time(2)
+    assert [pod["metadata"]["name"] for pod in cluster.list("pod")] == ["b"]
+    cluster.pass_time(20)
+    assert cluster.list("pod") == []
