@@ -10,6 +10,7 @@ from fairlead.apiserver.admission.claim_growth import ClaimGrowth
 from fairlead.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
 from fairlead.apiserver.admission.ingress_defaults import DefaultIngressClass
 from fairlead.apiserver.admission.limit_ranger import LimitRanger
+from fairlead.apiserver.admission.mutating_policy import MutatingPolicies
 from fairlead.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.admission.node_restriction import NodeRestriction
 from fairlead.apiserver.admission.plugin import AdmissionPlugin
@@ -63,6 +64,7 @@ def served_admission(
         RuntimeClassOverhead(),
         DefaultIngressClass(),
         PodTopologyLabels(),
+        MutatingPolicies(),
         MutatingWebhooks(),
         RoleEscalation(),
         ValidatingPolicies(),

@@ -17,6 +17,7 @@ from typing import Final
 
 from fairlead.apiserver.admission.webhook import WebhookCall, WebhookNeeded
 from fairlead.apiserver.kind import (
+    MUTATING_ADMISSION_POLICY_BINDING,
     MUTATING_WEBHOOK_CONFIGURATION,
     VALIDATING_ADMISSION_POLICY_BINDING,
     VALIDATING_WEBHOOK_CONFIGURATION,
@@ -33,6 +34,7 @@ from fairlead.worlds.local.signing import Signatures
 from fairlead.worlds.simulation.performing import Outcome, perform
 
 _JUDGES: Final = (
+    MUTATING_ADMISSION_POLICY_BINDING,
     MUTATING_WEBHOOK_CONFIGURATION,
     VALIDATING_ADMISSION_POLICY_BINDING,
     VALIDATING_WEBHOOK_CONFIGURATION,

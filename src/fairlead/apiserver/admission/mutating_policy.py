@@ -1,0 +1,191 @@
+"""MutatingAdmissionPolicy: changes in CEL that are made to what comes in.
+
+A policy says nothing until a binding puts it to work. Its mutations are done one after the other:
+a configuration is merged into the object as an applier's would be, a JSON patch is applied to it.
+
+upstream: apiserver/pkg/admission/plugin/policy/mutating/{dispatcher,plugin}.go,
+patch/{smd,json_patch}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from fairlead.apiserver.admission.admission_request import Asked, namespace_of, request_of
+from fairlead.apiserver.admission.language import Scope
+from fairlead.apiserver.admission.match_rule import failing, is_exempt
+from fairlead.apiserver.admission.object_literal import as_map
+from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.policy_match import Match, matches
+from fairlead.apiserver.conversion import stored
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import (
+    MUTATING_ADMISSION_POLICY,
+    MUTATING_ADMISSION_POLICY_BINDING,
+    Kind,
+)
+from fairlead.apiserver.patch.json_patch import apply_json_patch
+from fairlead.apiserver.patch.step import ANYTHING, inner_schema
+from fairlead.apiserver.patch.typed import merged
+from fairlead.apiserver.schema.model import Schema, Topology, Type, schema_of
+from fairlead.apiserver.storage import Json, Storage
+
+_IF_NEEDED: Final = "IfNeeded"
+_JSON_PATCH: Final = "JSONPatch"
+_ATOMIC: Final = "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "
+
+
+class MutatingPolicies:
+    """The admission plugin."""
+
+    def admit(
+        self,
+        operation: Operation,
+        kind: Kind,
+        obj: Json,
+        storage: Storage,
+        circumstances: Circumstances = ALONE,
+    ) -> Json:
+        """What all policies in turn make of `obj`. Raises ApiError 403."""
+        is_part = bool(circumstances.subresource)
+        if circumstances.write.user is None or is_exempt(kind) or is_part:
+            return obj
+        if operation is Operation.DELETE:
+            return obj
+        asked = Asked(operation, kind, obj, circumstances)
+        kinds = (MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING)
+        for match in matches(*kinds, asked, storage):
+            if _has_turn(match, circumstances):
+                asked = replace(asked, obj=_changed(match, asked, storage))
+        return asked.obj
+
+
+def _has_turn(match: Match, about: Circumstances) -> bool:
+    """Whether the policy is asked in this round; it is remembered if it wants to be again."""
+    rounds = about.rounds
+    if rounds is None:
+        return True
+    bound = match.binding["metadata"]["name"] if match.binding else ""
+    key = f"{MUTATING_ADMISSION_POLICY.kind}/{match.policy['metadata']['name']}/{bound}"
+    if rounds.number:
+        return key in rounds.due
+    if match.policy["spec"].get("reinvocationPolicy") == _IF_NEEDED:
+        rounds.asked.append(key)
+    return True
+
+
+def _changed(match: Match, asked: Asked, storage: Storage) -> Json:
+    """What one policy makes of the object. Raises ApiError 403 where it fails and may not."""
+    if match.problem:
+        return _failed(match, match.problem, asked)
+    obj = asked.obj
+    for params in match.params:
+        try:
+            for changed in _mutations(match, replace(asked, obj=obj), params, storage):
+                obj = changed
+        except ValueError as cause:
+            obj = _failed(match, str(cause), replace(asked, obj=obj))
+    rounds = asked.about.rounds
+    if rounds is not None and obj != asked.obj:
+        obj = rounds.complete(obj)
+        rounds.note_change()
+    return obj
+
+
+def _mutations(match: Match, asked: Asked, params: Json | None, storage: Storage) -> Iterator[Json]:
+    """The object after each mutation. Raises ValueError that says why one cannot be done."""
+    spec = match.policy["spec"]
+    scope = _scope(match, asked, params, storage)
+    if failing(spec.get("matchConditions") or (), scope):
+        return
+    for mutation in spec.get("mutations") or ():
+        before = asked.new(match.kind) or {}
+        after = _mutated(mutation, match.kind, before, scope)
+        if after != before:
+            asked = replace(asked, obj=stored(match.kind, after))
+            yield asked.obj
+            scope = _scope(match, asked, params, storage)
+
+
+def _scope(match: Match, asked: Asked, params: Json | None, storage: Storage) -> Scope:
+    known = {
+        "object": asked.new(match.kind),
+        "oldObject": asked.old(match.kind),
+        "request": request_of(asked, match.kind),
+        "namespaceObject": namespace_of(asked, storage),
+        "params": params,
+    }
+    return Scope(known, match.policy["spec"].get("variables") or ())
+
+
+def _mutated(mutation: Json, kind: Kind, obj: Json, scope: Scope) -> Json:
+    is_patch = mutation.get("patchType") == _JSON_PATCH
+    wanted = mutation.get("jsonPatch" if is_patch else "applyConfiguration") or {}
+    expression = wanted.get("expression", "")
+    found = scope.evaluated(as_map(expression))
+    if found.problem:
+        # It is the expression as it was written that people know.
+        raise ValueError(found.problem.replace(as_map(expression), expression))
+    return _patched(obj, found.value) if is_patch else _applied(kind, obj, found.value)
+
+
+def _patched(obj: Json, operations: Any) -> Json:
+    if not isinstance(operations, list):
+        raise ValueError(  # noqa: TRY004 - of a policy's making
+            "type mismatch: JSONPatchType.expression should evaluate to array"
+        )
+    try:
+        patched: Json = apply_json_patch(obj, operations)
+    except ApiError as cause:
+        raise ValueError(f"JSON Patch: {cause.message}") from None
+    return patched
+
+
+def _applied(kind: Kind, obj: Json, configuration: Any) -> Json:
+    if not isinstance(configuration, dict):
+        raise ValueError(  # noqa: TRY004 - likewise
+            "must evaluate to a non-object type: ApplyConfiguration"
+        )
+    schema = kind.custom.fields if kind.custom else schema_of(kind.api_version, kind.kind)
+    schema = schema or ANYTHING
+    for path in _atomic_fields(schema, configuration, ""):
+        raise ValueError(f"{_ATOMIC}{path}")
+    merge: Json = merged(schema, obj, configuration)
+    return merge
+
+
+def _atomic_fields(schema: Schema, value: Any, path: str) -> Iterator[str]:
+    """Where `value` would replace the whole of a list, a map or an object."""
+    if not isinstance(value, dict | list):
+        return
+    if schema.topology is Topology.ATOMIC and path:
+        yield path
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _atomic_fields(inner_schema(schema, f"f:{key}"), item, f"{path}.{key}")
+    elif schema.type is Type.LIST and schema.items is not None:
+        for item in value:
+            yield from _atomic_fields(schema.items, item, path)
+
+
+def _failed(match: Match, why: str, asked: Asked) -> Json:
+    if match.may_fail:
+        return asked.obj
+    name = match.policy["metadata"]["name"]
+    if match.binding is None:
+        message = f"policy '{name}' denied request: {why}"
+    else:
+        bound = match.binding["metadata"]["name"]
+        message = f"policy '{name}' with binding '{bound}' denied request: {why}"
+    meta = asked.obj.get("metadata") or {}
+    kind = asked.kind
+    named = {
+        "name": asked.name or meta.get("generateName") or "Unknown",
+        "group": kind.stored_group,
+        "kind": kind.plural,
+    }
+    details: Json = {key: value for key, value in named.items() if value}
+    details["causes"] = [{"message": message}]
+    raise ApiError("Forbidden", 403, message, details=details)
