@@ -168,6 +168,8 @@ class Store:
             raise ApiError("", 500, RV_ON_CREATE)
         obj = write.tracked(None, obj)
         obj = self._changed(Operation.CREATE, kind, obj, Circumstances(write=write))
+        if self._strategies is not None:
+            self._strategies.begun(kind, obj, self.storage)
         self._validate_new(kind, obj)
         existing = self.storage.find(kind, namespace, name)
         uid = "" if existing else self.ids.new_uid(kind, namespace, name)

@@ -14,6 +14,9 @@ from typing import Any, Final
 from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import SERVICE
 from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.validation.field import Causes
+from fairlead.apiserver.validation.field import invalid as refused
+from fairlead.apiserver.validation.served.service import check_cluster_ips
 
 NETWORK: Final = IPv4Network("10.96.0.0/16")
 # Kept for addresses that people choose; upstream gives out the others first.
@@ -22,6 +25,10 @@ _LAST: Final = NETWORK.broadcast_address - 1
 PORTS: Final = range(30_000, 32_768)
 HEADLESS: Final = "None"
 EXTERNAL_NAME: Final = "ExternalName"
+FAMILY: Final = "IPv4"
+SINGLE: Final = "SingleStack"
+REQUIRED: Final = "RequireDualStack"
+_OTHER_FAMILY: Final = {"IPv4": "IPv6", "IPv6": "IPv4"}
 _ON_NODES: Final = ("NodePort", "LoadBalancer")
 _ADDRESSED: Final = (
     "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy",
@@ -52,6 +59,14 @@ def require_name(service: Json, storage: Storage) -> None:
     raise invalid(SERVICE, namespace, "", (Cause("FieldValueInvalid", text, "spec.clusterIPs"),))
 
 
+def check_addresses(service: Json, storage: Storage) -> None:
+    """Refuse a new service whose addresses are not to be had; upstream looks at nothing else then.
+
+    Raises ApiError 422.
+    """
+    with_addresses(service, storage)
+
+
 def with_kept_addresses(old: Json, new: Json, storage: Storage) -> Json:
     """A service that changes: what it has stays, unless its new type has no use for it."""
     before, spec = old["spec"], new["spec"]
@@ -71,33 +86,102 @@ def with_kept_addresses(old: Json, new: Json, storage: Storage) -> Json:
         if before.get("type") in _ON_NODES:
             ports = [_without(port, "nodePort") for port in spec.get("ports", [])]
             spec = {**spec, "ports": ports} if ports else spec
-    return _addressed({**new, "spec": spec}, storage)
+    elif before.get("type") in _ON_NODES:
+        spec = {**spec, "ports": _kept_ports(before, spec)}
+    return _addressed({**new, "spec": spec}, storage, before)
 
 
-def _addressed(service: Json, storage: Storage) -> Json:
-    spec = service["spec"]
-    if spec.get("type") == EXTERNAL_NAME:
+def _kept_ports(before: Json, spec: Json) -> list[Json]:
+    """Ports that say no number on the nodes keep that of the port with their name."""
+    # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
+    ports = spec.get("ports") or []
+    used = {port.get("nodePort") for port in ports}
+    known = {port.get("name", ""): port.get("nodePort") for port in before.get("ports") or ()}
+    kept = []
+    for port in ports:
+        number = known.get(port.get("name", ""))
+        if not port.get("nodePort") and number and number not in used:
+            used.add(number)
+            kept.append({**port, "nodePort": number})
+        else:
+            kept.append(port)
+    return kept
+
+
+def _addressed(service: Json, storage: Storage, before: Json | None = None) -> Json:
+    if service["spec"].get("type") == EXTERNAL_NAME:
         return service
-    if spec.get("ipFamilyPolicy") == "RequireDualStack":
-        text = 'Invalid value: "RequireDualStack": this cluster is not configured for dual-stack '
-        cause = Cause("FieldValueInvalid", f"{text}services", "spec.ipFamilyPolicy")
-        raise _refused(service, cause)
-    others = [
-        obj["spec"]
-        for obj in storage.unsorted(SERVICE)
-        if obj["metadata"]["uid"] != service["metadata"]["uid"]
-    ]
+    uid = service["metadata"].get("uid")
+    others = [obj["spec"] for obj in storage.unsorted(SERVICE) if obj["metadata"].get("uid") != uid]
+    spec = {**service["spec"], **_families(service, before or {})}
     address = _address(service, others)
-    spec = {
-        **spec,
-        "clusterIP": address,
-        "clusterIPs": [address],
-        "ipFamilies": spec.get("ipFamilies") or ["IPv4"],
-        "ipFamilyPolicy": spec.get("ipFamilyPolicy") or "SingleStack",
-    }
-    if spec.get("type") in _ON_NODES and spec.get("allocateLoadBalancerNodePorts", True):
-        spec["ports"] = _ports(service, others)
+    spec |= {"clusterIP": address, "clusterIPs": [address]}
+    if spec.get("type") in _ON_NODES:
+        spec["ports"] = _ports({**service, "spec": spec}, others)
+    if _has_health_check(spec):
+        spec["healthCheckNodePort"] = _health_port(spec, others)
     return {**service, "spec": spec}
+
+
+def _families(service: Json, before: Json) -> Json:
+    """The families of a service's addresses, and how many there may be of them."""
+    # upstream: alloc.go:initIPFamilyFields
+    spec = service["spec"]
+    sent = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
+    is_bare = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
+    policy = spec.get("ipFamilyPolicy") or before.get("ipFamilyPolicy")
+    policy = policy or (REQUIRED if is_bare else SINGLE)
+    families = list(spec.get("ipFamilies") or ())
+    found = tuple(check_cluster_ips(spec)) or tuple(_misfits(policy, sent, families))
+    if not found:
+        families += [FAMILY for address in sent[len(families) :] if address != HEADLESS]
+        if is_bare:
+            families = families or [FAMILY]
+            other = _OTHER_FAMILY[families[0]]
+            alone = policy == SINGLE or len(families) > 1
+            return {"ipFamilyPolicy": policy, "ipFamilies": families + [other] * (not alone)}
+        found = tuple(_unknown_families(policy, families))
+    if found:
+        meta = service["metadata"]
+        raise invalid(SERVICE, meta.get("namespace", ""), meta.get("name", ""), found)
+    return {"ipFamilyPolicy": policy, "ipFamilies": families or [FAMILY]}
+
+
+def _misfits(policy: str, sent: list[str], families: list[str]) -> Causes:
+    why = "must be 'RequireDualStack' or 'PreferDualStack' when multiple"
+    for values, what in ((sent, "cluster IPs"), (families, "IP families")):
+        if policy == SINGLE and len(values) > 1:
+            yield refused("spec.ipFamilyPolicy", policy, f"{why} {what} are specified")
+    for at in range(len(families), len(sent)):
+        if ":" in sent[at]:
+            why = "IPv6 is not configured on this cluster"
+            yield refused(f"spec.clusterIPs[{at}]", sent, why)
+
+
+def _unknown_families(policy: str, families: list[str]) -> Causes:
+    if policy == REQUIRED:
+        why = "this cluster is not configured for dual-stack services"
+        yield refused("spec.ipFamilyPolicy", policy, why)
+    for at, family in enumerate(families):
+        if family != FAMILY:
+            yield refused(f"spec.ipFamilies[{at}]", family, "not configured on this cluster")
+
+
+def _has_health_check(spec: Json) -> bool:
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def _health_port(spec: Json, others: Iterable[Json]) -> int:
+    """The port on all nodes that tells whether a node has pods of the service."""
+    taken = _taken_ports([*others, {"ports": spec.get("ports", ())}])
+    number = int(spec.get("healthCheckNodePort") or 0)
+    if not number:
+        return _free_port(taken)
+    why = _wrong_port(number, taken)
+    if why:
+        text = f"failed to allocate requested HealthCheck NodePort {number}: {why}"
+        raise ApiError("InternalError", 500, f"Internal error occurred: {text}")
+    return number
 
 
 def _address(service: Json, others: Iterable[Json]) -> str:
@@ -135,37 +219,58 @@ def _free_address(taken: set[Any]) -> str:
     return str(candidate)
 
 
+def _taken_ports(specs: Iterable[Json]) -> set[Any]:
+    taken = set()
+    for spec in specs:
+        taken |= {port.get("nodePort") for port in spec.get("ports") or ()}
+        taken.add(spec.get("healthCheckNodePort"))
+    return taken
+
+
 def _ports(service: Json, others: Iterable[Json]) -> list[Json]:
-    taken = {port.get("nodePort") for other in others for port in other.get("ports", ())}
+    """Ports with their numbers on the nodes: one for all protocols of the same port."""
+    # upstream: alloc.go:initNodePorts
+    spec = service["spec"]
+    wanted = spec.get("ports") or ()
+    taken, chosen = _taken_ports(others), dict[int, int]()
+    asked = {_number(port): port["nodePort"] for port in wanted[::-1] if port.get("nodePort")}
+    is_given = spec.get("type") != "LoadBalancer" or spec.get("allocateLoadBalancerNodePorts", True)
     ports = []
-    for index, port in enumerate(service["spec"].get("ports", ())):
-        number = port.get("nodePort")
-        if number:
-            _require_port(service, index, number, taken)
-        else:
-            number = next((free for free in PORTS if free not in taken), 0)
-        taken.add(number)
+    for index, port in enumerate(wanted):
+        own, before = port.get("nodePort"), chosen.get(_number(port))
+        if not own and not is_given:
+            ports.append(port)
+            continue
+        number = own or before or asked.get(_number(port))
+        number = number or _free_port({*taken, *asked.values()})
+        if number != before:
+            why = _wrong_port(number, taken)
+            if why:
+                raise _refused(service, refused(f"spec.ports[{index}].nodePort", number, why))
+            taken.add(number)
+            chosen.setdefault(_number(port), number)
         ports.append({**port, "nodePort": number})
     return ports
 
 
-def _require_port(service: Json, index: int, number: int, taken: set[Any]) -> None:
+def _free_port(taken: set[Any]) -> int:
+    return next((free for free in PORTS if free not in taken), 0)
+
+
+def _number(port: Json) -> int:
+    return int(port.get("port") or 0)
+
+
+def _wrong_port(number: int, taken: set[Any]) -> str:
     if number not in PORTS:
-        why = (
-            "provided port is not in the valid range. The range of valid ports is "
-            f"{PORTS[0]}-{PORTS[-1]}"
-        )
-    elif number in taken:
-        why = "provided port is already allocated"
-    else:
-        return
-    text = f"Invalid value: {number}: {why}"
-    raise _refused(service, Cause("FieldValueInvalid", text, f"spec.ports[{index}].nodePort"))
+        span = f"{PORTS[0]}-{PORTS[-1]}"
+        return f"provided port is not in the valid range. The range of valid ports is {span}"
+    return "provided port is already allocated" if number in taken else ""
 
 
 def _refused(service: Json, cause: Cause) -> ApiError:
     meta = service["metadata"]
-    return invalid(SERVICE, meta["namespace"], meta["name"], (cause,))
+    return invalid(SERVICE, meta.get("namespace", ""), meta.get("name", ""), (cause,))
 
 
 def _without(value: Json, *names: str) -> Json:

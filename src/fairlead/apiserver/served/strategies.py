@@ -19,6 +19,7 @@ from fairlead.apiserver.served.daemon_set import counted_template, first_templat
 from fairlead.apiserver.served.job import with_own_labels
 from fairlead.apiserver.served.pod_quality import quality_of
 from fairlead.apiserver.served.service_address import (
+    check_addresses,
     require_name,
     with_addresses,
     with_kept_addresses,
@@ -110,7 +111,11 @@ class ServedStrategies:
 
     def begun(self, kind: Kind, obj: Json, storage: Storage) -> None:
         """Refuse what cannot even be tried. Raises ApiError 422."""
-        if kind is SERVICE and not obj["metadata"].get("name"):
+        if kind is not SERVICE:
+            return
+        if obj["metadata"].get("name"):
+            check_addresses(obj, storage)
+        else:
             require_name(obj, storage)
 
     def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:

@@ -98,3 +98,56 @@ def test_an_address_belongs_to_a_name(storage, spec, is_refused):
         return
     with pytest.raises(ApiError, match=r"failed to allocate IP: .*spec\.parentRef\.name: Required"):
         require_name(nameless, storage)
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"ipFamilies": ["IPv6"]}, 'ipFamilies[0]: Invalid value: "IPv6": not configured on this'),
+        ({"ipFamilies": ["IPv4", "IPv6"]}, "when multiple IP families are specified"),
+        ({"clusterIP": "fd00::1"}, "IPv6 is not configured on this cluster"),
+        ({"ipFamilyPolicy": "RequireDualStack"}, "not configured for dual-stack services"),
+        ({"clusterIPs": ["10.96.9.9"]}, "must be empty when `clusterIP` is not specified"),
+    ],
+)
+def test_families_that_are_not_to_be_had(add, spec, why):
+    """There are addresses of one family only."""
+    with pytest.raises(ApiError) as refused:
+        add(**spec)
+    assert why in refused.value.message
+
+
+def test_a_headless_service_without_pods_of_its_own_may_have_both_families(add):
+    """Whoever lists its endpoints knows them; one with a selector has what the cluster has."""
+    bare, selecting = add("a", clusterIP="None"), add("b", clusterIP="None", selector={"a": "b"})
+    assert bare["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
+    assert bare["spec"]["ipFamilyPolicy"] == "RequireDualStack"
+    assert selecting["spec"]["ipFamilies"] == ["IPv4"]
+
+
+def test_protocols_of_one_port_share_a_port_on_nodes(add):
+    """One number stands for both."""
+    ports = [{"port": 53, "name": "t"}, {"port": 53, "name": "u", "nodePort": 30053}]
+    made = add(type="NodePort", ports=ports)["spec"]["ports"]
+    assert [port["nodePort"] for port in made] == [30053, 30053]
+
+
+def test_a_port_on_nodes_stays_with_its_name(add, storage):
+    """Whatever else becomes of the port."""
+    add("b", type="NodePort")
+    old = add("a", type="NodePort", ports=[{"port": 80, "name": "web"}])
+    new = service(
+        "a", type="NodePort", ports=[{"port": 9, "name": "n"}, {"port": 8, "name": "web"}]
+    )
+    ports = with_kept_addresses(old, new, storage)["spec"]["ports"]
+    assert ports[1]["nodePort"] == old["spec"]["ports"][0]["nodePort"]
+    assert ports[0]["nodePort"] not in (ports[1]["nodePort"], 30000)
+
+
+def test_a_port_that_tells_of_health(add):
+    """Where traffic stays on nodes with pods; it is taken like others."""
+    local = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
+    made = add("a", **local)["spec"]
+    assert made["healthCheckNodePort"] != made["ports"][0]["nodePort"]
+    with pytest.raises(ApiError, match=r"HealthCheck NodePort .*: provided port is already"):
+        add("b", **local, healthCheckNodePort=made["healthCheckNodePort"])
