@@ -40,11 +40,12 @@ def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[s
     nobody knows.
     """
     cluster, watch = Cluster(), LoopWatch(reporter)
+    is_observed = config.workloads.is_observed
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),
         ("workloads", workload_controllers(config.workloads)),
-        ("volumes", (Claims(), Volumes(config.volumes))),
-        ("disruption", (Disruption(is_observed=config.workloads.is_observed),)),
+        ("volumes", (Claims(), Volumes(config.volumes, is_observed=is_observed))),
+        ("disruption", (Disruption(is_observed=is_observed),)),
         ("", (Drain(watch), DrainTurns())),
         ("node-lifecycle", node_controllers(config.node_lifecycle, watch, config.start)),
         ("", (watch,)),

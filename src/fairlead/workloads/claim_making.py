@@ -23,8 +23,9 @@ from fairlead.api.objects import (
 )
 from fairlead.api.pod import is_terminal
 from fairlead.api.pod_volume import claim_name, named_claims
-from fairlead.core.command import CreateObject, DeleteObject
+from fairlead.core.command import Command, CreateObject, DeleteObject, ObjectRef
 from fairlead.plugins.volume_lookup import BIND_COMPLETED
+from fairlead.workloads.identity import happened
 from fairlead.workloads.pod_template import controller_reference
 from fairlead.workloads.stateful_set import ordinal_of
 from fairlead.workloads.volume_book import VolumeBook
@@ -41,9 +42,10 @@ _SIZE: Final = "1Gi"  # of what nobody knows the size of
 class ClaimMaker:
     """Makes the claims that pods need and nobody else makes, each once."""
 
-    def __init__(self, book: VolumeBook) -> None:
-        """`book` is told of changes before this is."""
+    def __init__(self, book: VolumeBook, *, is_observed: bool = False) -> None:
+        """`book` is told of changes first; events tell of claims where it `is_observed`."""
         self._book = book
+        self._is_observed = is_observed
         self._sets: dict[str, StatefulSet] = {}
         self._being_made: dict[str, None] = {}
 
@@ -79,16 +81,24 @@ class ClaimMaker:
             self._being_made[command.target.key] = None
         return commands
 
-    def claims_for(self, pod: Pod) -> Iterator[CreateObject]:
+    def claims_for(self, pod: Pod) -> Iterator[Command]:
         """The claims that `pod` needs and that are not there."""
         if not pod.spec.volumes or is_terminal(pod) or pod.metadata.deletion_timestamp:
             return
-        wanted = list(ephemeral_claims(pod))
+        yield from self._made(ephemeral_claims(pod))
         names = dict.fromkeys(named_claims(pod))
         for reference in pod.metadata.owner_references:
             owner = self._sets.get(reference.uid)
-            if owner is not None and reference.controller:
-                wanted += [one for one in claims_of_set(owner, pod) if one.target.name in names]
+            if owner is None or not reference.controller:
+                continue
+            wanted = (one for one in claims_of_set(owner, pod) if one.target.name in names)
+            for command in self._made(wanted):
+                yield command
+                if self._is_observed:
+                    yield _told(owner, pod, command.target.name)
+
+    def _made(self, wanted: Iterable[CreateObject]) -> Iterator[CreateObject]:
+        """Those of `wanted` that are not there and not on their way."""
         for one in wanted:
             key = one.target.key
             if key not in self._book.claims and key not in self._being_made:
@@ -103,6 +113,14 @@ class ClaimMaker:
                 continue
             if owner.spec.persistent_volume_claim_retention_policy.when_scaled == DELETE:
                 yield from (one.target.key for one in claims_of_set(owner, pod))
+
+
+def _told(owner: StatefulSet, pod: Pod, claim: str) -> Command:
+    # upstream: stateful_pod_control.go:recordClaimEvent
+    meta = owner.metadata
+    ref = ObjectRef("StatefulSet", meta.namespace, meta.name, meta.uid)
+    note = f"create Claim {claim} Pod {pod.metadata.name} in StatefulSet {meta.name} success"
+    return happened(ref, "SuccessfulCreate", note)
 
 
 def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:
@@ -148,7 +166,10 @@ def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
     for template in owner.spec.volume_claim_templates:
         described = template.get("metadata", {})
         name = f"{described.get('name', '')}-{pod.metadata.name}"
-        yield _claim(template, name, pod.metadata.namespace, more)
+        selected = dict(owner.spec.selector.match_labels) if owner.spec.selector else {}
+        labels = {**described.get("labels", {}), **selected}
+        labelled = {**described, **({"labels": labels} if labels else {})}
+        yield _claim({**template, "metadata": labelled}, name, pod.metadata.namespace, more)
 
 
 def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObject:

@@ -48,11 +48,11 @@ from fairlead.workloads.volume_writes import let_go, volume_ref
 class Volumes:
     """See the module's docstring."""
 
-    def __init__(self, config: VolumesConfig | None = None) -> None:
-        """Start knowing nothing."""
+    def __init__(self, config: VolumesConfig | None = None, *, is_observed: bool = False) -> None:
+        """Start knowing nothing; where it `is_observed`, events tell of claims that were made."""
         self._config = config or VolumesConfig()
         self._book = VolumeBook()
-        self._maker = ClaimMaker(self._book)
+        self._maker = ClaimMaker(self._book, is_observed=is_observed)
         self._waiting: dict[str, None] = {}  # claims for which there is nothing to do yet
         self._planned: dict[str, Kind] = {}
         self._timers: TimerQueue[tuple[str, Kind]] = TimerQueue()

@@ -573,3 +573,17 @@ def test_a_claim_missing_among_others_stays_missing(world, build):
     """Whoever dumped the claims would have dumped it."""
     world.load(build.pod("p", node="", volumes=uses("data")), claim("other"))
     assert world.get("PersistentVolumeClaim", "data") is None
+
+
+def test_where_somebody_looks_the_set_tells_of_its_claims(new_world, build):
+    """They are labelled as the set selects, like upstream's."""
+    world = new_world(Workloads(), Volumes(is_observed=True))
+    meta = {"name": "data", "labels": {"own": "yes"}}
+    fields = {"volumeClaimTemplates": [{"metadata": meta, "spec": claim()["spec"]}]}
+    world.load(storage_class(), build.owned("StatefulSet", "db", 1, uid="sts", **fields))
+    assert [event.note for event in world.events] == [
+        "create Claim data-db-0 Pod db-0 in StatefulSet db success"
+    ]
+    selected = build.owned("StatefulSet", "db", 1)["spec"]["selector"]["matchLabels"]
+    made = world.get("PersistentVolumeClaim", "data-db-0")
+    assert made["metadata"]["labels"] == {"own": "yes", **selected}
