@@ -109,8 +109,11 @@ class Journal:
     def restore(self, storage: Storage) -> None:
         """Fill an empty `storage` with what was written. Raises JournalError."""
         query = "SELECT resource, namespace, name, object FROM current"
-        storage.restore_texts(map(_placed, self._connection.execute(query)), self._newest())
-        storage.resume(list(self._logged()))
+        try:
+            storage.restore_texts(map(_placed, self._connection.execute(query)), self._newest())
+            storage.resume(list(self._logged()))
+        except (sqlite3.Error, msgspec.DecodeError, LookupError, ValueError) as cause:
+            raise JournalError(f"{self._path}: is damaged: {cause}") from cause
 
     def _logged(self) -> Iterator[Change]:
         """The log from where each change is known with what was there before."""
@@ -264,7 +267,9 @@ def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
         connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))
         found = connection.execute("SELECT value FROM about WHERE name = 'format'").fetchone()
     except sqlite3.Error as cause:
-        raise JournalError(f"{path}: {cause}") from cause
+        is_locked = cause.sqlite_errorcode == sqlite3.SQLITE_BUSY
+        why = "is in use by another process" if is_locked else str(cause)
+        raise JournalError(f"{path}: {why}") from cause
     if found != (FORMAT,):
         raise JournalError(f"{path}: format {found[0]}, expected {FORMAT}")
     return connection

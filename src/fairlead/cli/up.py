@@ -13,6 +13,10 @@ WITHOUT_HELP = (
     "Leave a part out, so that something else can take its place: kubelet, workloads, volumes, "
     "disruption, node-lifecycle, scheduler or metrics; several with commas."
 )
+HOST_HELP = (
+    "The address to listen at (default: 127.0.0.1, which this machine alone can reach); 0.0.0.0 "
+    "lets others ask, who need a token as well."
+)
 USER_HELP = (
     "Let somebody else in as well, who may do what roles are bound to them: a user of the "
     "kubeconfig, with a context of that name; several times."
@@ -25,6 +29,7 @@ def up(
     zones: Annotated[
         int, Parameter(help="In how many zones, in turn.", converter=whole_number)
     ] = 1,
+    host: Annotated[str, named("HOST", HOST_HELP)] = "127.0.0.1",
     port: Annotated[
         int, Parameter(help="Where to listen; 0 is any free port.", converter=whole_number)
     ] = 0,
@@ -49,7 +54,7 @@ def up(
     """Run a Kubernetes control plane with simulated nodes in this process, until Ctrl-C.
 
     kubectl, client libraries and operators work against it as against a cluster: it serves the
-    Kubernetes API on 127.0.0.1, with Fairlead's scheduler, workload controllers, node lifecycle
+    Kubernetes API over HTTPS, with Fairlead's scheduler, workload controllers, node lifecycle
     and simulated kubelets behind it. Nothing is run: containers only say that they do.
 
     Try:
@@ -58,11 +63,13 @@ def up(
 
         fairlead up --paused, and then: fairlead clock advance 5m
     """
-    from fairlead.cli.upping import Wanted, serve
+    from fairlead.cli.up_wanted import Wanted
+    from fairlead.cli.upping import serve
 
     wanted = Wanted(
         nodes=nodes,
         zones=zones,
+        host=host,
         port=port,
         data_dir=data_dir,
         users=user,

@@ -152,7 +152,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path, text):
 
 def test_a_journal_in_use_is_refused(tmp_path):
     _, journal = opened(tmp_path / "j")
-    with pytest.raises(JournalError, match="locked"):
+    with pytest.raises(JournalError, match="in use by another process"):
         Journal(tmp_path / "j")
     journal.close()
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import ssl
 import stat
 from base64 import b64decode
+from datetime import UTC, datetime
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
 from tests.up_process import up
 
+from fairlead.apiserver.auth.token import authenticated
 from fairlead.cli.main import run
+from fairlead.cli.up_door import hosts_of
+from fairlead.worlds.local.home import kept_home, objects_file
+from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster, kubeconfig
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+MINE = ("ca.crt", "ca.key", "accounts.key", "tokens")
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
@@ -64,9 +72,12 @@ def test_a_cluster_outlives_its_process(tmp_path):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--user", "kubernetes-admin"), "must be NAME or NAME:GROUP"),
+        (("--user", "kubernetes-admin"), "is the administrator"),
         (("--user", ":dev"), "must be NAME or NAME:GROUP"),
-        (("--data-dir", "/dev/null/x"), "--data-dir"),
+        (("--user", "fairlead"), "fairlead: is the administrator"),
+        (("--user", "a", "--user", "a:b"), "--user: a: is named twice"),
+        (("--data-dir", "/dev/null/x"), "--data-dir: /dev/null/x: Not a directory"),
+        (("--host", "192.0.2.1"), "--port: 192.0.2.1:0: Cannot assign requested address"),
         (("--audit", "/dev/null/x"), "--audit"),
     ],
 )
@@ -74,3 +85,82 @@ def test_what_makes_no_sense_is_told_in_a_line(capsys, options, told):
     assert run(["up", *options]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert told in line
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("objects.db", "garbage that is no database", "objects.db: file is not a database"),
+        ("tokens", "garbage", "tokens: not a file of tokens"),
+        ("tokens", "", "tokens: knows no kubernetes-admin"),
+        ("ca.crt", "garbage", "ca.crt: is damaged"),
+        ("ca.key", "garbage", "ca.key: is damaged"),
+        ("accounts.key", "garbage", "accounts.key: is damaged"),
+    ],
+)
+def test_a_damaged_home_is_refused_and_stays_as_it_is(tmp_path, capsys, name, content, told):
+    home = tmp_path / "home"
+    kept_home(home_of(home), [], NOW)
+    (home / name).write_text(content)
+    before = {file.name: file.read_bytes() for file in home.iterdir() if file.name in MINE}
+    assert run(["up", "--data-dir", str(home), "--user", "bob"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told in line
+    assert {name: (home / name).read_bytes() for name in before} == before
+
+
+def test_a_home_without_a_database_of_ours_gets_nothing_else(tmp_path, capsys):
+    (tmp_path / "objects.db").write_text("garbage that is no database")
+    assert run(["up", "--data-dir", str(tmp_path)]) == 2
+    assert "file is not a database" in capsys.readouterr().err
+    assert [file.name for file in tmp_path.iterdir()] == ["objects.db"]
+
+
+def test_two_cannot_live_in_one_home(tmp_path, capsys):
+    with up("--nodes", "0", "--data-dir", str(tmp_path)):
+        before = (tmp_path / "tokens").read_bytes()
+        assert run(["up", "--data-dir", str(tmp_path), "--user", "bob"]) == 2
+        assert "objects.db: is in use by another process" in capsys.readouterr().err
+        assert (tmp_path / "tokens").read_bytes() == before
+
+
+def test_a_kubeconfig_of_others_is_not_overwritten(tmp_path, capsys):
+    mine = tmp_path / "config"
+    for text in ("my notes", "clusters: [{name: production, cluster: {}}]", "clusters: 5", "[1"):
+        mine.write_text(text)
+        assert run(["up", "--kubeconfig", str(mine)]) == 2
+        assert "config: is there, and not of fairlead up" in capsys.readouterr().err
+        assert mine.read_text() == text
+    assert is_of_a_local_cluster(kubeconfig("https://127.0.0.1:1", "t").encode())
+
+
+def test_users_keep_their_tokens_and_take_the_groups_they_are_given(tmp_path):
+    home_of(tmp_path)
+    first = kept_home(tmp_path, [authenticated("alice", ("dev",)), authenticated("bob")], NOW)
+    later = kept_home(tmp_path, [authenticated("alice", ("ops",)), authenticated("carol")], NOW)
+    assert later == kept_home(tmp_path, [authenticated("alice")], NOW)
+    assert later.token_of("alice") == first.token_of("alice")
+    groups = {user.name: user.groups[:-1] for user in later.users.values()}
+    assert groups == {
+        "kubernetes-admin": ("system:masters",),
+        "alice": ("ops",),
+        "bob": (),
+        "carol": (),
+    }
+
+
+def test_others_may_come_in_where_that_is_asked_for(tmp_path):
+    """Whoever listens everywhere vouches for the machine's own name and addresses, too."""
+    assert hosts_of("192.0.2.1") == ("192.0.2.1",)
+    assert hosts_of("0.0.0.0")[:2] == ("127.0.0.1", socket.gethostname())
+    with up("--nodes", "0", "--host", "0.0.0.0") as config:
+        assert asked(config, "/version")["minor"] == "36"
+        port = int(config["clusters"][0]["cluster"]["server"].rpartition(":")[2])
+        with socket.create_connection(("127.0.0.2", port), timeout=20):
+            pass
+
+
+def home_of(directory):
+    """The directory, with an empty database."""
+    objects_file(directory)
+    return directory

@@ -67,6 +67,24 @@ def new_client(authority: Pair, user: str, groups: Iterable[str], now: datetime)
     return _signed(authority, name, now, None)
 
 
+def is_certificate(text: str) -> bool:
+    """Whether `text` is a certificate in PEM."""
+    try:
+        x509.load_pem_x509_certificate(text.encode())
+    except ValueError:
+        return False
+    return True
+
+
+def is_key(text: str) -> bool:
+    """Whether `text` is a private key in PEM, of the kind that is made here."""
+    try:
+        key = serialization.load_pem_private_key(text.encode(), password=None)
+    except (ValueError, TypeError):
+        return False
+    return isinstance(key, ec.EllipticCurvePrivateKey)
+
+
 def _signed(
     authority: Pair, name: x509.Name, now: datetime, hosts: x509.SubjectAlternativeName | None
 ) -> Pair:

@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from io import StringIO
 from pathlib import Path
 from typing import Final
 
-from fairlead.apiserver.auth.certificate import Pair, new_authority
+from fairlead.apiserver.auth.certificate import Pair, is_certificate, is_key, new_authority
 from fairlead.apiserver.auth.token import authenticated
-from fairlead.apiserver.request import ADMIN, User
+from fairlead.apiserver.request import ADMIN, AUTHENTICATED, User
 from fairlead.worlds.local.identity import new_token
 from fairlead.worlds.local.kubeconfig import write_secret
 
@@ -56,31 +56,42 @@ def new_home(users: Iterable[User], now: datetime) -> Home:
 def kept_home(directory: Path, users: Iterable[User], now: datetime) -> Home:
     """The home in `directory`, made if there is none; `users` it does not know are added.
 
+    Those it knows keep their tokens, and are in the groups that are named now, if any are.
     Raises OSError when the directory cannot be written, ValueError for a file that is not ours.
     """
-    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    wanted = tuple(users)
     found = _read(directory)
-    fresh = new_home(wanted, now)
-    home = Home(
-        authority=found.authority if found else fresh.authority,
-        account_key=found.account_key if found else fresh.account_key,
-        users={**found.users, **_unknown(found, fresh)} if found else fresh.users,
-    )
-    _write(directory, home)
+    fresh = new_home(users, now)
+    if found is None:
+        _write(directory, fresh)
+        return fresh
+    home = replace(found, users=_joined(found.users, fresh.users))
+    if home != found:
+        _write(directory, home)
     return home
 
 
 def objects_file(directory: Path) -> Path:
-    """The file of the journal, which only the user may read."""
+    """The file of the journal, which only the user may read; `directory` is made if need be.
+
+    Raises OSError.
+    """
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = directory / OBJECTS
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     return path
 
 
-def _unknown(found: Home, fresh: Home) -> dict[str, User]:
-    known = {user.name for user in found.users.values()}
-    return {token: user for token, user in fresh.users.items() if user.name not in known}
+def _joined(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
+    """Who was known, and who is named now, by their tokens."""
+    by_name = {user.name: user for user in named.values()}
+    known = {user.name for user in found.values()}
+    kept = {token: _regrouped(user, by_name.get(user.name)) for token, user in found.items()}
+    return kept | {token: user for token, user in named.items() if user.name not in known}
+
+
+def _regrouped(user: User, named: User | None) -> User:
+    is_told = named is not None and named.groups != (AUTHENTICATED,)
+    return replace(user, groups=named.groups) if is_told and named is not None else user
 
 
 def _read(directory: Path) -> Home | None:
@@ -92,8 +103,18 @@ def _read(directory: Path) -> Home | None:
         users = {row[0]: _user(*row[1:]) for row in rows}
     except (IndexError, TypeError) as cause:
         raise ValueError(f"{directory / _TOKENS}: not a file of tokens") from cause
+    if ADMIN not in users.values():
+        raise ValueError(f"{directory / _TOKENS}: knows no {ADMIN.name}")
     account_key = _text(directory / _ACCOUNTS)
+    _require(directory, _AUTHORITY[0], is_certificate, certificate)
+    _require(directory, _AUTHORITY[1], is_key, key)
+    _require(directory, _ACCOUNTS, is_key, account_key)
     return Home(authority=Pair(certificate, key), account_key=account_key, users=users)
+
+
+def _require(directory: Path, name: str, is_one: Callable[[str], bool], text: str) -> None:
+    if not is_one(text):
+        raise ValueError(f"{directory / name}: is damaged")
 
 
 def _text(path: Path) -> str:

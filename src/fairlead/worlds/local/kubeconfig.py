@@ -40,6 +40,15 @@ def kubeconfig(
     return yaml.safe_dump(config, sort_keys=False)
 
 
+def is_of_a_local_cluster(text: bytes) -> bool:
+    """Whether `text` is a kubeconfig that knows local clusters alone, as `kubeconfig` makes it."""
+    try:
+        config = yaml.safe_load(text)
+        return [cluster["name"] for cluster in config["clusters"]] == [NAME]
+    except (yaml.YAMLError, LookupError, TypeError):
+        return False
+
+
 def write_secret(path: Path, text: str) -> None:
     """Write what only the user may read, all of it or nothing; into a device or a pipe as it is.
 

@@ -1,0 +1,75 @@
+"""The door of `fairlead up`: where it listens, what it shows there, and who is noted down."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from fairlead.apiserver.auth.certificate import Pair
+from fairlead.apiserver.http.app import Audit
+from fairlead.apiserver.http.listener import BACKLOG, Certificate
+from fairlead.whatif.input_error import InputError
+from fairlead.worlds.extender.address import Address
+from fairlead.worlds.local.kubeconfig import write_secret
+
+# Listening there, a machine is reached by any of its addresses; by itself, best by the second.
+_ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only where that is asked for
+
+
+def open_door(host: str, port: int) -> socket.socket:
+    """A socket that listens. Raises InputError for a port that is taken, or a foreign address."""
+    address = Address(host, port)
+    try:
+        listening = address.open()
+    except (OSError, UnicodeError) as cause:
+        problem = getattr(cause, "strerror", None) or str(cause)
+        raise InputError("--port", problem, object_name=str(address)) from None
+    listening.listen(BACKLOG)
+    return listening
+
+
+def told_address(host: str, listening: socket.socket) -> Address:
+    """What clients on this machine are told."""
+    return Address(_ANY.get(host, host), listening.getsockname()[1])
+
+
+def hosts_of(host: str) -> tuple[str, ...]:
+    """By what names and addresses clients may call who listens at `host`."""
+    if host not in _ANY:
+        return (host,)
+    name = socket.gethostname()
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError:
+        found = []
+    addresses = (str(row[4][0]).partition("%")[0] for row in found)
+    return tuple(dict.fromkeys((_ANY[host], name, *addresses)))
+
+
+@contextmanager
+def certificate_files(pair: Pair) -> Iterator[Certificate]:
+    """The server's certificate and key as files, for as long as they are needed."""
+    with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
+        chain, key = Path(folder) / "server.crt", Path(folder) / "server.key"
+        write_secret(chain, pair.certificate)
+        write_secret(key, pair.key)
+        yield Certificate(str(chain), str(key))
+
+
+@contextmanager
+def opened_audit(path: Path | None) -> Iterator[Audit | None]:
+    """What keeps the lines of the audit log. Raises InputError."""
+    if path is None:
+        yield None
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as cause:
+        raise InputError("--audit", cause.strerror or str(cause), object_name=str(path)) from None
+    with os.fdopen(descriptor, "ab", buffering=0) as file:
+        yield file.write

@@ -1,0 +1,92 @@
+"""Wanted: what the user asked of `fairlead up`, and what of that makes no sense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.request import ADMIN, User
+from fairlead.cli.options import Names
+from fairlead.whatif.input_error import InputError
+from fairlead.worlds.local.clock_control import SPEED_MAX
+from fairlead.worlds.local.cluster import PARTS
+from fairlead.worlds.local.kubeconfig import NAME, is_of_a_local_cluster
+
+NODES_MAX: Final = 10_000
+PORT_MAX: Final = 65_535
+# The first one's context bears the name of the cluster.
+_TAKEN: Final = (ADMIN.name, NAME)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the user asked for."""
+
+    nodes: int
+    zones: int
+    host: str
+    port: int
+    data_dir: Path | None
+    users: Names
+    audit: Path | None
+    kubeconfig: Path | None
+    speed: float
+    paused: bool
+    without: Names
+
+    def check(self) -> None:
+        """Raise InputError for options that make no sense; nothing is written or opened."""
+        if not 0 <= self.nodes <= NODES_MAX:
+            raise InputError("--nodes", f"must be from 0 to {NODES_MAX}")
+        if not 1 <= self.zones <= max(1, self.nodes):
+            raise InputError("--zones", "must be from 1 to the number of nodes")
+        if not 0 <= self.port <= PORT_MAX:
+            raise InputError("--port", f"must be from 0 to {PORT_MAX}")
+        if not 0 < self.speed <= SPEED_MAX:
+            raise InputError("--speed", f"must be more than 0 and at most {SPEED_MAX:g}")
+        for name in self.parts_left_out:
+            if name not in PARTS:
+                problem = f"must be one of {', '.join(PARTS)}"
+                raise InputError("--without", problem, object_name=name)
+        names = [user.name for user in self.further_users]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError("--user", "is named twice", object_name=name)
+        if self.kubeconfig is not None:
+            _require_replaceable(self.kubeconfig)
+
+    @property
+    def parts_left_out(self) -> Names:
+        """The names behind --without."""
+        return tuple(name.strip() for text in self.without for name in text.split(","))
+
+    @property
+    def further_users(self) -> tuple[User, ...]:
+        """The users behind --user. Raises InputError."""
+        return tuple(map(_user, self.users))
+
+
+def _user(text: str) -> User:
+    """`NAME`, or `NAME:GROUP,GROUP`. Raises InputError."""
+    name, _, groups = text.partition(":")
+    if not name or "," in name or not name.isprintable():
+        raise InputError("--user", "must be NAME or NAME:GROUP,…", object_name=text)
+    if name in _TAKEN:
+        raise InputError("--user", "is the administrator, who is there", object_name=name)
+    return authenticated(name, tuple(filter(None, groups.split(","))))
+
+
+def _require_replaceable(path: Path) -> None:
+    """What others need is not overwritten; devices and pipes are written to as they are."""
+    if not path.is_file():
+        return
+    try:
+        text = path.read_bytes()
+    except OSError as cause:
+        problem = cause.strerror or str(cause)
+        raise InputError("--kubeconfig", problem, object_name=str(path)) from None
+    if text.strip() and not is_of_a_local_cluster(text):
+        problem = "is there, and not of fairlead up: it would be lost; name another file"
+        raise InputError("--kubeconfig", problem, object_name=str(path))
