@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.library import environment
 from fairlead.api.expression.problem import problem_of
+from fairlead.apiserver.custom.rules import OUT_OF_BUDGET
 from fairlead.apiserver.storage import Json
 
 if TYPE_CHECKING:
@@ -56,7 +57,10 @@ class Scope:
         if found.problem:
             return Evaluation(problem=_resulted(expression, found.problem))
         absent = dict.fromkeys(_NAMES)
-        result = program.eval(data={**absent, **self.known, "variables": found.value})
+        try:
+            result = program.eval(data={**absent, **self.known, "variables": found.value})
+        except RuntimeError:  # what an evaluation may cost is bounded
+            return Evaluation(problem=OUT_OF_BUDGET)
         if result.type().name() == "ERROR":
             return Evaluation(problem=_resulted(expression, problem_of(result)))
         return Evaluation(result.plain_value())

@@ -6,13 +6,14 @@ apiextensions-apiserver/pkg/apiserver/validation/validation.go:kubeOpenAPIResult
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from fairlead.api.pattern import compiled_pattern
 from fairlead.apiserver.custom.format import has_format
 from fairlead.apiserver.custom.structural import ABSENT, Structural, structural
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.likeness import likeness
 from fairlead.apiserver.validation.field import duplicate, invalid, not_supported, required
 
 Json = dict[str, Any]
@@ -53,14 +54,17 @@ def is_same(value: Any, old: Any) -> bool:
     return bool(value == old)
 
 
-def item_before(schema: Structural, item: Any, old: Any) -> Any:
-    """What an item of a list with keys was; items of other lists have no past."""
+def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
+    """Tells what an item of a list with keys was; items of other lists have no past."""
     keys = schema.raw.get("x-kubernetes-list-map-keys")
-    if not keys or not isinstance(old, list) or not isinstance(item, dict):
-        return ABSENT
-    of_objects = (was for was in old if isinstance(was, dict))
-    same = (was for was in of_objects if all(was.get(key) == item.get(key) for key in keys))
-    return next(same, ABSENT)
+    if not keys or not isinstance(old, list):
+        return lambda _: ABSENT
+
+    def named(item: Any) -> str | bytes:
+        return likeness([item.get(key) for key in keys] if isinstance(item, dict) else item)
+
+    known = {named(was): was for was in reversed(old) if isinstance(was, dict)}
+    return lambda item: known.get(named(item), ABSENT)
 
 
 def type_of(value: Any) -> str:
@@ -143,8 +147,9 @@ def _wrong_items(schema: Structural, value: Any, path: str, old: Any) -> Iterato
     if not isinstance(value, list):
         return
     if schema.items is not None:
+        before = items_before(schema, old)
         for at, item in enumerate(value):
-            yield from checked(schema.items, item, f"{path}[{at}]", item_before(schema, item, old))
+            yield from checked(schema.items, item, f"{path}[{at}]", before(item))
     least, most = schema.raw.get("minItems"), schema.raw.get("maxItems")
     if least is not None and len(value) < least:
         yield invalid(path, value, f"{path} in body should have at least {least} items")
@@ -235,11 +240,11 @@ def _repeated(schema: Structural, value: list[Any], path: str) -> Iterator[Cause
     if list_type not in ("set", "map"):
         return
     keys = schema.raw.get("x-kubernetes-list-map-keys") or ()
-    seen: list[Any] = []
+    seen: set[str | bytes] = set()
     for at, item in enumerate(value):
         what = item
         if list_type == "map" and isinstance(item, dict):
             what = {key: item[key] for key in keys if key in item}
-        if what in seen:
+        if likeness(what) in seen:
             yield duplicate(f"{path}[{at}]", what)
-        seen.append(what)
+        seen.add(likeness(what))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.library import environment
 from fairlead.api.expression.problem import problem_of
-from fairlead.apiserver.custom.checking import is_same, item_before, member_path
+from fairlead.apiserver.custom.checking import is_same, items_before, member_path
 from fairlead.apiserver.custom.spelling import spelled
 from fairlead.apiserver.custom.structural import ABSENT, Structural
 from fairlead.apiserver.custom.temporal import with_times
@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 RULES_CACHED_MAX: Final = 1_024
+# upstream: schema/cel/validation.go; there it is a cost, here a number of iterations
+OUT_OF_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
 MESSAGE_MAX: Final = 5 * 1024
 _OLD: Final = re.compile(r"\boldSelf\b")
 # What was there before is an optional value where the rule says so.
@@ -61,8 +65,9 @@ def broken_rules(
                 here, was = member_path(schema, path, key), before.get(key, ABSENT)
                 yield from broken_rules(inner, value[key], was, here, is_kept=is_kept)
     elif isinstance(value, list) and schema.items is not None:
+        item_before = items_before(schema, old)
         for at, item in enumerate(value):
-            was, here = item_before(schema, item, old), f"{path}[{at}]"
+            was, here = item_before(item), f"{path}[{at}]"
             yield from broken_rules(schema.items, item, was, here, is_kept=is_kept)
 
 
@@ -76,7 +81,11 @@ def _broken(rule: Json, schema: Structural, value: Any, old: Any, path: str) -> 
     if about_change or is_optional:
         known["oldSelf"] = None if old is ABSENT else _seen(schema, old)
     where = path + str(rule.get("fieldPath", ""))
-    result = compiled(_asked(rule, schema, expression)).eval(data=known)
+    try:
+        result = compiled(_asked(rule, schema, expression)).eval(data=known)
+    except RuntimeError:  # what an evaluation may cost is bounded
+        yield invalid(path, schema.type, OUT_OF_BUDGET)
+        return
     if result.type().name() == "ERROR":
         yield invalid(path, schema.type, _failed(rule, problem_of(result)))
     elif result.plain_value() is not True:
@@ -101,12 +110,20 @@ def _asked(rule: Json, schema: Structural, expression: str) -> str:
 def _message(rule: Json, schema: Structural, known: Json) -> str:
     expression = str(rule.get("messageExpression") or "")
     if expression:
-        told = compiled(_asked(rule, schema, expression)).eval(data=known)
-        said = told.plain_value() if told.type().name() == "STRING" else ""
+        said = _text_of(_asked(rule, schema, expression), known)
         if said.strip() and "\n" not in said and len(said) <= MESSAGE_MAX:
-            return str(said)
+            return said
     said = str(rule.get("message") or "").strip()
     return said or f"failed rule: {str(rule.get('rule', '')).strip()}"
+
+
+def _text_of(expression: str, known: Json) -> str:
+    """The text that an expression makes, "" where it makes none."""
+    try:
+        told = compiled(expression).eval(data=known)
+    except RuntimeError:
+        return ""
+    return str(told.plain_value()) if told.type().name() == "STRING" else ""
 
 
 def _cause(rule: Json, value: Any, said: str, path: str) -> Cause:

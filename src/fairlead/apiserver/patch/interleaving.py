@@ -8,6 +8,7 @@ upstream: sigs.k8s.io/structured-merge-diff/typed/merge.go:visitListItems
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[Keyed]:
     """The items of both in one order, each shared one once."""
     known = {step for step, _ in left}
     wanted = {step for step, _ in right}
-    shared = [step for step, _ in right if step in known]
+    shared = deque(step for step, _ in right if step in known)
     taken: set[str] = set()
     queue = list(reversed(left))
     for step, item in right:
@@ -27,13 +28,13 @@ def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[Keyed]:
             queue.pop()
         taken.add(step)
         if shared and shared[0] == step:
-            shared.pop(0)
+            shared.popleft()
         yield step, item
     yield from ((step, item) for step, item in reversed(queue) if step not in wanted)
 
 
 def _before(
-    step: str, queue: list[Keyed], wanted: set[str], shared: list[str], taken: set[str]
+    step: str, queue: list[Keyed], wanted: set[str], shared: deque[str], taken: set[str]
 ) -> Iterator[Keyed]:
     """What only the first list has and stands, there, before the next shared item."""
     while queue and queue[-1][0] != step:

@@ -14,6 +14,7 @@ from types import NoneType
 from typing import Any, Final
 
 from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.likeness import likeness
 from fairlead.apiserver.patch.go_text import go_kind, go_text
 from fairlead.apiserver.patch.list_order import ordered, require_order
 from fairlead.apiserver.schema.model import Field, Schema, Type
@@ -46,7 +47,8 @@ def _merged(schema: Schema, original: Json, patch: Json) -> Json:
     for key in [key for key in rest if key.startswith(DELETE_FROM)]:
         name, gone = key.removeprefix(DELETE_FROM), rest.pop(key)
         if isinstance(made.get(name), list) and isinstance(gone, list):
-            made[name] = [item for item in made[name] if item not in gone]
+            without = set(map(likeness, gone))
+            made[name] = [item for item in made[name] if likeness(item) not in without]
     for key, value in rest.items():
         _put(schema, made, key, value)
     return made
@@ -172,20 +174,22 @@ def _without_special(
 ) -> tuple[list[Any], list[Any]]:
     """Both lists once the items that are directives have been followed."""
     plain = []
+    deleted: set[str | bytes] = set()
     replaces = False
     for item in patch:
         match item.get(DIRECTIVE):
             case None:
                 plain.append(item)
             case "delete":
-                value = _key_of(item, key)
-                original = [one for one in original if one.get(key) != value]
+                deleted.add(likeness(_key_of(item, key)))
             case "replace":
                 replaces = True
             case "merge":
                 raise _refused("merging lists cannot yet be specified in the patch")
             case other:
                 raise _refused(f"unknown patch type: {other} in map: {go_text(item)}")
+    if deleted:
+        original = [one for one in original if likeness(one.get(key)) not in deleted]
     return (plain, []) if replaces else (original, plain)
 
 
@@ -193,13 +197,16 @@ def _merged_items(
     schema: Schema | None, original: list[Any], patch: list[Any], key: str
 ) -> list[Any]:
     merged = list(original)
+    places: dict[str | bytes, int] = {}
+    for at, one in enumerate(original):
+        places.setdefault(likeness(one.get(key)), at)
     for item in patch:
-        value = _key_of(item, key)
-        for at, one in enumerate(merged):
-            if one.get(key) == value:
-                merged[at] = _merged(schema or _PLAIN.schema, one, item)
-                break
+        value = likeness(_key_of(item, key))
+        if value in places:
+            at = places[value]
+            merged[at] = _merged(schema or _PLAIN.schema, merged[at], item)
         else:
+            places[value] = len(merged)
             merged.append(without_directives(item))
     return merged
 

@@ -9,10 +9,13 @@ import json
 from difflib import unified_diff
 from typing import Any
 
+from msgspec.json import encode
+
 from fairlead.apiserver.schema.internal import as_internal
 from fairlead.apiserver.schema.model import Schema, schemas
 
 _CONTEXT_LINES = 3
+_BYTES_MAX = 128 << 10  # a comparison's time grows with their square
 
 
 def internal_of(definition: str, value: Any) -> Any:
@@ -22,6 +25,8 @@ def internal_of(definition: str, value: Any) -> Any:
 
 def change_text(before: Any, after: Any) -> str:
     """The lines that differ, with some around them; nothing in front, a line's end behind."""
+    if max(len(encode(before)), len(encode(after))) > _BYTES_MAX:
+        return "(more than a refusal can show)"
     lines = list(unified_diff(_lines(before), _lines(after), n=_CONTEXT_LINES))
     return "".join(lines[2:])  # without the names of files
 

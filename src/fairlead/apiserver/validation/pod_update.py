@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.apiserver.likeness import likeness
 from fairlead.apiserver.validation.change_text import change_text, internal_of
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid
 
@@ -40,7 +41,7 @@ def check_pod_update(old: Json, new: Json) -> Causes:
     if before == after:
         return
     for key in _IMAGES:
-        if len(before.get(key, ())) != len(after.get(key, ())):
+        if len(before.get(key) or ()) != len(after.get(key) or ()):
             yield forbidden(f"spec.{key}", NO_OTHER_CONTAINERS)
             return
     wrong = list(_check_deadline(before, after))
@@ -73,16 +74,20 @@ def _check_deadline(before: Json, after: Json) -> Causes:
 
 def _check_tolerations(before: Json, after: Json) -> Causes:
     """Every toleration there was is still there, its seconds aside."""
-    kept = [_without(one, ("tolerationSeconds",)) for one in after.get("tolerations", ())]
+    kept = {_lasting(one) for one in after.get("tolerations", ())}
     for toleration in before.get("tolerations", ()):
-        if _without(toleration, ("tolerationSeconds",)) not in kept:
+        if _lasting(toleration) not in kept:
             yield forbidden("spec.tolerations", ONLY_MORE)
             return
 
 
+def _lasting(toleration: Json) -> str | bytes:
+    return likeness(_without(toleration, ("tolerationSeconds",)))
+
+
 def _check_gates(before: Json, after: Json) -> Causes:
     """No gate comes once the pod exists."""
-    had = [gate["name"] for gate in before.get("schedulingGates", ())]
+    had = {gate["name"] for gate in before.get("schedulingGates", ())}
     for place, gate in enumerate(after.get("schedulingGates", ())):
         if gate["name"] not in had:
             why = f"only deletion is allowed, but found new scheduling gate '{gate['name']}'"

@@ -28,10 +28,11 @@ POSITIVE: Final = "must be greater than zero"
 def check_spread(field: str, constraints: Sequence[TopologySpreadConstraint]) -> Causes:
     """All constraints; no two of them for the same key and action."""
     pairs = [(one.topology_key, one.when_unsatisfiable) for one in constraints]
+    last = {pair: place for place, pair in enumerate(pairs)}
     for place, constraint in enumerate(constraints):
         where = f"{field}[{place}]"
         yield from _check_constraint(where, constraint)
-        if pairs[place] in pairs[place + 1 :]:
+        if last[pairs[place]] > place:
             key, action = pairs[place]
             yield duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", f"{{{key}, {action}}}")
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.custom.rules import RuleError, broken_rules, compiled, is_verdict
+from fairlead.apiserver.custom.rules import (
+    OUT_OF_BUDGET,
+    RuleError,
+    broken_rules,
+    compiled,
+    is_verdict,
+)
 from fairlead.apiserver.custom.structural import ABSENT, structural
 
 
@@ -74,6 +80,17 @@ def test_a_rule_that_cannot_be_answered_says_so():
     ((_, _, message),) = broken(ruled("self.missing > 1"), {})
     assert "no such key" in message or "not found" in message.lower()
     assert message.endswith("evaluating rule: self.missing > 1")
+
+
+def test_a_rule_that_would_never_end_is_given_up():
+    """Also where it is the message that would not."""
+    endless = "self.a.all(x, self.a.all(y, self.a.all(z, true)))"
+    schema = ruled(endless, properties={"a": {"type": "array", "items": NUMBER}})
+    told = [f'Invalid value: "object": {OUT_OF_BUDGET}']
+    assert [said for _, _, said in broken(schema, {"a": list(range(300))})] == told
+    rule = {"rule": "self.a == []", "messageExpression": f"{endless} ? 'a' : 'b'", "message": "m"}
+    schema["x-kubernetes-validations"] = [rule]
+    assert [said for _, _, said in broken(schema, {"a": list(range(300))})] == ["Invalid value: m"]
 
 
 def test_a_message_that_says_nothing_is_replaced():

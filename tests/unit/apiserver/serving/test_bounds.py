@@ -109,3 +109,55 @@ def test_long_texts_that_aliases_repeat(api, config_maps):
     body = b"data: {a: &a '%b', b: [%b]}" % (b"x" * 100_000, aliases)
     refused = api.post(config_maps, body, content_type=YAML)
     assert (refused.status, "aliases repeat more than" in refused.message) == (400, True)
+
+
+MANY = 10_000
+
+
+def pods_of(api, pods, **spec):
+    named = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    named["spec"] |= spec
+    assert api.post(pods, named).status == 201
+    return named
+
+
+def containers(image):
+    return [{"name": f"c{number}", "image": image} for number in range(MANY)]
+
+
+def test_many_items_are_merged_by_their_keys(api, pods):
+    """In as much time as there are items, not in its square."""
+    pods_of(api, pods, containers=containers("i"))
+    patch = {"spec": {"containers": containers("j")}}
+    patched = api.patch(f"{pods}/a", patch, STRATEGIC)
+    assert {one["image"] for one in patched.json["spec"]["containers"]} == {"j"}
+
+
+def test_many_items_are_taken_from_a_list(api, config_maps):
+    finalizers = [f"a.b/c{number}" for number in range(MANY)]
+    api.config_map("a", finalizers=finalizers)
+    patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": finalizers[1:]}}
+    patched = api.patch(f"{config_maps}/a", patch, STRATEGIC)
+    assert patched.json["metadata"]["finalizers"] == finalizers[:1]
+
+
+def test_many_tolerations_and_gates_are_compared(api, pods):
+    tolerations = [{"key": f"k{number}", "operator": "Exists"} for number in range(MANY)]
+    gates = [{"name": f"g{number}"} for number in range(MANY)]
+    pods_of(api, pods, tolerations=tolerations, schedulingGates=gates)
+    patched = api.patch(f"{pods}/a", {"spec": {"schedulingGates": gates[1:]}})
+    assert (patched.status, len(patched.json["spec"]["schedulingGates"])) == (200, MANY - 1)
+
+
+def test_a_change_that_is_too_long_to_show(api, pods):
+    made = pods_of(api, pods, containers=containers("i"))
+    for container in made["spec"]["containers"]:
+        container["command"] = ["x"]
+    refused = api.put(f"{pods}/a", made)
+    assert (refused.status, "more than a refusal can show" in refused.message) == (422, True)
+
+
+def test_a_pod_that_loses_its_containers(api, pods):
+    """No list is written as null, and is none."""
+    pods_of(api, pods)
+    assert api.put(f"{pods}/a", {"metadata": {"name": "a"}}).status == 422

@@ -39,6 +39,7 @@ RESIZABLE: Final = ("cpu", "memory")
 RESIZE_POLICIES: Final = ("NotRequired", "RestartContainer")
 RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
 RULES_MAX: Final = 20
+_CLAIMS_SHOWN_MAX: Final = 64
 _SIDECARS_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
 
 
@@ -47,7 +48,7 @@ class PodContext:
     """What of a pod its containers depend on."""
 
     volumes: Mapping[str, Json]
-    claims: tuple[str, ...]
+    claims: frozenset[str]
     restart_policy: str
     grace_period_s: int | None
     host_users: bool
@@ -130,7 +131,7 @@ def _check_host_ports(field: str, container: Json, taken: dict[str, None]) -> Ca
         taken[shown] = None
 
 
-def _check_claims(field: str, claims: list[Json], known: tuple[str, ...]) -> Causes:
+def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Causes:
     """Devices of the pod that a container uses."""
     # upstream: validateResourceClaimNames there
     seen: dict[str, None] = {}
@@ -145,7 +146,8 @@ def _check_claims(field: str, claims: list[Json], known: tuple[str, ...]) -> Cau
         else:
             yield from _check_use(where, name, request, seen)
         if name not in known:
-            named = f": {', '.join(sorted(known))}" if known else " which is empty"
+            shown = sorted(known)[:_CLAIMS_SHOWN_MAX]
+            named = f": {', '.join(shown)}" if known else " which is empty"
             yield Cause(
                 "FieldValueNotFound",
                 f'Not found: "{name}": must be one of the names in pod.spec.resourceClaims{named}',

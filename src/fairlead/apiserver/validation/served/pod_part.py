@@ -60,7 +60,7 @@ def _check_debuggers(spec: Json) -> Causes:
     names = list(others)
     context = PodContext(
         volumes=mountable(spec.get("volumes") or []),
-        claims=tuple(claim.get("name", "") for claim in spec.get("resourceClaims") or ()),
+        claims=frozenset(claim.get("name", "") for claim in spec.get("resourceClaims") or ()),
         restart_policy=spec.get("restartPolicy", ""),
         grace_period_s=spec.get("terminationGracePeriodSeconds"),
         host_users=spec.get("hostUsers") is not False,
