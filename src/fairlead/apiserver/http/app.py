@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 
 from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.http.peer import PEER
 from fairlead.apiserver.http.piece import pieces_of
 from fairlead.apiserver.http.receiving import BodyTooLongError, ClientGone, read_body
 from fairlead.apiserver.http.stream import stream
@@ -50,6 +51,7 @@ Act = Callable[[Request], Awaitable[Response]]
 # Keeps a line of the audit log.
 Audit = Callable[[bytes], object]
 NO_ACTS: Final[Mapping[str, Act]] = {}
+NO_STATE: Final[Mapping[str, Any]] = {}
 
 
 class _UnreadError(ApiError):
@@ -103,7 +105,8 @@ class ApiApp:
             await _send(send, request, answer)
 
     async def _answer(self, scope: Message, request: Request, receive: Receive) -> Response | Watch:
-        user = self._authenticate(request.headers)
+        # A certificate says more than any token, as upstream has it.
+        user = scope.get("state", NO_STATE).get(PEER) or self._authenticate(request.headers)
         method = request.method
         body = b"" if method in _WITHOUT_BODY else await _body(request, receive)
         query = scope["query_string"]

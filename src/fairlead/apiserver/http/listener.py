@@ -6,6 +6,7 @@ upstream: apiserver/pkg/server/secure_serving.go
 from __future__ import annotations
 
 import asyncio
+import ssl
 from dataclasses import dataclass
 from socket import IPPROTO_TCP, TCP_NODELAY, socket
 from typing import Final
@@ -22,10 +23,20 @@ BACKLOG: Final = 2_048
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """Where the server's certificate chain and its key are."""
+    """Where the server's certificate chain and its key are.
+
+    Clients may show certificates of the authority in `clients_file`, "" for none.
+    """
 
     chain_file: str
     key_file: str
+    clients_file: str = ""
+
+
+def _asking(certificate: Certificate | None) -> int:
+    """Whether clients are asked for certificates."""
+    is_asking = certificate is not None and certificate.clients_file
+    return ssl.CERT_OPTIONAL if is_asking else ssl.CERT_NONE
 
 
 class _Server(uvicorn.Server):
@@ -55,6 +66,8 @@ class Listener:
             timeout_graceful_shutdown=GRACE_SECONDS,
             ssl_certfile=certificate.chain_file if certificate else None,
             ssl_keyfile=certificate.key_file if certificate else None,
+            ssl_ca_certs=(certificate.clients_file or None) if certificate else None,
+            ssl_cert_reqs=_asking(certificate),
         )
         # Sockets inherit it. An answer leaves as head and body: without it the body would wait
         # until the client's kernel acknowledges the head, which takes it 40 ms.

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from fairlead.apiserver.http.peer import PEER, peer_of
+
 HEAD_SECONDS_MAX: Final = 10.0
 HEAD_BYTES_MAX: Final = 64 << 10
 READING_SECONDS_MAX: Final = 30.0
@@ -32,6 +34,9 @@ class PunctualProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Somebody has called, and should say what for."""
         super().connection_made(transport)  # type: ignore[arg-type] # uvicorn narrows it
+        peer = peer_of(transport)
+        if peer is not None:
+            self.app_state = {**self.app_state, PEER: peer}  # of this connection alone
         self._expect_head()
 
     def data_received(self, data: bytes) -> None:

@@ -1,0 +1,35 @@
+"""Peer: who a client is by the certificate that it shows, if it shows one.
+
+The authority that signed it was checked when the connection was made. The common name is the
+user's, organizations are groups.
+
+upstream: apiserver/pkg/authentication/request/x509/x509.go:CommonNameUserConversion
+"""
+
+from __future__ import annotations
+
+from asyncio import BaseTransport
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.request import User
+
+# Where a connection's state holds it.
+PEER: Final = "fairlead.peer"
+_NAME: Final = "commonName"
+_GROUP: Final = "organizationName"
+
+
+def peer_of(transport: BaseTransport) -> User | None:
+    """Who is at the other end; None where no certificate says it."""
+    return user_of_certificate(transport.get_extra_info("peercert") or {})
+
+
+def user_of_certificate(certificate: Mapping[str, Any]) -> User | None:
+    """The user that a certificate, as the module ssl shows it, names; None where it names none."""
+    subject = [pair for names in certificate.get("subject", ()) for pair in names]
+    name = next((text for kind, text in subject if kind == _NAME), "")
+    if not name:
+        return None
+    return authenticated(name, tuple(text for kind, text in subject if kind == _GROUP))
