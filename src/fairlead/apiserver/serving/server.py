@@ -42,6 +42,7 @@ from fairlead.apiserver.serving.options import is_true
 from fairlead.apiserver.serving.part.table import PARTS
 from fairlead.apiserver.serving.refusal import no_method, no_resource
 from fairlead.apiserver.serving.rendering import Renderer, TableOf, text_of
+from fairlead.apiserver.serving.request_count import BY_METHOD, OTHER, RequestCounts, asked_by
 from fairlead.apiserver.serving.route import Target, target_of, verb_of, without_namespace
 from fairlead.apiserver.serving.status import failure
 from fairlead.apiserver.serving.tracking import track
@@ -66,6 +67,7 @@ _DEPRECATED: Final[Mapping[str, str]] = {
     "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
 }
 _OWN_NAME: Final = "kube-apiserver"
+_WATCHED: Final = 200
 _OBSERVED: Final[Mapping[str, Callable[[Call], Answer]]] = {
     "get": observed.get,
     "list": observed.list_objects,
@@ -105,6 +107,8 @@ class ApiServer:
         `identity` answers questions about users; `found` knows what is not stored; `late` is how
         late the server acts by itself.
         """
+        self.counts = RequestCounts()
+        self._asked = OTHER
         self._authorize = authorize
         self._ids = store.ids
         self._documents = tuple(documents)
@@ -138,16 +142,19 @@ class ApiServer:
         if self._definitions.waits or self._upkeep.waits:
             self.follow_up(now)
         self._ids.begin(request.drawn)
+        self._asked = BY_METHOD.get(request.method, OTHER)
         try:
-            return self._answer(request, now)
+            answer = self._answer(request, now)
         except ApiError as refusal:
-            return refused(refusal, request)
+            answer = refused(refusal, request)
         except WebhookNeeded as needed:
             needed.drawn = self._ids.end()
             raise
         finally:
             self._ids.end()
             self.follow_up(now)
+        self.counts.add(self._asked, answer.status if isinstance(answer, Response) else _WATCHED)
+        return answer
 
     def follow_up(self, now: int) -> None:
         """Write what the server itself has to write by `now` (ns since 1970)."""
@@ -184,7 +191,9 @@ class ApiServer:
         call = Call(self._parts, request, without_namespace(target), kind, verb, now)
         _warn(call)
         try:
-            return _act_of(call)(call)
+            act = _act_of(call)
+            self._asked = asked_by(call)
+            return act(call)
         except ApiError as refusal:
             return refused(refusal, request, tuple(call.warnings))
 

@@ -15,8 +15,10 @@ import uvloop
 from fairlead.apiserver.http.app import ApiApp, Audit, Authenticate
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.worlds.collector import collect_rarely
-from fairlead.worlds.local.clock_control import PATH, ClockControl
+from fairlead.worlds.local import clock_control, metrics_page
+from fairlead.worlds.local.clock_control import ClockControl
 from fairlead.worlds.local.cluster import LocalCluster
+from fairlead.worlds.local.metrics_page import MetricsPage
 from fairlead.worlds.local.runner import Runner
 
 ENDING: Final = (signal.SIGINT, signal.SIGTERM)
@@ -56,7 +58,10 @@ async def served(cluster: LocalCluster, door: Door) -> AsyncIterator[Runner]:
         door.authenticate,
         cluster.clock.now,
         None if cluster.journal is None else cluster.journal.settle,
-        acts={PATH: ClockControl(runner)},
+        acts={
+            clock_control.PATH: ClockControl(runner),
+            metrics_page.PATH: MetricsPage(cluster.server, cluster.store),
+        },
         audit=door.audit,
     )
     listener = Listener(app, door.listening, door.certificate)
