@@ -19,7 +19,6 @@ from fairlead.apiserver.table.reading import (
     mapping,
     name_of,
     number,
-    selector_text,
     text,
 )
 
@@ -60,8 +59,23 @@ def _policy_binding(obj: Json, now: int) -> list[Cell]:
     if param.get("name"):
         shown = "/".join(filter(None, (text(param, "namespace"), text(param, "name"))))
     elif param.get("selector") is not None:
-        shown = selector_text(param["selector"])
+        shown = _shown_selector(param["selector"])
     return [name_of(obj), text(obj, "spec", "policyName"), shown, age_of(obj, now)]
+
+
+def _shown_selector(selector: Json) -> str:
+    """A selector as upstream's language prints it."""
+    chosen = mapping(selector, "matchLabels")
+    named = "".join(f"{key}: {chosen[key]}," for key in sorted(chosen))
+    terms = "".join(map(_shown_requirement, items(selector, "matchExpressions")))
+    fields = f"MatchLabels:map[string]string{{{named}}},MatchExpressions:[]"
+    return f"&LabelSelector{{{fields}LabelSelectorRequirement{{{terms}}},}}"
+
+
+def _shown_requirement(term: Json) -> str:
+    values = " ".join(map(str, items(term, "values")))
+    fields = f"Key:{text(term, 'key')},Operator:{text(term, 'operator')},Values:[{values}],"
+    return f"LabelSelectorRequirement{{{fields}}},"
 
 
 def _flow_schema(obj: Json, now: int) -> list[Cell]:

@@ -80,7 +80,7 @@ def _event(obj: Json, now: int) -> list[Cell]:
         last,
         text(obj, "type"),
         text(obj, "reason"),
-        "/".join(filter(None, (text(involved, "kind").lower(), text(involved, "name")))),
+        _involved(involved),
         text(involved, "fieldPath"),
         _event_source(obj),
         text(obj, "message").strip(),
@@ -88,6 +88,11 @@ def _event(obj: Json, now: int) -> list[Cell]:
         count,
         name_of(obj),
     ]
+
+
+def _involved(involved: Json) -> str:
+    kind, name = text(involved, "kind").lower(), text(involved, "name")
+    return f"{kind}/{name}" if name else kind
 
 
 def _event_source(obj: Json) -> str:
@@ -117,8 +122,8 @@ def _resource_quota(obj: Json, now: int) -> list[Cell]:
     """Limits apart from everything else."""
     hard, used = mapping(obj, "status", "hard"), mapping(obj, "status", "used")
     lines = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
-    limits = [line for name, line in lines.items() if name.startswith("limits")]
-    requests = [line for name, line in lines.items() if not name.startswith("limits")]
+    limits = [line for name, line in lines.items() if name.startswith("limits.")]
+    requests = [line for name, line in lines.items() if not name.startswith("limits.")]
     return [name_of(obj), ", ".join(requests), ", ".join(limits), age_of(obj, now)]
 
 

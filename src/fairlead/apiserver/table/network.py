@@ -68,8 +68,9 @@ def _port(port: Json) -> str:
 
 
 def _endpoints(obj: Json, now: int) -> list[Cell]:
-    listed = [point for subset in items(obj, "subsets") for point in _subset(subset)]
-    return [name_of(obj), first_few(listed) or NONE, age_of(obj, now)]
+    subsets = items(obj, "subsets")
+    listed = [point for subset in subsets for point in _subset(subset)]
+    return [name_of(obj), first_few(listed) if subsets else NONE, age_of(obj, now)]
 
 
 def _subset(subset: Json) -> list[str]:
@@ -101,7 +102,7 @@ def _endpoint_slice(obj: Json, now: int) -> list[Cell]:
 
 
 def _slice_port(port: Json) -> str:
-    return text(port, "port") or text(port, "name") or "*"
+    return text(port, "port") or ("*" if port.get("name") is None else text(port, "name"))
 
 
 def _ingress(obj: Json, now: int) -> list[Cell]:
@@ -118,8 +119,13 @@ def _ingress(obj: Json, now: int) -> list[Cell]:
 
 def _hosts(rules: list[Json]) -> str:
     """The first hosts; how many more is counted in rules, as upstream counts."""
-    hosts = [host for rule in rules if (host := text(rule, "host"))]
-    return first_few(hosts, total=max(len(rules), MORE_MAX)) or "*"
+    hosts: list[str] = []
+    for rule in rules:
+        if len(hosts) == MORE_MAX:
+            return f"{','.join(hosts)} + {len(rules) - MORE_MAX} more..."
+        if rule.get("host"):
+            hosts.append(text(rule, "host"))
+    return ",".join(hosts) or "*"
 
 
 def _ingress_class(obj: Json, now: int) -> list[Cell]:

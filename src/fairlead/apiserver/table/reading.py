@@ -89,13 +89,13 @@ def _requirement(expression: Json) -> str:
             return f"!{key}"
 
 
-def first_few(values: Iterable[str], *, total: int = 0, most: int = MORE_MAX) -> str:
-    """`a,b,c + 2 more...`; `total` where it is not the number of values."""
+def first_few(values: Iterable[str], *, most: int = MORE_MAX) -> str:
+    """`a,b,c + 2 more...`."""
     listed = list(values)
     shown = ",".join(listed[:most])
     if len(listed) <= most:
         return shown
-    return f"{shown} + {(total or len(listed)) - most} more..."
+    return f"{shown} + {len(listed) - most} more..."
 
 
 def container_names(spec: Json) -> str:
