@@ -16,7 +16,7 @@ from fairlead.core.instant import Instant
 from fairlead.workloads.identity import happened
 from fairlead.workloads.index_set import format_indexes
 from fairlead.workloads.job import is_finished
-from fairlead.workloads.job_tally import JobTally, is_indexed
+from fairlead.workloads.job_tally import JobTally, is_held, is_indexed
 from fairlead.workloads.job_verdict import FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from fairlead.workloads.pod_set import PodSet
 
@@ -48,10 +48,11 @@ def job_status(job: Job, tally: JobTally, pods: PodSet, now: Instant) -> Json:
         status["startTime"] = job.status.start_time
     if is_indexed(job):
         status |= _indexes(job, tally)
-    conditions = _conditions(before.get("conditions", ()), job, tally, now)
+    ends = has_ended(job, tally, pods)
+    conditions = _conditions(before.get("conditions", ()), job, tally, now, ends=ends)
     if conditions:
         status["conditions"] = conditions
-    if has_ended(tally) and tally.verdict is not None and tally.verdict.is_success:
+    if ends and tally.verdict is not None and tally.verdict.is_success:
         status["completionTime"] = format_timestamp(now)
     return status
 
@@ -66,10 +67,15 @@ def _uncounted(tally: JobTally, pods: PodSet) -> dict[str, list[str]]:
     return ended
 
 
-def has_ended(tally: JobTally) -> bool:
-    """Whether the verdict is final: all pods have ended, and all of them are counted."""
+def has_ended(job: Job, tally: JobTally, pods: PodSet) -> bool:
+    """Whether the verdict is final: it was told, all pods have ended, and all are counted."""
     # upstream: job_controller.go:enactJobFinished
-    return tally.ended_at is not None and not tally.uncounted
+    is_told = any(
+        one.type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET) and one.status == "True"
+        for one in job.status.conditions
+    )
+    is_settled = not tally.uncounted and not any(map(is_held, pods.pods.values()))
+    return is_told and is_settled and tally.ended_at is not None
 
 
 def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:
@@ -100,7 +106,9 @@ def _indexes(job: Job, tally: JobTally) -> Json:
     return told
 
 
-def _conditions(before: Iterable[Json], job: Job, tally: JobTally, now: Instant) -> list[Json]:
+def _conditions(
+    before: Iterable[Json], job: Job, tally: JobTally, now: Instant, *, ends: bool
+) -> list[Json]:
     conditions = list(before)
     if job.spec.suspend and tally.verdict is None:
         _put(conditions, SUSPENDED, "True", "JobSuspended", "Job suspended", now)
@@ -112,7 +120,7 @@ def _conditions(before: Iterable[Json], job: Job, tally: JobTally, now: Instant)
             (SUCCESS_CRITERIA_MET, "Complete") if verdict.is_success else (FAILURE_TARGET, "Failed")
         )
         _put(conditions, interim, "True", verdict.reason, verdict.message, now)
-        if has_ended(tally):
+        if ends:
             _put(conditions, final, "True", verdict.reason, verdict.message, now)
     return conditions
 

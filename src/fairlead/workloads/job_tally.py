@@ -110,8 +110,8 @@ class JobTally:
         """Count what has ended since."""
         for end in ends:
             uid = end.pod.metadata.uid
-            if end.is_ours:
-                self._dismissed[uid] = None
+            if end.is_ours or (self.is_tracked and not is_held(end.pod)):
+                self._dismissed[uid] = None  # as far as it is not counted already
             if uid not in self._dismissed and uid not in self._counted:
                 self._count(end, job, now)
             if end.after is None:

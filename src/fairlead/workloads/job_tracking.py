@@ -71,10 +71,14 @@ def take_note(tally: JobTally, pods: PodSet) -> None:
         tally.release(uid)
 
 
-def releases(tally: JobTally, pods: PodSet) -> Iterator[Command]:
-    """What takes the finalizers off the pods that the written status knows of."""
+def releases(job: Job, tally: JobTally, pods: PodSet) -> Iterator[Command]:
+    """What takes the finalizers off the pods that the written status knows of.
+
+    A Job that is over, or is to go, holds none of them any longer.
+    """
+    is_over = tally.verdict is not None or job.metadata.deletion_timestamp != ""
     for pod in pods.pods.values():
-        if is_held(pod) and (tally.is_done_with(pod.metadata.uid) or tally.verdict is not None):
+        if is_held(pod) and (is_over or tally.is_done_with(pod.metadata.uid)):
             yield released(pod)
 
 

@@ -103,7 +103,7 @@ class OwnerStatus:
         if not is_written:
             written = self.writer.write(pods.ref, as_json(job.status), status)
             return (job_events(pods.ref, job, status) if written else []) + written
-        commands = [*releases(rule.tally, pods)]
+        commands = [*releases(job, rule.tally, pods)]
         if not commands:
             self._turns.end(key)
         return commands

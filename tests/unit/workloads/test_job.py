@@ -462,3 +462,27 @@ def test_counting_goes_on_after_a_restart(new_world, build, listed, phase, total
     world = new_world(Workloads(WorkloadsConfig(is_observed=True)))
     world.load(job(build, status=told, completions=9), pod)
     assert status(world)["succeeded"] == total
+
+
+def test_the_end_of_a_job_is_told_after_that_it_comes(seen, build):
+    """Also where indexes are counted, which nobody needs to list first."""
+    seen.create(new_job(build, completionMode="Indexed", completions=1))
+    seen.run(seconds(2))
+    seen.log.clear()
+    end(seen, *seen.pods())
+    seen.run(seconds(1))
+    first, last = written(seen)
+    assert first["succeeded"] == 1
+    assert [one["type"] for one in first["conditions"]] == ["SuccessCriteriaMet"]
+    assert [one["type"] for one in last["conditions"]] == ["SuccessCriteriaMet", "Complete"]
+
+
+def test_a_job_that_is_to_go_holds_no_pod_and_counts_none(seen, build):
+    seen.create(new_job(build))
+    (name,) = held(seen)
+    meta = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
+    seen.patch("Job", "sum", {"metadata": {**meta, "generation": 2}})
+    assert held(seen) == []
+    seen.delete("Pod", name)
+    assert status(seen)["terminating"] == 1
+    assert "failed" not in status(seen)
