@@ -25,10 +25,17 @@ Body = tuple[bytes, ...]
 TableOf = Callable[[Kind, Sequence[Json], int, str], Json]
 
 
+class _Dumper(yaml.CSafeDumper):
+    """Writes maps that know how they were written like any others."""
+
+
+_Dumper.add_multi_representer(dict, _Dumper.represent_dict)
+
+
 def text_of(media_type: str, value: Any) -> bytes:
     """Any JSON value as JSON or YAML."""
     if media_type == YAML:
-        dumped: str = yaml.dump(value, Dumper=yaml.CSafeDumper, allow_unicode=True, width=80)
+        dumped: str = yaml.dump(value, Dumper=_Dumper, allow_unicode=True, width=80)
         return dumped.encode()
     return encode(value)
 
