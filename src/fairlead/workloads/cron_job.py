@@ -47,8 +47,8 @@ class Cron:
 
     `before` is when that was the time before, to go back to where the Job was refused.
 
-    `born` are Jobs under way, `going` those whose deletion was asked for, `told` what was said
-    last of why nothing happens, `due` when to look again.
+    `born` are Jobs under way, `own` those that it made and that run, `going` those whose deletion
+    was asked for, `told` what was said last of why nothing happens, `due` when to look again.
     """
 
     view: CronJob
@@ -56,8 +56,8 @@ class Cron:
     before: Instant | None = None
     jobs: dict[str, Job] = field(default_factory=dict)
     born: dict[str, None] = field(default_factory=dict)
+    own: dict[str, None] = field(default_factory=dict)
     going: dict[str, None] = field(default_factory=dict)
-    running: dict[str, None] = field(default_factory=dict)
     ended: dict[str, None] = field(default_factory=dict)
     successful_at: str = ""
     told: str = ""
@@ -69,6 +69,7 @@ class Cron:
         last = view.status.get("lastScheduleTime")
         cron = cls(view, parse_timestamp(last) if last else None)
         cron.successful_at = view.status.get("lastSuccessfulTime", "")
+        cron.own = {entry.get("name", ""): None for entry in view.status.get("active", ())}
         return cron
 
     @property
@@ -79,8 +80,22 @@ class Cron:
 
     @property
     def active(self) -> list[Job]:
-        """The Jobs that still run."""
-        return [job for name, job in self.jobs.items() if not is_finished(job)]
+        """The Jobs of its own that still run; whoever makes others for it does so beside it."""
+        jobs = self.jobs.items()
+        return [job for name, job in jobs if name in self.own and not is_finished(job)]
+
+    def see(self, job: Job) -> None:
+        """Take the newest version of one of its Jobs."""
+        name = job.metadata.name
+        self.jobs[name] = job
+        if name in self.born:
+            del self.born[name]
+            self.own[name] = None
+
+    def forget(self, name: str) -> None:
+        """One of its Jobs is gone."""
+        for known in (self.jobs, self.own, self.going, self.ended):
+            known.pop(name, None)
 
     # --- deciding ------------------------------------------------------------------------------
 
@@ -101,7 +116,8 @@ class Cron:
 
     def status(self) -> Json:
         """The status that the CronJob should have."""
-        active = [_reference(job) for _, job in sorted(self.jobs.items()) if not is_finished(job)]
+        running = sorted(self.active, key=lambda job: job.metadata.name)
+        active = [_reference(job) for job in running]
         status: Json = {"active": active} if active else {}
         if self.last is not None:
             status["lastScheduleTime"] = format_timestamp(self.last)
@@ -162,22 +178,23 @@ class Cron:
     # --- Jobs that have ended --------------------------------------------------------------------
 
     def _note_ended(self) -> list[Command]:
+        """Say which of its own have ended, and which others run."""
         commands: list[Command] = []
-        listed = {entry.get("name", "") for entry in self.view.status.get("active", ())}
         for name, job in self.jobs.items():
             if not is_finished(job):
-                self.running[name] = None
+                if name not in self.own:
+                    note = f"Saw a job that the controller did not create or forgot: {name}"
+                    commands.append(happened(self.ref, "UnexpectedJob", note, is_warning=True))
                 continue
-            was_running = self.running.pop(name, name) is None or name in listed
             if name in self.ended:
                 continue
             self.ended[name] = None
-            if not was_running:
-                continue  # it was over before it was first seen
-            how = "Complete" if has_condition(job, "Complete") else "Failed"
             self.successful_at = max(self.successful_at, job.status.completion_time)
-            note = f"Saw completed job: {name}, condition: {how}"
-            commands.append(happened(self.ref, "SawCompletedJob", note))
+            if name in self.own:
+                del self.own[name]
+                how = "Complete" if has_condition(job, "Complete") else "Failed"
+                note = f"Saw completed job: {name}, condition: {how}"
+                commands.append(happened(self.ref, "SawCompletedJob", note))
         return commands
 
     def _forget_old(self) -> list[Command]:

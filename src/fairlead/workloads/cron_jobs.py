@@ -96,8 +96,7 @@ class CronJobs:
             case Job():
                 cron = self._cron_of(one)
                 if cron is not None:
-                    cron.jobs[one.metadata.name] = one
-                    cron.born.pop(one.metadata.name, None)
+                    cron.see(one)
                     self._changed[cron.view.metadata.uid] = None
 
     def _forget(self, one: ApiObject) -> None:
@@ -107,8 +106,7 @@ class CronJobs:
             case Job():
                 cron = self._cron_of(one)
                 if cron is not None:
-                    for known in (cron.jobs, cron.going, cron.running, cron.ended):
-                        known.pop(one.metadata.name, None)
+                    cron.forget(one.metadata.name)
                     self._changed[cron.view.metadata.uid] = None
 
     def _cron_of(self, job: Job) -> Cron | None:

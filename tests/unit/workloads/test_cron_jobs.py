@@ -90,6 +90,23 @@ def test_failed_jobs_have_a_history_of_their_own(world, build):
     assert jobs(world) == ["tick-16669"]
 
 
+def test_a_job_that_somebody_else_made_for_it_is_not_its_own(world, build):
+    """As `kubectl create job --from=cronjob/tick` does: it runs beside those by the schedule."""
+    world.create(cron_job(build, concurrencyPolicy="Forbid"))
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": "cron"}
+    job = build.owned("Job", "by-hand", uid="j", version="batch/v1")
+    job["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    world.create(job)
+    assert "active" not in status(world)
+    (told,) = {event.note for event in world.events if event.reason == "UnexpectedJob"}
+    assert told == "Saw a job that the controller did not create or forgot: by-hand"
+    world.run(seconds(60))
+    assert jobs(world) == ["by-hand", "tick-16667"]
+    finish(world)
+    assert said(world).count("SawCompletedJob") == 1
+    assert status(world)["lastSuccessfulTime"]
+
+
 def test_allowed_to_run_side_by_side(world, build):
     world.create(cron_job(build))
     world.run(seconds(180))
