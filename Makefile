@@ -5,12 +5,14 @@ WORKERS ?= 2
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
+FUZZ_STAMP := $(VENV)/.installed-fuzz
+MINUTES ?= 10
 UV ?= uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-header --no-annotate pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-batch demo-outage test test-long check format bench golden lock clean
+.PHONY: help demo demo-batch demo-outage test test-long fuzz check format bench golden lock clean
 
 help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' $(MAKEFILE_LIST) | \
@@ -25,6 +27,11 @@ $(DEV_STAMP): requirements-dev.lock pyproject.toml
 	@.ci/environment $(VENV) requirements-dev.lock
 	@touch $(RUN_STAMP) $@
 
+# Likewise: only who fuzzes waits for the tools to do so.
+$(FUZZ_STAMP): requirements-fuzz.lock pyproject.toml
+	@.ci/environment $(VENV) requirements-fuzz.lock
+	@touch $(RUN_STAMP) $(DEV_STAMP) $@
+
 demo: $(RUN_STAMP) ## ask "what if?" of a production cluster's trace (examples/openb)
 	@examples/openb/demo $(BIN)/fairlead
 
@@ -38,9 +45,12 @@ test: $(DEV_STAMP) ## run the test suite
 	@.ci/programs
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
-test-long: $(DEV_STAMP) ## run the tests that take longer than a few seconds
+test-long: $(FUZZ_STAMP) ## run the tests that take longer than a few seconds
 	@.ci/programs
 	@$(BIN)/pytest -q -n $(WORKERS) --dist worksteal -m long || [ $$? -eq 5 ]
+
+fuzz: $(FUZZ_STAMP) ## throw nonsense at parsers and at a served API, for MINUTES=10
+	@$(BIN)/python -m tests.fuzz.run --minutes $(MINUTES)
 
 check: $(DEV_STAMP) ## format, lint, types, layers, tidiness: before every commit
 	@$(BIN)/ruff format --check --quiet . || { $(BIN)/ruff format --check .; exit 1; }
@@ -63,6 +73,7 @@ golden: $(RUN_STAMP) ## replay decisions recorded from kube-scheduler, kube-cont
 lock: ## compile the hash-locked requirements anew (needs uv on the path)
 	@$(LOCK) --group build -o requirements.lock
 	@$(LOCK) --group dev -c requirements.lock -o requirements-dev.lock
+	@$(LOCK) --group fuzz -c requirements-dev.lock -o requirements-fuzz.lock
 
 clean: ## remove the environment, caches and outputs
 	@rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache \

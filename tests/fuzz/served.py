@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -46,6 +47,7 @@ class Served:
     port: int
     token: str
     authority: Path
+    audit: Path
     tls: ssl.SSLContext
 
     @property
@@ -63,6 +65,11 @@ class Served:
         """What it has used of the processor so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def answers(self) -> Counter[str]:
+        """How many requests had which outcome so far: `create 201`."""
+        lines = (json.loads(line) for line in self.audit.read_bytes().splitlines())
+        return Counter(f"{line['verb']} {line['responseStatus']['code']}" for line in lines)
 
     def connect(self, timeout: float = 20) -> ssl.SSLSocket:
         """A bare connection."""
@@ -87,7 +94,9 @@ def served(folder: Path, waits: Mapping[str, float] | None = None) -> Iterator[S
     config = folder / "kubeconfig"
     shorter = [(WAITS[name], name, seconds) for name, seconds in (waits or {}).items()]
     code = _START.format(waits=shorter, memory=ADDRESS_SPACE_MAX)
-    command = [sys.executable, "-c", code, "up", "--kubeconfig", str(config)]
+    audit = folder / "audit.jsonl"
+    options = ["up", "--kubeconfig", str(config), "--audit", str(audit)]
+    command = [sys.executable, "-c", code, *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -105,4 +114,5 @@ def _found(process: subprocess.Popen[str], config: Path) -> Served:
     authority.write_bytes(base64.b64decode(cluster["certificate-authority-data"]))
     host, _, port = cluster["server"].removeprefix("https://").partition(":")
     tls = ssl.create_default_context(cafile=str(authority))
-    return Served(process, host, int(port), user["token"], authority, tls)
+    audit = config.with_name("audit.jsonl")
+    return Served(process, host, int(port), user["token"], authority, audit, tls)

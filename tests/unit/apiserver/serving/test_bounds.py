@@ -111,7 +111,7 @@ def test_long_texts_that_aliases_repeat(api, config_maps):
     assert (refused.status, "aliases repeat more than" in refused.message) == (400, True)
 
 
-MANY = 10_000
+MANY = 5_000
 
 
 def pods_of(api, pods, **spec):

@@ -1,0 +1,138 @@
+"""`make fuzz`: throw nonsense at the parsers and at a served API for so many minutes.
+
+A third of the time belongs to generated texts, bodies, requests and types, without a socket and
+with other seeds in each round; the rest to Schemathesis over each OpenAPI document of a real
+`fairlead up`, which must be no bigger in the end than it was when it had warmed up. Prints what was
+sent and what came of it; the exit status is 1 if anything failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+from tests.fuzz import openapi
+from tests.fuzz.served import Served, served
+
+HERE: Final = Path(__file__).parent
+PARSERS: Final = ("texts", "bodies", "requests", "mutations", "custom")
+PARSING_SHARE: Final = 1 / 3
+MEMORY_KIB_MAX: Final = 3 << 20
+GROWTH_MIB_MAX: Final = 48.0
+ROUND_SECONDS_MAX: Final = 900
+OUTPUT_SHOWN: Final = 20_000
+
+
+@dataclass
+class Report:
+    """What was done, for the reader, and what went wrong."""
+
+    rounds: Counter[str] = field(default_factory=Counter)
+    requests: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
+    memory: list[float] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def lines(self) -> Iterator[str]:
+        """All of it as text."""
+        for name, number in sorted(self.rounds.items()):
+            yield f"{name}: {number} rounds"
+        yield f"children's memory: at most {_peak_mib():.0f} MiB"
+        by_class: Counter[str] = Counter()
+        for told, number in self.answers.items():
+            by_class[f"{told.split()[-1][0]}xx"] += number
+        yield f"schemathesis: {self.requests} requests; the server answered {dict(by_class)}"
+        if self.memory:
+            told = " -> ".join(f"{mib:.0f}" for mib in self.memory)
+            yield f"the server's memory (fresh, warm, in the end): {told} MiB"
+        yield from self.problems
+        yield "FAILED" if self.problems else "nothing failed"
+
+
+def fuzz(minutes: float, seed: int) -> Report:
+    """Run for about so long; `seed` chooses what is tried."""
+    report = Report()
+    seconds = minutes * 60
+    _parse(report, seconds * PARSING_SHARE, seed)
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:
+        _serve(report, server, seconds * (1 - PARSING_SHARE), seed)
+    return report
+
+
+def _parse(report: Report, seconds: float, seed: int) -> None:
+    """Round after round, each with other examples."""
+    end = perf_counter() + seconds
+    number = 0
+    while perf_counter() < end or not number:
+        name = PARSERS[number % len(PARSERS)]
+        _round(report, name, seed + number)
+        number += 1
+
+
+def _round(report: Report, name: str, seed: int) -> None:
+    bounded = ["sh", "-c", f'ulimit -v {MEMORY_KIB_MAX}; exec "$@"', "sh"]
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*bounded, *pytest, f"--hypothesis-seed={seed}", str(HERE / f"test_{name}.py")],
+        env=os.environ | {"HYPOTHESIS_PROFILE": "fuzz"},
+        cwd=HERE.parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=ROUND_SECONDS_MAX,
+    )
+    report.rounds[name] += 1
+    if done.returncode:
+        said = (done.stdout + done.stderr)[-OUTPUT_SHOWN:]
+        report.problems.append(f"{name}, seed {seed}, ended with {done.returncode}:\n{said}")
+
+
+def _serve(report: Report, server: Served, seconds: float, seed: int) -> None:
+    """Visit every document twice: in the first tenth of the time to warm up, then for good."""
+    report.memory.append(server.rss_mib)
+    for share in (0.1, 0.9):
+        documents = openapi.documents(server)
+        total = sum(map(len, documents.values()))
+        for name, operations in documents.items():
+            for_this = share * seconds * (0.5 / len(documents) + 0.5 * len(operations) / total)
+            visit = openapi.visit(server, name, operations, for_this, seed)
+            report.requests += visit.requests
+            if visit.problem:
+                report.problems.append(f"{name}, seed {seed}:\n{visit.problem[:OUTPUT_SHOWN]}")
+        openapi.leave_nothing(server)
+        report.memory.append(server.rss_mib)
+    report.answers = server.answers()
+    growth = report.memory[-1] - report.memory[1]
+    if growth > GROWTH_MIB_MAX:
+        report.problems.append(f"the server grew by {growth:.0f} MiB")
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+
+
+def main() -> int:
+    """The exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--seed", type=int, default=0, help="0: another one each time")
+    wanted = parser.parse_args()
+    seed = wanted.seed or int.from_bytes(os.urandom(3))
+    print(f"seed {seed}", flush=True)
+    report = fuzz(wanted.minutes, seed)
+    print("\n".join(report.lines()))
+    return 1 if report.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,21 @@
+"""`make fuzz`, for as long as `make test-long` has time for."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+
+import pytest
+from tests.fuzz.run import fuzz
+
+MINUTES = 2
+
+
+@pytest.mark.long
+def test_nothing_fails_for_some_minutes():
+    if find_spec("schemathesis") is None and not os.environ.get("CI"):
+        pytest.skip("needs schemathesis")
+    report = fuzz(MINUTES, seed=1)
+    print("\n".join(report.lines()))
+    assert not report.problems
+    assert report.requests > 1_000
