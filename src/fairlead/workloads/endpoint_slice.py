@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from fairlead.api.objects import Endpoints, EndpointSlice, Pod, Service
 from fairlead.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.workloads.endpoint_trigger import TRIGGERED_AT, Trigger
 from fairlead.workloads.generated_name import generated_name
 from fairlead.workloads.service_endpoint import HEADLESS, Endpoint, Ports, ports_json, subsets_of
 
@@ -26,6 +27,7 @@ ENDPOINTS_MANAGED_BY: Final = "endpoints.kubernetes.io/managed-by"
 ENDPOINTS_CONTROLLER: Final = "endpoint-controller"
 HEADLESS_LABEL: Final = "service.kubernetes.io/headless"
 WHY: Final = "no endpoint is left in it"
+_BY_SLICES: Final = {MANAGED_BY: SLICE_CONTROLLER}
 
 Change = CreateObject | PatchObject | DeleteObject
 
@@ -40,11 +42,13 @@ class Backing:
     written: Endpoints | None = None
     pending: dict[ObjectRef, None] = field(default_factory=dict)
     serial: int = 0
+    trigger: Trigger = field(default_factory=Trigger)
 
 
 def slices(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
     """What makes the slices of `backing` hold `endpoints`."""
     groups: dict[Ports, dict[str, Endpoint]] = {}
+    labels = _labels(backing, {SERVICE_NAME: backing.service.metadata.name, **_BY_SLICES})
     for one in endpoints:
         groups.setdefault(one.ports, {})[one.uid] = one
     superfluous = dict(backing.slices)
@@ -64,14 +68,16 @@ def slices(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
             if not content and wanted:
                 continue
             del superfluous[name]
-            if list(backing.slices[name].endpoints) != content:
-                yield PatchObject(ref_of(backing.slices[name]), {"endpoints": content})
+            known = backing.slices[name]
+            if list(known.endpoints) != content or known.metadata.labels != labels:
+                meta = _metadata(backing, known, labels)
+                yield PatchObject(ref_of(known), {"metadata": meta, "endpoints": content})
         made.extend(
-            _new_slice(backing, new[start : start + SLICE_SIZE_MAX], written)
+            _new_slice(backing, labels, new[start : start + SLICE_SIZE_MAX], written)
             for start in range(0, len(new), SLICE_SIZE_MAX)
         )
         if not wanted and not held:
-            made.append(_new_slice(backing, [], written))
+            made.append(_new_slice(backing, labels, [], written))
     yield from _recycled(made, superfluous)
 
 
@@ -82,7 +88,8 @@ def _recycled(made: list[CreateObject], superfluous: dict[str, EndpointSlice]) -
     while made and left:
         content = made.pop().manifest
         fields = {key: content[key] for key in ("endpoints", "ports")}
-        yield PatchObject(ref_of(left.pop(0)), fields)
+        named = {key: content["metadata"].get(key) for key in ("labels", "annotations")}
+        yield PatchObject(ref_of(left.pop(0)), {"metadata": named, **fields})
     yield from made
     for gone in left:
         yield DeleteObject(ref_of(gone), why=WHY)
@@ -94,13 +101,12 @@ def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]
     return [rest.pop(uid).in_slice() for uid in uids if uid in rest]
 
 
-def _new_slice(backing: Backing, entries: list[Json], ports: list[Json]) -> CreateObject:
+def _new_slice(
+    backing: Backing, labels: dict[str, str], entries: list[Json], ports: list[Json]
+) -> CreateObject:
     meta = backing.service.metadata
     backing.serial += 1
     name = generated_name(meta.name, meta.uid, backing.serial)
-    labels = {**meta.labels, SERVICE_NAME: meta.name, MANAGED_BY: SLICE_CONTROLLER}
-    if backing.service.spec.cluster_ip == HEADLESS:
-        labels[HEADLESS_LABEL] = ""
     owner = {
         "apiVersion": "v1",
         "kind": "Service",
@@ -118,6 +124,7 @@ def _new_slice(backing: Backing, entries: list[Json], ports: list[Json]) -> Crea
                 "generateName": f"{meta.name}-",
                 "namespace": meta.namespace,
                 "labels": labels,
+                **backing.trigger.annotations,
                 "ownerReferences": [owner],
             },
             "addressType": "IPv4",
@@ -129,20 +136,40 @@ def _new_slice(backing: Backing, entries: list[Json], ports: list[Json]) -> Crea
 
 def older_form(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:
     """What makes the Endpoints of `backing` say the same."""
-    subsets, meta = subsets_of(endpoints), backing.service.metadata
-    if backing.written is not None:
-        if list(backing.written.subsets) != subsets:
-            yield PatchObject(ref_of(backing.written), {"subsets": subsets or None})
+    subsets, meta, known = subsets_of(endpoints), backing.service.metadata, backing.written
+    labels = _labels(backing, {ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER})
+    if known is not None:
+        if list(known.subsets) != subsets or known.metadata.labels != labels:
+            changed = _metadata(backing, known, labels)
+            yield PatchObject(ref_of(known), {"metadata": changed, "subsets": subsets or None})
         return
-    labels = {**meta.labels, ENDPOINTS_MANAGED_BY: ENDPOINTS_CONTROLLER}
-    if backing.service.spec.cluster_ip == HEADLESS:
-        labels[HEADLESS_LABEL] = ""
+    place = {"name": meta.name, "namespace": meta.namespace}
     made: Json = {
         "apiVersion": "v1",
         "kind": "Endpoints",
-        "metadata": {"name": meta.name, "namespace": meta.namespace, "labels": labels},
+        "metadata": {**place, "labels": labels, **backing.trigger.annotations},
     }
     yield CreateObject(made | ({"subsets": subsets} if subsets else {}))
+
+
+def _labels(backing: Backing, own: dict[str, str]) -> dict[str, str]:
+    """Those of the Service, and what says whose work this is."""
+    labels = {**backing.service.metadata.labels, **own}
+    labels.pop(HEADLESS_LABEL, None)
+    if backing.service.spec.cluster_ip == HEADLESS:
+        labels[HEADLESS_LABEL] = ""
+    return labels
+
+
+def _metadata(backing: Backing, known: EndpointSlice | Endpoints, labels: dict[str, str]) -> Json:
+    """What changes of the metadata of `known` when it is written."""
+    before = known.metadata
+    patch: Json = {}
+    if before.labels != labels:
+        patch["labels"] = {**dict.fromkeys(before.labels), **labels}
+    if before.annotations.get(TRIGGERED_AT) != (backing.trigger.at or None):
+        patch["annotations"] = {TRIGGERED_AT: backing.trigger.at or None}
+    return patch
 
 
 def ref_of(one: EndpointSlice | Endpoints) -> ObjectRef:

@@ -4,7 +4,7 @@ A change of a pod touches the Services that select it; what they need is written
 an instant has settled, and only where it says something new. Endpoints stay in the slice they are
 in, a slice holds a hundred at most.
 
-Differs from upstream: no topology hints, no annotations of when what was triggered, IPv4 only.
+Differs from upstream: no topology hints, IPv4 only.
 
 upstream: pkg/controller/endpointslice, staging/src/k8s.io/endpointslice/reconciler.go;
 pkg/controller/endpoint/endpoints_controller.go
@@ -208,6 +208,7 @@ class ServiceEndpoints:
             for _, pod in sorted(backing.pods.items())
         )
         endpoints = [one for one in found if one is not None]
+        backing.trigger.look(backing.service, backing.pods.values())
         commands = [*slices(backing, endpoints), *older_form(backing, endpoints)]
         for command in commands:
             backing.pending[command.target] = None

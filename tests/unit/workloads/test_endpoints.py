@@ -166,3 +166,44 @@ def test_what_is_there_already_is_kept(world, build, new_world):
     world.load(service(ports=[PORT]), pod(build, "a", "10.0.0.1"))
     other = new_world(ServiceEndpoints()).load(*world.objects.values())
     assert not other.sent(CreateObject | PatchObject | DeleteObject)
+
+
+def test_a_slice_that_would_go_takes_what_a_new_one_would_hold(world, build):
+    world.create(service(ports=[PORT]))
+    (before,) = slices(world)
+    world.create(pod(build, "a", "10.0.0.1"))
+    (after,) = slices(world)
+    assert after["metadata"]["name"] == before["metadata"]["name"]
+    assert after["ports"][0]["port"] == 8080
+
+
+def test_labels_follow_the_service(world):
+    world.create(service(ports=[PORT]))
+    world.patch("Service", "web", {"metadata": {"labels": {"x": None, "z": "1"}}})
+    for one in (*slices(world), world.get("Endpoints", "web")):
+        labels = one["metadata"]["labels"]
+        assert labels["z"] == "1"
+        assert "x" not in labels
+        assert len(labels) > 1, "whose work they are stays"
+
+
+def triggered(world):
+    key = "endpoints.kubernetes.io/last-change-trigger-time"
+    found = {
+        one["metadata"].get("annotations", {}).get(key, "")
+        for one in (*slices(world), world.get("Endpoints", "web"))
+    }
+    (at,) = found
+    return at
+
+
+def test_what_is_written_says_since_when_it_was_waited_for(world, build):
+    """The Service's creation first, then a pod's readiness; nothing where that has not changed."""
+    world.create(service(ports=[PORT]))
+    assert triggered(world) == "1970-01-12T13:46:40Z"
+    made = pod(build, "a", "10.0.0.1", ready=False)
+    made["status"]["conditions"][0]["lastTransitionTime"] = "1970-01-12T13:47:00Z"
+    world.create(made)
+    assert triggered(world) == "1970-01-12T13:47:00Z"
+    world.patch_status("Pod", "a", {"podIP": "10.0.0.2"})
+    assert triggered(world) == ""
