@@ -10,13 +10,15 @@ import msgspec
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import ADMIN, Request, Response
 from fairlead.testing.cluster_thread import ClusterThread
-from fairlead.testing.refusal import RefusedError
+from fairlead.testing.refusal import RefusedError, speaks_for_itself
 from fairlead.worlds.local.runner import Runner
 
 Json = dict[str, Any]
 
 DONE: Final = range(200, 300)
 _NONE: Final[Mapping[str, str]] = {}
+
+__tracebackhide__ = speaks_for_itself
 
 
 class Asking:
@@ -53,8 +55,11 @@ class Asking:
         raise LookupError(f"no kind is called {name!r}")
 
     def kind_of(self, manifest: Json) -> Kind:
-        """The kind of an object. Raises LookupError when it is not served."""
+        """The kind of an object. Raises LookupError when it is not served or not said."""
         api_version, kind = manifest.get("apiVersion", ""), manifest.get("kind", "")
+        if not (api_version and kind):
+            shown = ", ".join(map(str, manifest)) or "nothing"
+            raise LookupError(f"an object has apiVersion and kind; this one has {shown}")
         found = self._cluster.server.registry.of_type(api_version, kind)
         if found is None:
             raise LookupError(f"{api_version} {kind} is not served".strip())

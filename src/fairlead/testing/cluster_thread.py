@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 from fairlead.apiserver.auth.certificate import new_authority, new_server
 from fairlead.apiserver.http.listener import Certificate
 from fairlead.apiserver.request import ADMIN
+from fairlead.testing.refusal import speaks_for_itself
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 from fairlead.worlds.local.identity import new_token
@@ -31,6 +32,8 @@ HOST: Final = "127.0.0.1"
 STOP_SECONDS_MAX: Final = 10.0
 
 Answer = TypeVar("Answer")
+
+__tracebackhide__ = speaks_for_itself
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,15 @@ from fairlead.core.instant import DurationNs
 from fairlead.testing.asking import Asking, path_of
 from fairlead.testing.cluster_thread import ClusterThread
 from fairlead.testing.manifests import Manifests, manifests_of
-from fairlead.testing.pod_story import evicted, is_ready, node_of, story, why_unschedulable
+from fairlead.testing.pod_story import (
+    evicted,
+    is_ready,
+    lingering,
+    node_of,
+    story,
+    why_unschedulable,
+)
+from fairlead.testing.refusal import speaks_for_itself
 from fairlead.testing.waiting import Waiting
 from fairlead.worlds.local.runner import Runner
 
@@ -34,6 +42,8 @@ Found = TypeVar("Found")
 DEFAULT: Final = "default"
 ZONE: Final = "topology.kubernetes.io/zone"
 MANAGER: Final = "fairlead-test"
+
+__tracebackhide__ = speaks_for_itself
 
 
 class TestCluster:
@@ -134,7 +144,9 @@ class TestCluster:
             if node["metadata"].get("labels", {}).get(ZONE) == zone
         ]
         if not nodes:
-            raise LookupError(f"no node is in a zone called {zone!r}")
+            known = {n["metadata"].get("labels", {}).get(ZONE, "") for n in self.list("node")}
+            zones = ", ".join(sorted(known - {""})) or "none"
+            raise LookupError(f"no node is in a zone called {zone!r}; there are: {zones}")
         for node in nodes:
             self.fail_node(node["metadata"]["name"], how)
         return nodes
@@ -219,16 +231,26 @@ class TestCluster:
         self, kind: str, name: str, *, within: Duration = "1m", namespace: str = DEFAULT
     ) -> None:
         """There is no such object any more."""
-        what = f"the end of {kind} {name}"
-        self.expect(lambda: self.get(kind, name, namespace) is None, within, what)
+        limit = self._clock.now() + _ns(within)
+        if not self._waiting.wait(lambda: self.get(kind, name, namespace) is None, limit):
+            told = lingering(self.get(kind, name, namespace))
+            raise AssertionError(f"{kind} {name} was not gone within {within}: {told}")
 
     def expect_event(self, reason: str, about: str, *, within: Duration = "1m") -> Json:
         """An Event with `reason` is recorded about an object of that name; the Event."""
 
-        def find() -> Objects:
-            return [event for event in self.list("event", None) if _is_about(event, reason, about)]
+        def told() -> Objects:
+            return [event for event in self.list("event", None) if _is_about(event, about)]
 
-        return self.expect(find, within, f"an event {reason} about {about}")[-1]
+        def find() -> Objects:
+            return [event for event in told() if event.get("reason") == reason]
+
+        found = self._waiting.wait(find, self._clock.now() + _ns(within))
+        if not found:
+            others = ", ".join(dict.fromkeys(event.get("reason", "") for event in told()))
+            problem = f"no event {reason} about {about} within {within}"
+            raise AssertionError(f"{problem}; there are: {others or 'none'}")
+        return found[-1]
 
     def _expect_pod(
         self,
@@ -249,9 +271,8 @@ class TestCluster:
         return found
 
 
-def _is_about(event: Json, reason: str, name: str) -> bool:
-    subject = event.get("involvedObject", {})
-    return event.get("reason") == reason and subject.get("name") == name
+def _is_about(event: Json, name: str) -> bool:
+    return bool(event.get("involvedObject", {}).get("name") == name)
 
 
 def _ns(duration: Duration) -> DurationNs:

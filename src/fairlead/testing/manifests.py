@@ -24,6 +24,8 @@ def manifests_of(given: Manifests) -> list[Json]:
 
 
 def _unpacked(given: object) -> list[Json]:
+    if isinstance(given, str):
+        raise TypeError(f"a manifest is a mapping; is {given!r} meant as a Path?")
     if not isinstance(given, Mapping):
         raise TypeError(f"a manifest is a mapping, not {type(given).__name__}")
     if "items" in given and str(given.get("kind", "")).endswith("List"):

@@ -37,6 +37,15 @@ def story(pod: Json | None) -> str:
     return "there is no such pod" if pod is None else ", ".join(_told(pod))
 
 
+def lingering(obj: Json | None) -> str:
+    """Why an object is still there, in one line."""
+    meta = (obj or {}).get("metadata", {})
+    if "deletionTimestamp" not in meta:
+        return "nobody deleted it"
+    kept = ", ".join(meta.get("finalizers", ()))
+    return f"is being deleted, and kept by {kept}" if kept else "is being deleted"
+
+
 def _told(pod: Json) -> Iterator[str]:
     yield pod.get("status", {}).get("phase", "Pending")
     if node_of(pod):

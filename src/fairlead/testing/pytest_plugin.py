@@ -42,6 +42,17 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{SCOPE} must be one of {', '.join(SCOPES)}")
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Raise UsageError for a mark that says nothing, since the cluster is not that test's alone."""
+    scope = config.getini(SCOPE)
+    if scope == "function":
+        return
+    for item in items:
+        if any(mark.name == MARKER for mark in item.own_markers):
+            problem = f"is for one test, but {SCOPE} is {scope}: mark the whole (pytestmark)"
+            raise pytest.UsageError(f"{item.nodeid}: @pytest.mark.{MARKER} {problem}")
+
+
 def _scope(fixture_name: str, config: pytest.Config) -> Scope:  # noqa: ARG001 - pytest's
     scope: Scope = config.getini(SCOPE)
     return scope
@@ -59,7 +70,7 @@ def fairlead_cluster(
     wanted: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
     try:
         starting = start_cluster(tmp_path_factory.mktemp("fairlead"), **wanted)
-    except TypeError as cause:
+    except (TypeError, ValueError) as cause:
         raise pytest.UsageError(f"@pytest.mark.{MARKER}: {cause}") from None
     with starting as cluster:
         yield cluster

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
 
 Json = dict[str, Any]
 
@@ -14,3 +17,11 @@ class RefusedError(Exception):
         """The message is the server's."""
         super().__init__(status.get("message", "refused"))
         self.status = status
+
+
+def speaks_for_itself(failure: pytest.ExceptionInfo[BaseException]) -> bool:
+    """Whether `failure` is to be shown at the test's own line, not where it arose in here.
+
+    Modules name it as `__tracebackhide__`, where pytest looks for it.
+    """
+    return failure.errisinstance((AssertionError, RefusedError))

@@ -108,6 +108,14 @@ def test_what_goes_is_gone(cluster) -> None:
     assert cluster.get("configmap", "c") is None
 
 
+def test_what_stays_says_why(cluster) -> None:
+    meta = {"name": "c", "finalizers": ["example.com/wait"]}
+    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
+    cluster.delete("cm", "c")
+    with pytest.raises(AssertionError, match="is being deleted, and kept by "):
+        cluster.expect_gone("cm", "c")
+
+
 @pytest.mark.parametrize(
     ("act", "error", "words"),
     [
@@ -117,8 +125,12 @@ def test_what_goes_is_gone(cluster) -> None:
         (lambda c: c.get("widget", "w"), LookupError, "no kind is called 'widget'"),
         (lambda c: c.fail_node("node-1", "sulking"), ValueError, "sulking"),
         (lambda c: c.fail_node("node-9"), RefusedError, 'nodes "node-9" not found'),
-        (lambda c: c.fail_zone("nowhere"), LookupError, "'nowhere'"),
-        (lambda c: c.apply("a: b"), LookupError, "is not served"),
+        (lambda c: c.fail_zone("nowhere"), LookupError, "'nowhere'; there are: zone-a, zone-b, z"),
+        (lambda c: c.apply("a: b"), LookupError, "has apiVersion and kind; this one has a"),
+        (lambda c: c.apply({"apiVersion": "v9", "kind": "Pod"}), LookupError, "v9 Pod is not ser"),
+        (lambda c: c.apply("pod.yaml"), TypeError, "is 'pod.yaml' meant as a Path?"),
+        (lambda c: c.expect_gone("ns", "default"), AssertionError, "within 1m: nobody deleted it"),
+        (lambda c: c.expect_event("Lost", "node-1"), AssertionError, "1m; there are: Registered"),
         (lambda c: c.apply("- 1"), TypeError, "a manifest is a mapping"),
         (lambda c: c.expect_evicted_at("nobody", "1m"), AssertionError, "no pod default/nobody"),
     ],

@@ -63,3 +63,40 @@ def test_an_unknown_wish_is_refused_by_name(suite) -> None:
 def test_an_unknown_scope_is_refused(suite) -> None:
     result = suite(MARKED, "-o", "fairlead_cluster_scope=planet")
     result.stderr.fnmatch_lines(["*fairlead_cluster_scope must be one of function, class, *"])
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ("nodes=-1", "*fairlead_cluster: -1 nodes in 1 zones: *"),
+        ("nodes=2, zones=3", "*fairlead_cluster: 2 nodes in 3 zones: *"),
+        ("speed=0", "*fairlead_cluster: speed must be more than 0*"),
+        ("without=['etcd']", "*fairlead_cluster: without 'etcd': must be among kubelet, *"),
+    ],
+)
+def test_a_wish_that_makes_no_sense_is_refused(suite, wish, told) -> None:
+    result = suite(MARKED.replace("nodes=2, zones=2, paused=True", wish))
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines([told])
+
+
+def test_a_test_cannot_say_what_a_shared_cluster_is_like(suite) -> None:
+    result = suite(MARKED, "-o", "fairlead_cluster_scope=module")
+    result.stderr.fnmatch_lines(["*test_marked: @pytest.mark.fairlead_cluster is for one test*"])
+
+
+FAILING = """
+def test_waits(fairlead_cluster):
+    fairlead_cluster.expect_bound("nobody")
+
+def test_is_refused(fairlead_cluster):
+    fairlead_cluster.delete("pod", "nobody")
+"""
+
+
+def test_failures_are_shown_where_the_test_is(suite) -> None:
+    result = suite(FAILING, "--tb=short")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["E *nobody was not bound within 1m: there is no such pod"])
+    result.stdout.no_fnmatch_line("*local_cluster.py*")
+    result.stdout.no_fnmatch_line("*asking.py*")
