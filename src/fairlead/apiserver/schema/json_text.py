@@ -83,8 +83,9 @@ def _plain(text: bytes) -> Any:
         return _NOT_PLAIN
     if _encode(value) != text.rstrip(b"\n"):
         return _NOT_PLAIN
-    is_deep = text.count(b"[") + text.count(b"{") > DEPTH_MAX and is_too_deep(value)
-    return _NOT_PLAIN if is_deep else value
+    # Of containers that stand in one another, only the innermost may be empty.
+    filled = text.count(b"[") + text.count(b"{") - text.count(b"[]") - text.count(b"{}")
+    return _NOT_PLAIN if filled >= DEPTH_MAX and is_too_deep(value) else value
 
 
 def may_have_halves(text: str) -> bool:

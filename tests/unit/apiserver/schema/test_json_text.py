@@ -88,8 +88,10 @@ def test_a_repeated_member_of_a_short_text_is_seen():
 
 
 @pytest.mark.parametrize("opened", [200, 201])
-def test_a_short_text_may_not_be_too_deep(opened):
-    text = b"[" * opened + b"]" * opened
+@pytest.mark.parametrize("around", [b"%s", b'[{},[],"{}[]{}",%s,"]"]', b'{"[]":%s}'])
+def test_a_short_text_may_not_be_too_deep(opened, around):
+    inner = opened - (around != b"%s")  # the others are a level themselves
+    text = around % (b"[" * inner + b"]" * inner)
     if opened > DEPTH_MAX:
         with pytest.raises(JsonError):
             parse_json(text)
