@@ -8,6 +8,7 @@ import ssl
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -24,12 +25,13 @@ VARIABLE: Final = "KUBECONFIG"
 
 @dataclass(frozen=True, slots=True)
 class _Cluster:
-    """Where a cluster is, and how to come in."""
+    """Where a cluster is, and how to come in: by a token, or a certificate and its key (PEM)."""
 
     source: str
     server: str
     token: str
     authority: str
+    pair: str
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -87,14 +89,19 @@ def _cluster(path: Path) -> _Cluster:
         context = _named(config, "contexts", config["current-context"])["context"]
         cluster = _named(config, "clusters", context["cluster"])["cluster"]
         user = _named(config, "users", context["user"])["user"]
-        authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
+        authority = _decoded(cluster, "certificate-authority-data")
+        pair = "".join(_decoded(user, f"client-{part}-data") for part in ("certificate", "key"))
         token = user.get("token", "")
         _check(cluster["server"], token)
-        return _Cluster(source, cluster["server"], token, authority)
+        return _Cluster(source, cluster["server"], token, authority, pair)
     except OSError as cause:
         raise InputError(source, cause.strerror or str(cause)) from None
     except (yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError):
         raise InputError(source, "is no kubeconfig of a cluster that fairlead up runs") from None
+
+
+def _decoded(fields: dict[str, str], name: str) -> str:
+    return base64.b64decode(fields.get(name, "")).decode()
 
 
 def _named(config: Any, field: str, name: str) -> Any:
@@ -113,7 +120,9 @@ def _check(server: str, token: str) -> None:
 
 def _asked(cluster: _Cluster, wish: dict[str, Any] | None) -> _State:
     """The answer of the cluster. Raises InputError for a refusal, or for nobody there."""
-    headers = {"Authorization": f"Bearer {cluster.token}", "Accept": "application/json"}
+    headers = {"Accept": "application/json"}
+    if cluster.token:
+        headers["Authorization"] = f"Bearer {cluster.token}"
     body = None if wish is None else msgspec.json.encode(wish)
     connection = _connection(cluster)
     try:
@@ -146,5 +155,20 @@ def _connection(cluster: _Cluster) -> HTTPConnection:
         except ssl.SSLError:
             problem = "certificate-authority-data is no certificate"
             raise InputError(cluster.source, problem) from None
+        _show(context, cluster)
         return HTTPSConnection(place.hostname or "", place.port, timeout=TIMEOUT_S, context=context)
     return HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT_S)
+
+
+def _show(context: ssl.SSLContext, cluster: _Cluster) -> None:
+    """Let connections show the user's certificate, if there is one. Raises InputError."""
+    if not cluster.pair:
+        return
+    with NamedTemporaryFile("w") as file:  # which nobody else can read
+        file.write(cluster.pair)
+        file.flush()
+        try:
+            context.load_cert_chain(file.name)
+        except ssl.SSLError:
+            problem = "client-certificate-data and client-key-data are no certificate and its key"
+            raise InputError(cluster.source, problem) from None

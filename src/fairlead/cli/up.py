@@ -21,6 +21,10 @@ USER_HELP = (
     "Let somebody else in as well, who may do what roles are bound to them: a user of the "
     "kubeconfig, with a context of that name; several times."
 )
+CERTIFICATES_HELP = (
+    "Let the users of the kubeconfig show certificates of the cluster's own authority instead of "
+    "tokens."
+)
 
 
 def up(
@@ -50,6 +54,7 @@ def up(
         Parameter(help="Let time stand still but for `fairlead clock advance`.", negative=()),
     ] = False,
     without: Annotated[Names, repeatable("PART", WITHOUT_HELP)] = (),
+    client_certificates: Annotated[bool, Parameter(help=CERTIFICATES_HELP, negative=())] = False,
 ) -> int:
     """Run a Kubernetes control plane with simulated nodes in this process, until Ctrl-C.
 
@@ -78,5 +83,6 @@ def up(
         speed=speed,
         paused=paused,
         without=without,
+        client_certificates=client_certificates,
     )
     return serve(wanted)

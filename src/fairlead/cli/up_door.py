@@ -52,13 +52,18 @@ def hosts_of(host: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def certificate_files(pair: Pair) -> Iterator[Certificate]:
-    """The server's certificate and key as files, for as long as they are needed."""
+def certificate_files(pair: Pair, authority: str) -> Iterator[Certificate]:
+    """The server's certificate and key as files, for as long as they are needed.
+
+    Clients may show certificates of `authority`, as PEM.
+    """
     with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
-        chain, key = Path(folder) / "server.crt", Path(folder) / "server.key"
+        names = ("server.crt", "server.key", "clients.crt")
+        chain, key, clients = (Path(folder) / name for name in names)
         write_secret(chain, pair.certificate)
         write_secret(key, pair.key)
-        yield Certificate(str(chain), str(key))
+        write_secret(clients, authority)
+        yield Certificate(str(chain), str(key), str(clients))
 
 
 @contextmanager

@@ -35,6 +35,7 @@ class Wanted:
     speed: float
     paused: bool
     without: Names
+    client_certificates: bool = False
 
     def check(self) -> None:
         """Raise InputError for options that make no sense; nothing is written or opened."""

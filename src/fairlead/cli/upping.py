@@ -7,14 +7,14 @@ holds the journal has the directory to themselves, so that comes before anything
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fairlead.apiserver.auth.certificate import new_server
+from fairlead.apiserver.auth.certificate import Pair, new_client, new_server
 from fairlead.apiserver.journal import Journal, JournalError
-from fairlead.apiserver.request import ADMIN
+from fairlead.apiserver.request import ADMIN, AUTHENTICATED
 from fairlead.cli import exit_code
 from fairlead.cli.up_door import (
     certificate_files,
@@ -28,7 +28,7 @@ from fairlead.whatif.input_error import InputError
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 from fairlead.worlds.local.home import Home, kept_home, new_home, objects_file
-from fairlead.worlds.local.kubeconfig import kubeconfig, write_secret
+from fairlead.worlds.local.kubeconfig import NAME, kubeconfig, write_secret
 from fairlead.worlds.local.serve import Door, serve_cluster
 
 
@@ -46,7 +46,8 @@ def serve(wanted: Wanted) -> int:
         journal = opened.enter_context(_journal(wanted, clock))
         home = _home(wanted, real_now)
         cluster = _cluster(wanted, address, home, clock, journal)
-        _hand_out(place, _kubeconfig(f"https://{address}", home))
+        pairs = _pairs(home, real_now) if wanted.client_certificates else {}
+        _hand_out(place, _kubeconfig(f"https://{address}", home, pairs))
 
         def say_ready() -> None:
             print(f"export KUBECONFIG={place}  # {_about(wanted)}; Ctrl-C ends it", flush=True)
@@ -55,7 +56,7 @@ def serve(wanted: Wanted) -> int:
         door = Door(
             listening=listening,
             authenticate=cluster.tokens,
-            certificate=opened.enter_context(certificate_files(pair)),
+            certificate=opened.enter_context(certificate_files(pair, home.authority.certificate)),
             audit=audit,
         )
         serve_cluster(cluster, door, say_ready)
@@ -123,9 +124,23 @@ def _refused_home(cause: Exception) -> InputError:
     return InputError("--data-dir", str(cause))
 
 
-def _kubeconfig(url: str, home: Home) -> str:
+def _kubeconfig(url: str, home: Home, pairs: Mapping[str, Pair]) -> str:
     others = {user.name: token for token, user in home.users.items() if user.name != ADMIN.name}
-    return kubeconfig(url, home.token_of(ADMIN.name), home.authority.certificate, others)
+    authority = home.authority.certificate
+    return kubeconfig(url, home.token_of(ADMIN.name), authority, others, pairs)
+
+
+def _pairs(home: Home, now: datetime) -> dict[str, Pair]:
+    """A certificate for everybody who is known, by the names that the kubeconfig has for them."""
+    return {
+        NAME if user.name == ADMIN.name else user.name: new_client(
+            home.authority,
+            user.name,
+            tuple(group for group in user.groups if group != AUTHENTICATED),
+            now,
+        )
+        for user in home.users.values()
+    }
 
 
 def _about(wanted: Wanted) -> str:

@@ -8,9 +8,8 @@ upstream: apiserver/pkg/authentication/request/x509/x509.go:CommonNameUserConver
 
 from __future__ import annotations
 
-from asyncio import BaseTransport
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.request import User
@@ -21,7 +20,15 @@ _NAME: Final = "commonName"
 _GROUP: Final = "organizationName"
 
 
-def peer_of(transport: BaseTransport) -> User | None:
+class Connection(Protocol):
+    """As an event loop holds it."""
+
+    def get_extra_info(self, name: str) -> Any:
+        """What is known of it under `name`, None where that is nothing."""
+        ...
+
+
+def peer_of(transport: Connection) -> User | None:
     """Who is at the other end; None where no certificate says it."""
     return user_of_certificate(transport.get_extra_info("peercert") or {})
 

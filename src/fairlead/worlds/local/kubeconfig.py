@@ -13,31 +13,51 @@ from typing import Any, Final
 
 import yaml
 
+from fairlead.apiserver.auth.certificate import Pair
+
 NAME: Final = "fairlead"
 NO_OTHERS: Final[Mapping[str, str]] = {}
+NO_PAIRS: Final[Mapping[str, Pair]] = {}
 
 
 def kubeconfig(
-    server: str, token: str, authority: str = "", others: Mapping[str, str] = NO_OTHERS
+    server: str,
+    token: str,
+    authority: str = "",
+    others: Mapping[str, str] = NO_OTHERS,
+    pairs: Mapping[str, Pair] = NO_PAIRS,
 ) -> str:
     """The text for `server` (a URL); `authority` is the PEM text of its CA, "" without TLS.
 
     The administrator has `token`; `others` are further users' tokens by name, each with a context
-    of that name.
+    of that name. Who is in `pairs` (by the name of the context) shows a certificate instead.
     """
     cluster: dict[str, Any] = {"server": server}
     if authority:
-        cluster["certificate-authority-data"] = base64.b64encode(authority.encode()).decode()
+        cluster["certificate-authority-data"] = _data(authority)
     tokens = {NAME: token, **others}
     config = {
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": NAME, "cluster": cluster}],
-        "users": [{"name": name, "user": {"token": text}} for name, text in tokens.items()],
+        "users": [
+            {"name": name, "user": _credentials(text, pairs.get(name))}
+            for name, text in tokens.items()
+        ],
         "contexts": [{"name": name, "context": {"cluster": NAME, "user": name}} for name in tokens],
         "current-context": NAME,
     }
     return yaml.safe_dump(config, sort_keys=False)
+
+
+def _credentials(token: str, pair: Pair | None) -> dict[str, str]:
+    if pair is None:
+        return {"token": token}
+    return {"client-certificate-data": _data(pair.certificate), "client-key-data": _data(pair.key)}
+
+
+def _data(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
 
 
 def is_of_a_local_cluster(text: bytes) -> bool:
