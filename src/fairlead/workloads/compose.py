@@ -10,6 +10,7 @@ from fairlead.workloads.cron_jobs import CronJobs
 from fairlead.workloads.endpoints import ServiceEndpoints
 from fairlead.workloads.garbage import Garbage
 from fairlead.workloads.job_tracking import JobOrphans
+from fairlead.workloads.storage_protection import StorageProtection
 from fairlead.workloads.ttl_after_finished import TtlAfterFinished
 
 
@@ -21,5 +22,5 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     if config.is_observed or config.runs_cron_jobs:
         controllers += (CronJobs(),)
     if config.is_observed:
-        controllers += (JobOrphans(), TtlAfterFinished(), ServiceEndpoints())
+        controllers += (JobOrphans(), TtlAfterFinished(), ServiceEndpoints(), StorageProtection())
     return controllers

@@ -10,8 +10,7 @@ A claim is worked on by one step at a time, and looked at again when the world h
 of it. A step that would change nothing any more is not taken twice.
 
 Differs from upstream: every provisioner in a class is there and works, CSIStorageCapacity objects
-stay as they are, nothing is attached, claims have no protection from deletion, and a claim whose
-volume is gone is not declared Lost.
+stay as they are, nothing is attached, and a claim whose volume is gone is not declared Lost.
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, syncVolume
 """
 

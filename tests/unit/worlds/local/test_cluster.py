@@ -324,3 +324,17 @@ def test_a_pod_stops_a_second_after_it_is_asked_to(cluster):
     assert [pod["metadata"]["name"] for pod in cluster.list("pod")] == ["b"]
     cluster.pass_time(20)
     assert cluster.list("pod") == []
+
+
+def test_storage_that_nobody_uses_goes(cluster):
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    path = "/api/v1/namespaces/default/persistentvolumeclaims"
+    cluster.ask("POST", path, {"metadata": {"name": "c"}, "spec": spec})
+    classes = "/apis/storage.k8s.io/v1/volumeattributesclasses"
+    cluster.ask("POST", classes, {"metadata": {"name": "v"}, "driverName": "d", "parameters": {}})
+    assert cluster.find("volumeattributesclass", "v", "") is not None
+    cluster.ask("DELETE", f"{path}/c")
+    cluster.ask("DELETE", f"{classes}/v")
+    cluster.pass_time(1)
+    assert cluster.find("persistentvolumeclaim", "c") is None
+    assert cluster.find("volumeattributesclass", "v", "") is None
