@@ -331,7 +331,8 @@ def test_storage_that_nobody_uses_goes(cluster):
     path = "/api/v1/namespaces/default/persistentvolumeclaims"
     cluster.ask("POST", path, {"metadata": {"name": "c"}, "spec": spec})
     classes = "/apis/storage.k8s.io/v1/volumeattributesclasses"
-    cluster.ask("POST", classes, {"metadata": {"name": "v"}, "driverName": "d", "parameters": {}})
+    made = {"metadata": {"name": "v"}, "driverName": "d", "parameters": {"a": "b"}}
+    cluster.ask("POST", classes, made)
     assert cluster.find("volumeattributesclass", "v", "") is not None
     cluster.ask("DELETE", f"{path}/c")
     cluster.ask("DELETE", f"{classes}/v")
