@@ -1,4 +1,4 @@
-"""Why an expression has no answer, in the words of CEL's implementation in Go.
+"""Why an expression cannot be asked, or has no answer, in the words of CEL's implementation in Go.
 
 upstream: cel-go's common/types/*.go
 """
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from cel_expr_python import cel
 
 _NOISE: Final = re.compile(r"^[A-Z_]+: ")
+_STATUS: Final = re.compile(r"^INVALID_ARGUMENT: |\s*\[INVALID_ARGUMENT\]$")
+_UNKNOWN_PATH: Final = re.compile(r"undeclared reference to '([A-Za-z_]\w*\.[\w.]+)'")
 _TOLD: Final = (
     (re.compile(r"^Key not found in map : \"(.*)\"$"), r"no such key: \1"),
     (re.compile(r"^Key not found in map : (.*)$"), r"no such key: \1"),
@@ -21,6 +23,24 @@ _TOLD: Final = (
     (re.compile(r"^divide by zero$"), "division by zero"),
     (re.compile(r"^modulus by zero$"), "modulus by zero"),
 )
+
+
+def compile_problem(expression: str, cause: RuntimeError) -> str:
+    """Why `expression` cannot be compiled, with the place.
+
+    Of a path that begins with an unknown name the whole is told to be unknown; upstream tells the
+    name.
+    """
+    said = _STATUS.sub("", _STATUS.sub("", str(cause)))
+    found = _UNKNOWN_PATH.search(said)
+    at = expression.find(found[1]) if found else -1
+    if found is None or at < 0:
+        return said
+    before, name = expression[:at], found[1].partition(".")[0]
+    line, column = before.count("\n"), at - (before.rfind("\n") + 1)
+    text = expression.split("\n")[line]
+    why = f"undeclared reference to '{name}' (in container '')"
+    return f"ERROR: <input>:{line + 1}:{column + 1}: {why}\n | {text}\n | {'.' * column}^"
 
 
 def problem_of(result: cel.Value) -> str:

@@ -8,6 +8,7 @@ upstream: pod-security-admission/admission/admission.go
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -31,6 +32,7 @@ _TEMPLATES: Final = {
     "cronjobs.batch": ("spec", "jobTemplate", "spec", "template", "spec"),
 }
 _MODES: Final = ("enforce", "audit", "warn")
+_VERSION: Final = re.compile(r"latest|v1\.(0|[1-9][0-9]*)")
 _CHECKED_PARTS: Final = ("", "ephemeralcontainers")
 
 
@@ -99,6 +101,11 @@ def _require_levels(namespace: Json) -> None:
         if level not in CHECKS:
             message = f'Invalid value: "{level}": must be one of {", ".join(CHECKS)}'
             field = f"metadata.labels[{PREFIX}{mode}]"
+            causes.append(Cause("FieldValueInvalid", message, field))
+        version = labels.get(f"{PREFIX}{mode}-version", "latest")
+        if not _VERSION.fullmatch(version):
+            message = f'Invalid value: "{version}": must be "latest" or "v1.x"'
+            field = f"metadata.labels[{PREFIX}{mode}-version]"
             causes.append(Cause("FieldValueInvalid", message, field))
     if causes:
         raise invalid(NAMESPACE, "", namespace["metadata"].get("name", ""), tuple(causes))

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.library import environment
-from fairlead.api.expression.problem import problem_of
+from fairlead.api.expression.problem import compile_problem, problem_of
 from fairlead.apiserver.custom.checking import is_same, items_before, member_path
 from fairlead.apiserver.custom.spelling import spelled
 from fairlead.apiserver.custom.structural import ABSENT, Structural
@@ -175,8 +175,7 @@ def compiled(expression: str) -> cel.Expression:
     try:
         return _environment().compile(expression)
     except RuntimeError as cause:
-        said = str(cause).removeprefix("INVALID_ARGUMENT: ").removesuffix(" [INVALID_ARGUMENT]")
-        raise RuleError(said) from None
+        raise RuleError(compile_problem(expression, cause)) from None
 
 
 def is_verdict(expression: str) -> bool:

@@ -134,7 +134,8 @@ def check_runnable_template(template: Json) -> Causes:
 
 def check_any_template(field: str, template: Json) -> Causes:
     """All that holds for a new template that somebody shall run; `field` is where it stands."""
-    pod = _decoded(template)
+    spec = {key: value for key, value in (template.get("spec") or {}).items() if value is not None}
+    pod = _decoded({**template, "spec": spec})
     if isinstance(pod, Cause):
         yield pod
         return

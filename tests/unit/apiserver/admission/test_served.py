@@ -247,6 +247,13 @@ def test_baseline_keeps_pods_in(gate, namespace, pod, spec, context, details):
     assert found.refusal(asked) == prefix + details
 
 
+def test_levels_and_versions_that_there_are_not(gate, namespace):
+    """A namespace must ask for what is known."""
+    refused = gate(PodSecurity()).refusal(secured(namespace, enforce="x", **{"warn-version": "v2"}))
+    assert '[pod-security.kubernetes.io/enforce]: Invalid value: "x": must be one of' in refused
+    assert 'warn-version]: Invalid value: "v2": must be "latest" or "v1.x"' in refused
+
+
 def test_restricted_asks_for_more(gate, namespace, pod):
     found = gate(PodSecurity()).has(secured(namespace, enforce="restricted"))
     assert "runAsNonRoot != true" in found.refusal(pod())

@@ -5,6 +5,7 @@ upstream: pkg/apis/admissionregistration/validation/validation.go
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from fairlead.apiserver.validation.field import (
@@ -20,10 +21,17 @@ from fairlead.apiserver.validation.metadata import (
     path_segment_problems,
 )
 from fairlead.apiserver.validation.selector import check_label_selector
-from fairlead.apiserver.validation.served.form import label_selector
+from fairlead.apiserver.validation.served.expression import (
+    BOOLEAN,
+    TEXT,
+    TEXT_OR_NULL,
+    check_expression,
+)
+from fairlead.apiserver.validation.served.form import check_qualified_name, label_selector
 from fairlead.apiserver.validation.served.webhook import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
+    REINVOCATIONS,
     check_conditions,
     check_rule,
     check_word,
@@ -31,8 +39,11 @@ from fairlead.apiserver.validation.served.webhook import (
 
 Json = dict[str, Any]
 
+# How a policy changes objects, and which of its fields says so.
+PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 ACTIONS: Final = ("Audit", "Deny", "Warn")
 REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
 _NOTHING: Final = "validations or auditAnnotations must contain at least one item"
 _BOTH: Final = (
     "must not contain both Deny and Warn (repeating the same validation failure information in the "
@@ -47,18 +58,78 @@ def check_policy(obj: Json) -> Causes:
     if spec.get("paramKind") is not None:
         yield from _check_parameter("spec.paramKind", spec["paramKind"])
     matching = spec.get("matchConstraints")
+    yield from _check_constraints(matching)
+    yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [])
+    yield from _check_variables(spec.get("variables") or [])
+    yield from _check_verdicts(spec.get("validations") or [], spec.get("auditAnnotations") or [])
+
+
+def _check_constraints(matching: Json | None) -> Causes:
     if matching is None:
         yield required("spec.matchConstraints")
-    else:
-        yield from _check_matching("spec.matchConstraints", matching)
-        if not matching.get("resourceRules"):
-            yield required("spec.matchConstraints.resourceRules")
+        return
+    yield from _check_matching("spec.matchConstraints", matching)
+    if not matching.get("resourceRules"):
+        yield required("spec.matchConstraints.resourceRules")
+
+
+def _check_variables(variables: list[Json]) -> Causes:
+    for place, variable in enumerate(variables):
+        field, name = f"spec.variables[{place}]", variable.get("name", "")
+        if not name.strip():
+            yield required(f"{field}.name", "name is not specified")
+        elif not _IDENTIFIER.fullmatch(name):
+            yield invalid(f"{field}.name", name, "name is not a valid CEL identifier")
+        if not variable.get("expression", "").strip():
+            yield required(f"{field}.expression", "expression is not specified")
+        yield from check_expression(f"{field}.expression", variable.get("expression", ""))
+
+
+def check_mutating_policy(obj: Json) -> Causes:
+    """A MutatingAdmissionPolicy."""
+    spec = obj["spec"]
+    yield from check_word("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
+    if spec.get("paramKind") is not None:
+        yield from _check_parameter("spec.paramKind", spec["paramKind"])
+    yield from _check_constraints(spec.get("matchConstraints"))
     yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [])
-    for place, variable in enumerate(spec.get("variables") or ()):
-        for key in ("name", "expression"):
-            if not variable.get(key, "").strip():
-                yield required(f"spec.variables[{place}].{key}", f"{key} is not specified")
-    yield from _check_verdicts(spec.get("validations") or [], spec.get("auditAnnotations") or [])
+    yield from _check_variables(spec.get("variables") or [])
+    mutations, again = spec.get("mutations") or [], spec.get("reinvocationPolicy")
+    if not mutations:
+        yield required("spec.mutations", "mutations must contain at least one item")
+    for place, mutation in enumerate(mutations):
+        yield from _check_mutation(f"spec.mutations[{place}]", mutation)
+    if not again:
+        yield required("spec.reinvocationPolicy")
+    else:
+        yield from check_word("spec.reinvocationPolicy", again, REINVOCATIONS)
+
+
+def _check_mutation(field: str, mutation: Json) -> Causes:
+    sort = mutation.get("patchType") or ""
+    if not sort:
+        yield required(f"{field}.patchType")
+        return
+    if sort not in PATCHES:
+        yield not_supported(f"{field}.patchType", sort, PATCHES)
+        return
+    for name, key in PATCHES.items():
+        said = mutation.get(key)
+        if name == sort and said is None:
+            yield required(f"{field}.{key}", f"must be specified when patchType is {sort}")
+        elif name == sort and said is not None:
+            text = said.get("expression") or ""
+            if not text.strip():
+                yield required(f"{field}.{key}.expression", "expression is not specified")
+            # What they come to is of types that only mutations know.
+        elif said is not None:
+            why = f"must not be specified when patchType is {sort}"
+            yield invalid(f"{field}.{key}", {"Expression": said.get("expression", "")}, why)
+
+
+def check_mutating_bound(obj: Json) -> Causes:
+    """A MutatingAdmissionPolicyBinding."""
+    yield from _check_binding(obj["spec"])
 
 
 def _check_verdicts(rules: list[Json], notes: list[Json]) -> Causes:
@@ -78,8 +149,12 @@ def _check_verdicts(rules: list[Json], notes: list[Json]) -> Causes:
 def _check_note(field: str, note: Json) -> Causes:
     if not note.get("key"):
         yield required(f"{field}.key")
-    if not note.get("valueExpression", "").strip():
+    else:
+        yield from check_qualified_name(f"{field}.key", note["key"])
+    said = note.get("valueExpression", "")
+    if not said.strip():
         yield required(f"{field}.valueExpression")
+    yield from check_expression(f"{field}.valueExpression", said, TEXT_OR_NULL)
 
 
 def _check_parameter(field: str, parameter: Json) -> Causes:
@@ -126,6 +201,8 @@ def _check_validation(field: str, rule: Json) -> Causes:
     said, computed = rule.get("message", ""), rule.get("messageExpression", "")
     if not rule.get("expression", "").strip():
         yield required(f"{field}.expression", "expression is not specified")
+    yield from check_expression(f"{field}.expression", rule.get("expression", ""), BOOLEAN)
+    yield from check_expression(f"{field}.messageExpression", computed, TEXT)
     if computed and not computed.strip():
         yield invalid(f"{field}.messageExpression", computed, "must be non-empty if specified")
     if said and not said.strip():
@@ -138,6 +215,11 @@ def _check_validation(field: str, rule: Json) -> Causes:
 def check_bound(obj: Json) -> Causes:
     """A ValidatingAdmissionPolicyBinding."""
     spec = obj["spec"]
+    yield from _check_binding(spec)
+    yield from _check_actions("spec.validationActions", spec.get("validationActions") or [])
+
+
+def _check_binding(spec: Json) -> Causes:
     name = spec.get("policyName", "")
     if not name:
         yield required("spec.policyName")
@@ -148,7 +230,6 @@ def check_bound(obj: Json) -> Causes:
         yield from _check_reference("spec.paramRef", spec["paramRef"])
     if spec.get("matchResources") is not None:
         yield from _check_matching("spec.matchResources", spec["matchResources"])
-    yield from _check_actions("spec.validationActions", spec.get("validationActions") or [])
 
 
 def _check_reference(field: str, reference: Json) -> Causes:

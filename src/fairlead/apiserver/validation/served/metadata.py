@@ -15,6 +15,7 @@ from fairlead.apiserver.validation.served.form import check_unchanged, too_long
 
 Json = dict[str, Any]
 
+_UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
 STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
 _FIXED: Final = ("name", "namespace", "uid")  # the server sets the others itself
@@ -44,12 +45,20 @@ def check_finalizers(meta: Json) -> Causes:
     """Finalizers of built-in kinds: a few well-known ones, all others with a prefix."""
     # upstream: pkg/apis/core/validation/validation.go:validateKubeFinalizerName
     for place, name in enumerate(meta.get("finalizers") or ()):
-        field = f"metadata.finalizers[{place}]"
         for problem in label_key_problems(name):
             yield invalid("metadata.finalizers", name, problem)
         if "/" not in name and name not in STANDARD_FINALIZERS:
-            why = "name is neither a standard finalizer name nor is it fully qualified"
-            yield invalid(field, name, why)
+            yield invalid(f"metadata.finalizers[{place}]", name, _UNQUALIFIED)
+
+
+def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
+    """Finalizers of a namespace's content: the causes do not say which of them it is."""
+    # upstream: pkg/apis/core/validation/validation.go:validateFinalizerName
+    for name in names or ():
+        for problem in label_key_problems(name):
+            yield invalid(field, name, problem)
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            yield invalid(field, name, _UNQUALIFIED)
 
 
 def check_annotation_keys(field: str, annotations: Json) -> Causes:

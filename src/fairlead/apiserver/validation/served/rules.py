@@ -18,6 +18,7 @@ from fairlead.apiserver.validation.metadata import check_labels, dns_label_probl
 from fairlead.apiserver.validation.pod import check_tolerations
 from fairlead.apiserver.validation.resource import check_requirements
 from fairlead.apiserver.validation.served import (
+    address,
     admission_policy,
     api_service,
     autoscaling,
@@ -44,6 +45,7 @@ from fairlead.apiserver.validation.served.form import IMMUTABLE, check_cidr, che
 from fairlead.apiserver.validation.served.immutable import check_fixed
 from fairlead.apiserver.validation.served.metadata import (
     check_details,
+    check_finalizer_names,
     check_finalizers,
     check_generate_name,
 )
@@ -100,6 +102,10 @@ def _lease(obj: Json) -> Causes:
         if number is not None and number < least:
             bound = "greater than 0" if least else "greater than or equal to 0"
             yield invalid(f"spec.{key}", number, f"must be {bound}")
+
+
+def _namespace(obj: Json) -> Causes:
+    yield from check_finalizer_names("spec.finalizers", (obj.get("spec") or {}).get("finalizers"))
 
 
 def _node(obj: Json) -> Causes:
@@ -202,6 +208,15 @@ _ANY: Final[Mapping[str, Check]] = {
     "validatingwebhookconfigurations.admissionregistration.k8s.io": webhook.check_webhooks,
     "validatingadmissionpolicies.admissionregistration.k8s.io": admission_policy.check_policy,
     "validatingadmissionpolicybindings.admissionregistration.k8s.io": admission_policy.check_bound,
+    "mutatingadmissionpolicies.admissionregistration.k8s.io": (
+        admission_policy.check_mutating_policy
+    ),
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io": (
+        admission_policy.check_mutating_bound
+    ),
+    "ipaddresses.networking.k8s.io": address.check_ip_address,
+    "servicecidrs.networking.k8s.io": address.check_service_cidr,
+    "namespaces": _namespace,
     "apiservices.apiregistration.k8s.io": api_service.check_api_service,
     "deviceclasses.resource.k8s.io": device.check_class,
     "resourceslices.resource.k8s.io": device.check_slice,

@@ -22,6 +22,7 @@ from fairlead.apiserver.validation.metadata import (
     dns_subdomain_problems,
 )
 from fairlead.apiserver.validation.selector import check_label_selector
+from fairlead.apiserver.validation.served.expression import BOOLEAN, check_expression
 from fairlead.apiserver.validation.served.form import (
     PORT_MAX,
     check_qualified_name,
@@ -251,6 +252,7 @@ def check_conditions(field: str, conditions: list[Json]) -> Causes:
         name = condition.get("name", "")
         if not condition.get("expression", "").strip():
             yield required(f"{where}.expression")
+        yield from check_expression(f"{where}.expression", condition.get("expression", ""), BOOLEAN)
         if not name:
             yield required(f"{where}.name")
             continue
