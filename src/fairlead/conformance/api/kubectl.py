@@ -30,6 +30,7 @@ from fairlead.conformance.api.placeholder import Bindings
 from fairlead.conformance.api.recorded_session import (
     ASLEEP,
     EDITORS,
+    IN_VAIN,
     LEFT_BEHIND,
     OTHERS,
     namespace_of,
@@ -112,6 +113,8 @@ class KubectlSession:
         began = self._socket.begin(at_once=self._is_hasty(line), asleep=number in ASLEEP)
         if not self._can_run(line):
             return self._replayed(line, began)
+        if number in IN_VAIN and not line["kubectl"].endswith(f".{self.minor}"):
+            return []
         ran = self._ran(line)
         if line.get("setup") or _tells_its_version(line):
             return []

@@ -27,6 +27,7 @@ _DRAFT: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
 # Among equal nodes upstream's choice is chance.
 _SUFFIX: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
 _HASH: Final = re.compile(rf"(?<=[-=])[{SUFFIX_ALPHABET}]{{8,10}}\b")
+_MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-| |\Z)")  # of a CronJob's Job, since 1970
 _GENERATED: Final = re.compile(r"<(?:hash|gen):")
 _MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # which of a set's pods it is may be chance
 _YAML: Final = ("apiVersion: ", "kind: ")
@@ -120,7 +121,7 @@ def _without_nodes(line: str) -> str:
 
 
 def _without_suffixes(line: str) -> str:
-    return _HASH.sub("", _SUFFIX.sub("", _NODE.sub("", line)))
+    return _MINUTE.sub("", _HASH.sub("", _SUFFIX.sub("", _NODE.sub("", line))))
 
 
 def _without_names(line: str) -> str:
