@@ -117,7 +117,9 @@ class Cron:
     def status(self) -> Json:
         """The status that the CronJob should have."""
         running = sorted(self.active, key=lambda job: job.metadata.name)
-        active = [_reference(job) for job in running]
+        # They are referred to as they were when they were made.
+        known = {entry.get("uid"): entry for entry in self.view.status.get("active", ())}
+        active = [known.get(job.metadata.uid) or _reference(job) for job in running]
         status: Json = {"active": active} if active else {}
         if self.last is not None:
             status["lastScheduleTime"] = format_timestamp(self.last)

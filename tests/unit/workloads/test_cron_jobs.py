@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.command import CreateObject
+from fairlead.core.command import CreateObject, PatchStatus
 from fairlead.core.instant import seconds
 from fairlead.core.stimulus import FailureReason
 from fairlead.workloads.config import WorkloadsConfig
@@ -193,3 +193,12 @@ def test_a_job_lives_as_long_as_it_should(world, build):
     world.run(seconds(1))
     assert jobs(world) == []
     assert world.pods(alive=False) == {}
+
+
+def test_a_job_that_changes_is_no_news(world, build):
+    """The CronJob goes on naming the version that it made."""
+    world.create(cron_job(build))
+    world.run(seconds(20))
+    before = len([one for one in world.sent(PatchStatus) if one.target.kind == "CronJob"])
+    world.patch("Job", "tick-16667", {"metadata": {"resourceVersion": "77"}})
+    assert len([one for one in world.sent(PatchStatus) if one.target.kind == "CronJob"]) == before
