@@ -90,29 +90,30 @@ class ApiApp:
         headers = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
         }
-        request = Request(scope["method"], scope["path"], headers=headers)
         try:
-            answer = await self._answer(scope, request, receive)
-        except _UnreadError as refusal:
-            answer = replace(refused(refusal, request), headers=(("Connection", "close"),))
+            answer = await self._answer(scope, headers, receive)
         except ApiError as refusal:
-            answer = refused(refusal, request)
+            answer = refused(refusal, Request(scope["method"], scope["path"], headers=headers))
+            if isinstance(refusal, _UnreadError):
+                answer = replace(answer, headers=(("Connection", "close"),))
         except ClientGone:
             return
         if isinstance(answer, Watch):
             await stream(answer, self._server.watches, receive, send, self._settle)
         else:
-            await _send(send, request, answer)
+            await _send(send, scope["method"], headers, answer)
 
-    async def _answer(self, scope: Message, request: Request, receive: Receive) -> Response | Watch:
+    async def _answer(
+        self, scope: Message, headers: Mapping[str, str], receive: Receive
+    ) -> Response | Watch:
         # A certificate says more than any token, as upstream has it.
-        user = scope.get("state", NO_STATE).get(PEER) or self._authenticate(request.headers)
-        method = request.method
-        body = b"" if method in _WITHOUT_BODY else await _body(request, receive)
+        user = scope.get("state", NO_STATE).get(PEER) or self._authenticate(headers)
+        method, path = scope["method"], scope["path"]
+        body = b"" if method in _WITHOUT_BODY else await _body(headers, receive)
         query = scope["query_string"]
         parameters = _parameters(query.decode("latin-1")) if query else ()
-        request = Request(method, request.path, parameters, request.headers, body, user)
-        act = self._acts.get(request.path)
+        request = Request(method, path, parameters, headers, body, user)
+        act = self._acts.get(path)
         if act is not None:
             self._server.authorize(request)
             return await act(request)
@@ -151,11 +152,11 @@ def _parameters(query: str) -> tuple[tuple[str, str], ...]:
     return tuple(parsed)
 
 
-async def _body(request: Request, receive: Receive) -> bytes:
+async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
     """The whole body. Raises ApiError for one that is too long or too slow, and ClientGone."""
     try:
         return await read_body(
-            request.headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX
+            headers, receive, bytes_max=BODY_BYTES_MAX, seconds_max=BODY_SECONDS_MAX
         )
     except BodyTooLongError:
         text = f"Request entity too large: limit is {BODY_BYTES_MAX}"
@@ -165,8 +166,9 @@ async def _body(request: Request, receive: Receive) -> bytes:
         raise _UnreadError("Timeout", 408, text) from None
 
 
-async def _send(send: Send, request: Request, response: Response) -> None:
-    parts = response.body if request.method != "HEAD" else ()
+async def _send(send: Send, method: str, asked: Mapping[str, str], response: Response) -> None:
+    """Send the answer to a request with the headers `asked`."""
+    parts = response.body if method != "HEAD" else ()
     length = sum(map(len, response.body))
     headers = [NO_CACHE]
     if response.content_type:
@@ -175,7 +177,7 @@ async def _send(send: Send, request: Request, response: Response) -> None:
     if any(name == b"cache-control" for name, _ in headers[1:]):
         del headers[0]
     headers += warning_headers(response.warnings)
-    if length > GZIP_BYTES_MIN and _takes_gzip(request.headers.get("accept-encoding", "")):
+    if length > GZIP_BYTES_MIN and _takes_gzip(asked.get("accept-encoding", "")):
         parts = _zipped(parts)
         length = sum(map(len, parts))
         headers += [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]

@@ -167,11 +167,6 @@ class ApiServer:
         user = impersonated(asked, request.headers, self._authorize)
         self._authorize(replace(asked, user=user))
 
-    def _from_whom(self, request: Request, asked: Attributes) -> Request:
-        """`request` as from whom it says it is."""
-        user = impersonated(asked, request.headers, self._authorize)
-        return request if user is request.user else replace(request, user=user)
-
     def _answer(self, request: Request, now: int) -> Answer:
         _require_timeout(request)
         target = target_of(request.path)
@@ -181,8 +176,11 @@ class ApiServer:
         verb = verb_of(request.method, target, is_watch=is_watch)
         if target.is_watch and verb == "get":
             verb = "watch"
-        request = self._from_whom(request, _attributes(request, target, verb))
-        self._authorize(_attributes(request, target, verb))
+        asked = _attributes(request, target, verb)
+        user = impersonated(asked, request.headers, self._authorize)
+        if user is not request.user:
+            request, asked = replace(request, user=user), replace(asked, user=user)
+        self._authorize(asked)
         if request.method == "HEAD":
             raise no_method()
         kind = self._parts.registry.find(target.group, target.version, target.resource)
