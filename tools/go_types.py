@@ -119,6 +119,11 @@ WebhookClientConfig url
 ServiceReference path
 CustomResourceDefinitionVersion deprecationWarning
 JobSpec managedBy
+JobStatus failedIndexes
+LoadBalancerIngress ipMode
+PortStatus error
+IngressPortStatus error
+ContainerStatus stopSignal
 CronJobSpec timeZone
 SeccompProfile localhostProfile
 AppArmorProfile localhostProfile

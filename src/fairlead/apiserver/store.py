@@ -59,6 +59,7 @@ from fairlead.apiserver.strategy import (
 from fairlead.apiserver.validation import (
     defaulted,
     validate_new,
+    validate_new_status,
     validate_status,
     validate_update,
 )
@@ -340,7 +341,7 @@ class Store:
             raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
         new = write.tracked(old, self.completed(kind, new, is_read=write.is_read))
         new = prepared_for_status(kind, old, new)
-        validate_status(kind, new, new.get("status", {}), nullable=self._nullable)
+        validate_new_status(kind, old, new, nullable=self._nullable)
         new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource="status", write=write)
         return self.commit(kind, old, new, write=write)
 

@@ -8,6 +8,7 @@ admission's part.
 from fairlead.apiserver.validation.check import (
     defaulted,
     validate_new,
+    validate_new_status,
     validate_part,
     validate_status,
     validate_update,
@@ -18,6 +19,7 @@ from fairlead.apiserver.validation.check import (
 __all__ = [
     "defaulted",
     "validate_new",
+    "validate_new_status",
     "validate_part",
     "validate_status",
     "validate_update",

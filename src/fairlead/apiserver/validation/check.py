@@ -42,6 +42,7 @@ from fairlead.apiserver.validation.policy import (
 )
 from fairlead.apiserver.validation.served import rules
 from fairlead.apiserver.validation.served.metadata import check_metadata_update
+from fairlead.apiserver.validation.served.status import check_status
 from fairlead.apiserver.validation.workload import (
     check_job,
     check_new_job,
@@ -143,6 +144,19 @@ def validate_part(kind: Kind, old: Json, new: Json, causes: Iterable[Cause]) -> 
     _refuse(kind, new, [*check_metadata_update(old, new), *_stored(kind, new, view), *causes])
 
 
+def validate_new_status(kind: Kind, old: Json, new: Json, *, nullable: bool = False) -> None:
+    """Refuse `new`, `old` with another status and metadata. Raises as `validated_new`."""
+    if not nullable:
+        validate_status(kind, new, new.get("status", {}))
+        return
+    renamed = check_metadata_update(old, new)
+    if kind.custom is not None:
+        _refuse(kind, new, [*renamed, *kind.custom.causes(new, old)])
+        return
+    _refuse(kind, new, [*renamed, *check_status(kind.resource, old, new)])
+    validate_status(kind, new, new.get("status", {}), nullable=True)
+
+
 def validate_status(
     kind: Kind, obj: Json, fields: Mapping[str, Any], *, nullable: bool = False
 ) -> None:
@@ -154,8 +168,6 @@ def validate_status(
         if not fields.keys() <= CHECKED_FIELDS:
             _decoded(kind, obj, nullable=nullable)
     elif fields:
-        if nullable:
-            _refuse(kind, obj, rules.check_status(kind, obj))
         _refuse(kind, obj, _stored(kind, obj, _decoded(kind, obj, nullable=nullable)))
 
 

@@ -162,11 +162,18 @@ def config_key_problems(key: str) -> tuple[str, ...]:
 def check_ip(field: str, text: str) -> Causes:
     """An address of either family."""
     # upstream: ip.go:IsValidIPForLegacyField
+    if not is_ip(text):
+        padded = re.fullmatch(r"[0-9]+(\.[0-9]+){3}", text) and re.search(r"(^|\.)0[0-9]", text)
+        yield invalid(field, text, "must not have leading 0s" if padded else NO_IP)
+
+
+def is_ip(text: str) -> bool:
+    """Whether it is an address of either family."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        padded = re.fullmatch(r"[0-9]+(\.[0-9]+){3}", text) and re.search(r"(^|\.)0[0-9]", text)
-        yield invalid(field, text, "must not have leading 0s" if padded else NO_IP)
+        return False
+    return True
 
 
 def check_cidr(field: str, text: str) -> Causes:

@@ -22,6 +22,7 @@ from fairlead.apiserver.validation.served.form import (
     check_one_of,
     check_port,
     check_port_number,
+    is_ip,
     label_selector,
     port_name_problems,
     too_long,
@@ -77,7 +78,7 @@ def check_ingress(ingress: Json) -> Causes:
 
 
 def _check_host(field: str, host: str) -> Causes:
-    if host and _is_ip(host):
+    if host and is_ip(host):
         yield invalid(field, host, "must be a DNS name, not an IP address")
     yield from _check_domain(field, host) if host else ()
 
@@ -88,14 +89,6 @@ def _check_domain(field: str, host: str) -> Causes:
             yield invalid(field, host, problem)
     elif not _WILDCARD.fullmatch(host):
         yield invalid(field, host, _WILDCARD_RULE)
-
-
-def _is_ip(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _check_tls(field: str, tls: Json) -> Causes:

@@ -53,12 +53,16 @@ _OPPOSITES: Final = (("BestEffort", "NotBestEffort"), ("Terminating", "NotTermin
 def check_quota(obj: Json) -> Causes:
     """A new or changed ResourceQuota."""
     spec = obj.get("spec") or {}
-    for name, text in (spec.get("hard") or {}).items():
-        field = f"spec.hard[{name}]"
-        yield from _check_name(field, name)
-        yield from check_amount(field, name, text)
+    yield from check_limits("spec.hard", spec.get("hard") or {})
     yield from _check_scopes(spec)
     yield from _check_selector(spec)
+
+
+def check_limits(field: str, limits: Json) -> Causes:
+    """Amounts of what a quota can limit."""
+    for name, text in limits.items():
+        yield from _check_name(f"{field}[{name}]", name)
+        yield from check_amount(f"{field}[{name}]", name, text)
 
 
 def check_quota_update(old: Json, new: Json) -> Causes:

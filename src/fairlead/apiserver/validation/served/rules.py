@@ -1,4 +1,4 @@
-"""The rules of each kind: for what is new, for what changes, and for status.
+"""The rules of each kind: for what is new and for what changes.
 
 upstream: Validate and ValidateUpdate of pkg/registry/*/strategy.go
 """
@@ -86,13 +86,6 @@ def check_change(kind: Kind, old: Json, new: Json) -> Causes:
     change = _CHANGED.get(kind.resource)
     if change is not None:
         yield from change(old, new)
-
-
-def check_status(kind: Kind, obj: Json) -> Causes:
-    """What is wrong with a status besides."""
-    rule = _STATUS.get(kind.resource)
-    if rule is not None:
-        yield from rule(obj)
 
 
 def _lease(obj: Json) -> Causes:
@@ -236,4 +229,3 @@ _CHANGED: Final[Mapping[str, CheckUpdate]] = {
     "jobs.batch": job_update.check_job_update,
     "controllerrevisions.apps": _revision_update,
 }
-_STATUS: Final[Mapping[str, Check]] = {"services": service.check_service_status}

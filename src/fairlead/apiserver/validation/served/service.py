@@ -295,11 +295,3 @@ def _health_port(spec: Json) -> int | None:
     """Where others ask for the health of a Service; None if nobody needs to."""
     is_asked = spec.get("type") == BALANCED and spec.get("externalTrafficPolicy") == "Local"
     return spec.get("healthCheckNodePort", 0) if is_asked else None
-
-
-def check_service_status(obj: Json) -> Causes:
-    """Only a balanced Service has addresses outside."""
-    ingress = (obj.get("status") or {}).get("loadBalancer", {}).get("ingress")
-    if ingress and obj["spec"].get("type") != "LoadBalancer":
-        why = "may only be used when `spec.type` is 'LoadBalancer'"
-        yield forbidden("status.loadBalancer.ingress", why)

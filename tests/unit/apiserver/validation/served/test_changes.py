@@ -1,4 +1,4 @@
-"""What a served API says against changes of objects that exist: the table `changes.yaml`."""
+"""What a served API says against changes of what exists: `changes.yaml` and `statuses.yaml`."""
 
 from __future__ import annotations
 
@@ -11,21 +11,19 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.validation import validate_update
+from fairlead.apiserver.validation import validate_new_status, validate_update
 
-TABLE = Path(__file__).parent / "changes.yaml"
-ROWS = [
-    pytest.param(row, id=row["what"]) for row in yaml.safe_load(TABLE.read_text(encoding="utf-8"))
-]
+
+def rows(name):
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return [pytest.param(row, id=row["what"]) for row in yaml.safe_load(text)]
 
 
 def completed(kind, obj):
     return ServedStrategies().completed(kind, obj)
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_change(row):
-    """A change is refused for all that is wrong with it, in upstream's words."""
+def refusals(row, validate):
     api_version, named = row["kind"].split()
     meta = {"name": "x", "namespace": "default"}
     obj = {"apiVersion": api_version, "kind": named, "metadata": meta, **row["from"]}
@@ -33,9 +31,20 @@ def test_change(row):
     if not kind.namespaced:
         del meta["namespace"]
     old = completed(kind, obj)
-    causes = []
     try:
-        validate_update(kind, old, completed(kind, merge_patch(old, row["to"])), nullable=True)
+        validate(kind, old, completed(kind, merge_patch(old, row["to"])), nullable=True)
     except ApiError as refusal:
-        causes = [str(cause) for cause in refusal.causes]
-    assert causes == row.get("causes", [])
+        return [str(cause) for cause in refusal.causes]
+    return []
+
+
+@pytest.mark.parametrize("row", rows("changes.yaml"))
+def test_change(row):
+    """A change is refused for all that is wrong with it, in upstream's words."""
+    assert refusals(row, validate_update) == row.get("causes", [])
+
+
+@pytest.mark.parametrize("row", rows("statuses.yaml"))
+def test_status(row):
+    """So is a status."""
+    assert refusals(row, validate_new_status) == row.get("causes", [])
