@@ -89,7 +89,7 @@ class KubectlSession:
         """Begin. Raises ValueError where there is no kubectl."""
         program = shutil.which(PROGRAM)
         if program is None:
-            raise ValueError(f"{PROGRAM} is not on the path")
+            raise ValueError(f"{PROGRAM} is not on the path (Debian has it as kubernetes-client)")
         self._program = program
         self.minor = minor_of(program)
         self._work = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
