@@ -6,6 +6,7 @@ the volume looks as one made by a CSI driver's provisioner does.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from fairlead.api.objects import (
@@ -33,6 +34,9 @@ Json = dict[str, Any]
 BOUND: Final = "Bound"
 RELEASED: Final = "Released"
 _YES: Final = "yes"
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_DRIVER_NAME: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_DIRECTORY: Final = "/var/lib/fairlead"
 
 
 def volume_ref(volume: PersistentVolume) -> ObjectRef:
@@ -112,7 +116,7 @@ def provision(
         "accessModes": list(claim.spec.access_modes),
         "capacity": {"storage": claim.spec.resources.requests.get("storage", "1Gi")},
         "claimRef": _reference(claim),
-        "csi": {"driver": driver, "volumeHandle": name},
+        **_source(driver, name),
         "persistentVolumeReclaimPolicy": of.reclaim_policy,
         "storageClassName": class_name(claim),
         "volumeMode": claim.spec.volume_mode,
@@ -130,6 +134,16 @@ def provision(
             "spec": spec,
         }
     )
+
+
+def _source(driver: str, name: str) -> Json:
+    """Where the data are: with a CSI driver, or in a directory, as local-path's provisioner has it.
+
+    upstream: pkg/apis/core/validation/validation.go:ValidateCSIDriverName
+    """
+    if not _DRIVER_NAME.fullmatch(driver):
+        return {"hostPath": {"path": f"{_DIRECTORY}/{name}"}}
+    return {"csi": {"driver": driver, "volumeHandle": name}}
 
 
 def _topology_keys(driver: str, of: StorageClass, csi_node: CSINode | None) -> list[str]:
