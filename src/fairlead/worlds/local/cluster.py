@@ -30,7 +30,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.identity import RandomIds
 from fairlead.worlds.local.life import OBSERVED, Life
-from fairlead.worlds.local.measured import MEASURED_READER, measured
+from fairlead.worlds.local.measured import MEASUREMENTS, measured
 from fairlead.worlds.local.nodes import node_manifests
 from fairlead.worlds.local.signing import registered
 from fairlead.worlds.local.strategies import LocalStrategies
@@ -118,4 +118,6 @@ class LocalCluster:
     def _load(self, options: LocalOptions, now: Instant) -> None:
         nodes = node_manifests(options.nodes, options.zones, now)
         self.store.load(registered(nodes, now), now)
-        begin(self.store, (*bootstrap_objects(), *built_in_objects(), MEASURED_READER), now)
+        standing = (*bootstrap_objects(), *built_in_objects())
+        more = () if METRICS in options.without else MEASUREMENTS
+        begin(self.store, (*standing, *more), now)

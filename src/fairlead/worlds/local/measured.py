@@ -28,7 +28,15 @@ from fairlead.api.quantity import (
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.auth.bootstrap import AGGREGATE_TO
 from fairlead.apiserver.error import ApiError, not_found
-from fairlead.apiserver.kind import CLUSTER_ROLE, NODE, NODE_METRICS, POD, POD_METRICS, Kind
+from fairlead.apiserver.kind import (
+    API_SERVICE,
+    CLUSTER_ROLE,
+    NODE,
+    NODE_METRICS,
+    POD,
+    POD_METRICS,
+    Kind,
+)
 from fairlead.apiserver.serving.call import Observed
 from fairlead.apiserver.storage import Storage
 from fairlead.core.instant import Instant
@@ -43,7 +51,7 @@ WINDOW: Final = "15s"  # upstream: metrics-server's --metric-resolution
 # What a container uses that requests nothing.
 IDLE: Final[Mapping[str, int]] = {CPU: 1, MEMORY: 8 << 20}
 # Whoever may look at pods may look at what they use.
-MEASURED_READER: Final[Json] = {
+_READER: Final[Json] = {
     "apiVersion": CLUSTER_ROLE.api_version,
     "kind": CLUSTER_ROLE.kind,
     "metadata": {
@@ -58,6 +66,20 @@ MEASURED_READER: Final[Json] = {
         }
     ],
 }
+# Whoever looks for a metrics server finds that there is one.
+_SERVICE: Final[Json] = {
+    "apiVersion": API_SERVICE.api_version,
+    "kind": API_SERVICE.kind,
+    "metadata": {"name": f"{POD_METRICS.version}.{POD_METRICS.group}"},
+    "spec": {
+        "group": POD_METRICS.group,
+        "version": POD_METRICS.version,
+        "groupPriorityMinimum": 100,
+        "versionPriority": 100,
+    },
+}
+# What a metrics server adds to the objects that a cluster begins with.
+MEASUREMENTS: Final = (_READER, _SERVICE)
 _MEASURED: Final = (CPU, MEMORY)
 _READ: Final = {CPU: milli_value, MEMORY: whole_value}
 _FIELDS: Final = (

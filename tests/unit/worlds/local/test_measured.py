@@ -124,6 +124,11 @@ def test_discovery_lists_it_last(cluster):
     ]
 
 
+def test_a_metrics_server_is_to_be_found(cluster):
+    [condition] = cluster.find("apiservice", "v1beta1.metrics.k8s.io", "")["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("Available", "True")
+
+
 def test_its_types_are_described(cluster):
     schemas = cluster.ask("GET", f"/openapi/v3{METRICS}")["components"]["schemas"]
     node = schemas["io.k8s.metrics.pkg.apis.metrics.v1beta1.NodeMetrics"]
@@ -141,6 +146,7 @@ def test_it_can_be_left_out(make_cluster):
     cluster = make_cluster(nodes=1, without=("metrics",))
     groups = [group["name"] for group in cluster.ask("GET", "/apis")["groups"]]
     assert "metrics.k8s.io" not in groups
+    assert cluster.find("apiservice", "v1beta1.metrics.k8s.io", "") is None
 
 
 def test_whoever_may_view_pods_may_view_what_they_use(cluster):
