@@ -1,7 +1,7 @@
 """`make fuzz`: throw nonsense at the parsers and at a served API for so many minutes.
 
 A third of the time belongs to generated texts, bodies, requests and types, without a socket and
-with other seeds in each round; the rest to Schemathesis over each OpenAPI document of a real
+with other seeds in each round; the rest to Schemathesis over the OpenAPI documents of a real
 `fairlead up`, which must be no bigger in the end than it was when it had warmed up. Prints what was
 sent and what came of it; the exit status is 1 if anything failed.
 """
@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from random import Random  # noqa: TID251 - of the run's seed
 from time import perf_counter
 from typing import Final
 
@@ -29,6 +30,8 @@ PARSERS: Final = ("texts", "bodies", "requests", "mutations", "custom")
 PARSING_SHARE: Final = 1 / 3
 MEMORY_KIB_MAX: Final = 3 << 20
 GROWTH_MIB_MAX: Final = 48.0
+VISIT_SECONDS: Final = 10.0
+WARMING_VISITS: Final = 3
 ROUND_SECONDS_MAX: Final = 900
 OUTPUT_SHOWN: Final = 20_000
 
@@ -98,19 +101,23 @@ def _round(report: Report, name: str, seed: int) -> None:
 
 
 def _serve(report: Report, server: Served, seconds: float, seed: int) -> None:
-    """Visit every document twice: in the first tenth of the time to warm up, then for good."""
+    """Visit one document after the other, the long ones more often."""
     report.memory.append(server.rss_mib)
-    for share in (0.1, 0.9):
-        documents = openapi.documents(server)
-        total = sum(map(len, documents.values()))
-        for name, operations in documents.items():
-            for_this = share * seconds * (0.5 / len(documents) + 0.5 * len(operations) / total)
-            visit = openapi.visit(server, name, operations, for_this, seed)
-            report.requests += visit.requests
-            if visit.problem:
-                report.problems.append(f"{name}, seed {seed}:\n{visit.problem[:OUTPUT_SHOWN]}")
+    end, visits = perf_counter() + seconds, 0
+    documents = openapi.documents(server)
+    weights = [len(operations) ** 0.5 for operations in documents.values()]
+    chance = Random(seed)
+    while perf_counter() < end or visits <= WARMING_VISITS:
+        name = chance.choices(list(documents), weights)[0]
+        visit = openapi.visit(server, name, documents[name], VISIT_SECONDS, seed + visits)
+        visits += 1
+        report.requests += visit.requests
+        if visit.problem:
+            report.problems.append(f"{name}, seed {seed}:\n{visit.problem[:OUTPUT_SHOWN]}")
         openapi.leave_nothing(server)
-        report.memory.append(server.rss_mib)
+        if visits == WARMING_VISITS:
+            report.memory.append(server.rss_mib)
+    report.memory.append(server.rss_mib)
     report.answers = server.answers()
     growth = report.memory[-1] - report.memory[1]
     if growth > GROWTH_MIB_MAX:

@@ -13,6 +13,7 @@ from fairlead.apiserver.custom.definition_state import with_stored_versions
 from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.validation.field import bounded
 
 Json = dict[str, Any]
 
@@ -32,7 +33,7 @@ def changed_definition(old: Json, new: Json, _: Storage) -> Json:
 
 
 def _refuse(definition: Json, found: Iterable[Cause]) -> None:
-    all_found = tuple(found)
+    all_found = tuple(bounded(found))
     if all_found:
         name = definition["metadata"].get("name", "")
         raise invalid(CUSTOM_RESOURCE_DEFINITION, "", name, all_found)

@@ -25,6 +25,7 @@ from fairlead.api.quantity import QuantityError
 from fairlead.apiserver.defaults import with_defaults
 from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
+from fairlead.apiserver.validation.field import bounded
 from fairlead.apiserver.validation.group import check_pod_group, check_queue
 from fairlead.apiserver.validation.metadata import check_metadata
 from fairlead.apiserver.validation.node import check_node
@@ -93,11 +94,11 @@ def defaulted(kind: Kind, obj: Json, *, nullable: bool = False) -> Json:
 def validate_new(kind: Kind, obj: Json, *, runnable: bool = True, nullable: bool = False) -> None:
     """Refuse a new object, which has its defaults. Raises as `validated_new`."""
     view = _decoded(kind, obj, nullable=nullable)
-    causes = [*_stored(kind, obj, view), *_new(view), *_custom(kind, obj, None)]
+    causes = [*bounded(_stored(kind, obj, view)), *_new(view), *_custom(kind, obj, None)]
     if runnable:
         causes += _not_runnable(view)
     if nullable:
-        causes = [*rules.check_name(kind, obj), *causes, *rules.check_new(kind, obj)]
+        causes = [*rules.check_name(kind, obj), *causes, *bounded(rules.check_new(kind, obj))]
     _refuse(kind, obj, causes)
 
 
@@ -118,16 +119,16 @@ def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False)
     `validated_new`.
     """
     view = _decoded(kind, new, nullable=nullable)
-    wrong = [*_stored(kind, new, view), *_custom(kind, new, old)]
+    wrong = [*bounded(_stored(kind, new, view)), *_custom(kind, new, old)]
     lacking = [*_new(view), *_not_runnable(view)]
     if lacking:
         before = _decoded(kind, old, nullable=nullable)
-        lacked = [*_new(before), *_not_runnable(before)]
+        lacked = {*_new(before), *_not_runnable(before)}
         wrong += [cause for cause in lacking if cause not in lacked]
     renamed: list[Cause] = []
     if nullable:
         renamed = list(check_metadata_update(old, new))
-        wrong += rules.check_any(kind, new)
+        wrong += bounded(rules.check_any(kind, new))
     again = wrong if kind.resource in LOOKED_AT_TWICE else ()
     changed = [*(rules.check_change(kind, old, new) if nullable else ()), *_changed(kind, old, new)]
     if kind.resource in CHANGES_FIRST:
@@ -240,7 +241,7 @@ def _stored(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
 def _custom(kind: Kind, obj: Json, old: Json | None) -> Iterator[Cause]:
     """What is wrong with a custom resource by its definition."""
     if kind.custom is not None:
-        yield from kind.custom.causes(obj, old)
+        yield from bounded(kind.custom.causes(obj, old))
 
 
 def _new(view: ApiObject) -> Iterator[Cause]:

@@ -5,13 +5,30 @@ upstream: apimachinery/pkg/util/validation/field/errors.go
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 from fairlead.api import field_problem
 from fairlead.apiserver.error import Cause
 
 Causes = Iterable[Cause]
+
+CHARACTERS_MAX: Final = 4 << 20  # somewhat more than a request may have
+CAUSE_CHARACTERS_MIN: Final = 100
+
+
+def bounded(causes: Causes) -> Iterator[Cause]:
+    """The first of `causes`: no more than a client might read.
+
+    A long key is named in whatever is wrong below it, a long choice in each thing that is not of
+    it; told in full, that takes the square of what was sent.
+    """
+    characters = 0
+    for cause in causes:
+        yield cause
+        characters += len(cause.message) + len(cause.field) + CAUSE_CHARACTERS_MIN
+        if characters > CHARACTERS_MAX:
+            return
 
 
 def invalid(field: str, value: Any, why: str = "") -> Cause:

@@ -161,3 +161,17 @@ def test_a_pod_that_loses_its_containers(api, pods):
     """No list is written as null, and is none."""
     pods_of(api, pods)
     assert api.put(f"{pods}/a", {"metadata": {"name": "a"}}).status == 422
+
+
+def test_a_refusal_is_no_longer_than_somebody_might_read(api):
+    """A thousand wrong items times a choice of ten thousand words would be a hundred megabytes."""
+    words = {"type": "string", "enum": [f"word-{number}" for number in range(10_000)]}
+    spec = {"type": "object", "properties": {"spec": {"type": "array", "items": words}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": spec}}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    whole = {"group": "a.io", "scope": "Cluster", "names": names, "versions": [version]}
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert api.post(path, {"metadata": {"name": "widgets.a.io"}, "spec": whole}).status == 201
+    obj = {"apiVersion": "a.io/v1", "kind": "Widget", "metadata": {"name": "a"}}
+    refused = api.post("/apis/a.io/v1/widgets", {**obj, "spec": ["x"] * 1_000})
+    assert (refused.status, len(refused.text) < 12_000_000) == (422, True)

@@ -6,6 +6,7 @@ validateInitContainers
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -134,7 +135,8 @@ def _check_host_ports(field: str, container: Json, taken: dict[str, None]) -> Ca
 def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Causes:
     """Devices of the pod that a container uses."""
     # upstream: validateResourceClaimNames there
-    seen: dict[str, None] = {}
+    seen: Counter[str] = Counter()
+    shown = ", ".join(sorted(known)[:_CLAIMS_SHOWN_MAX]) if claims else ""
     for place, claim in enumerate(claims):
         where = f"{field}[{place}]"
         name, request = claim.get("name", ""), claim.get("request", "")
@@ -146,8 +148,7 @@ def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Caus
         else:
             yield from _check_use(where, name, request, seen)
         if name not in known:
-            shown = sorted(known)[:_CLAIMS_SHOWN_MAX]
-            named = f": {', '.join(shown)}" if known else " which is empty"
+            named = f": {shown}" if known else " which is empty"
             yield Cause(
                 "FieldValueNotFound",
                 f'Not found: "{name}": must be one of the names in pod.spec.resourceClaims{named}',
@@ -155,17 +156,19 @@ def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Caus
             )
 
 
-def _check_use(field: str, name: str, request: str, seen: dict[str, None]) -> Causes:
+def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Causes:
+    """`seen` are uses so far: `name` or `name/request`, and how many requests `name/` has."""
     key = f"{name}/{request}" if request else name
     if request:
         yield from check_dns_label(f"{field}.request", request)
     if key in seen:
         yield duplicate(field, key)
     elif not request:
-        for other in seen:
-            if other.startswith(f"{name}/"):
-                yield duplicate(field, name)
-    seen[key] = None
+        for _ in range(seen[f"{name}/"]):
+            yield duplicate(field, name)
+    if request and key not in seen:
+        seen[f"{name}/"] += 1
+    seen[key] += 1
 
 
 def _check_resizing(field: str, policies: list[Json], pod: PodContext) -> Causes:
