@@ -28,8 +28,15 @@ _SERVERS_METADATA: Final = (
 # Which metadata a write of status carries along, where it is not all that clients own.
 # upstream: PrepareForUpdate of the status strategies
 _METADATA: Final = ("annotations", "finalizers", "labels", "managedFields", "ownerReferences")
+_NOTHING_ELSE: Final = ("managedFields",)
 _WITH_STATUS: Final[Mapping[str, tuple[str, ...]]] = {
-    "services": ("managedFields",),
+    "services": _NOTHING_ELSE,
+    "apiservices.apiregistration.k8s.io": _NOTHING_ELSE,
+    "flowschemas.flowcontrol.apiserver.k8s.io": _NOTHING_ELSE,
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _NOTHING_ELSE,
+    "resourceclaims.resource.k8s.io": _NOTHING_ELSE,
+    "validatingadmissionpolicies.admissionregistration.k8s.io": _NOTHING_ELSE,
+    "volumeattachments.storage.k8s.io": _NOTHING_ELSE,
     DEPLOYMENT.resource: ("annotations", "finalizers", "managedFields", "ownerReferences"),
 }
 _NOT_OF_NEW: Final = (
@@ -112,7 +119,8 @@ def prepared_for_update(kind: Kind, old: Json, new: Json) -> Json:
 def prepared_for_status(kind: Kind, old: Json, new: Json) -> Json:
     """`old` with the status of `new`, and of its metadata what a kind lets pass along with it."""
     before, after = old["metadata"], new["metadata"]
-    written = _WITH_STATUS.get(kind.resource, _METADATA)
+    own = _NOTHING_ELSE if kind.is_custom else _METADATA
+    written = _WITH_STATUS.get(kind.resource, own)
     meta = {key: value for key, value in before.items() if key not in written}
     meta |= {key: after[key] for key in written if key in after}
     prepared = {key: value for key, value in old.items() if key != "status"}
