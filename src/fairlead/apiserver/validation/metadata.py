@@ -98,6 +98,8 @@ _NAMED_LIKE_HOSTS: Final = (
     "networkpolicies.networking.k8s.io",
     "runtimeclasses.node.k8s.io",
     "storageclasses.storage.k8s.io",
+    "servicecidrs.networking.k8s.io",
+    "csidrivers.storage.k8s.io",
     "csinodes.storage.k8s.io",
     "csistoragecapacities.storage.k8s.io",
     "volumeattachments.storage.k8s.io",
@@ -109,6 +111,9 @@ _NAMED_LIKE_HOSTS: Final = (
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
     "validatingadmissionpolicies.admissionregistration.k8s.io",
+    "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+    "mutatingadmissionpolicies.admissionregistration.k8s.io",
+    "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
     "flowschemas.flowcontrol.apiserver.k8s.io",
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
 )
