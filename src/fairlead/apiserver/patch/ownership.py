@@ -74,7 +74,9 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
     own = without_subtrees(field_set(schema, applied), ignored)
     before = owners.get(manager, NOTHING)
     claimed = {**owners, manager: own}
-    new = _pruned(schema, merged(schema, live, applied), claimed, before)
+    new = merged(schema, live, applied)
+    if difference(before, own):  # it no longer mentions all that it did
+        new = _pruned(schema, new, claimed, before)
     changes = compare(schema, live, new)
     kept = _yielding(changes, claimed, manager, ignored, force=force)
     return (None if changes.same else new), kept
@@ -107,8 +109,6 @@ def _yielding(
 
 def _pruned(schema: Schema, new: Any, owners: Owners[Name], before: FieldSet) -> Any:
     """`new` without what its applier once owned and nobody owns now."""
-    if not before:
-        return new
     left = without(schema, new, with_named_fields(schema, before))
     left = _with_owned(schema, new, left, owners)
     return _with_dangling(schema, new, left, before)

@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
-_NOT_PLAIN: Final = object()
+NOT_PLAIN: Final = object()
 _SPACED: Final = b'": '
 _SAMPLE_BYTES: Final = 64
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
@@ -49,8 +49,8 @@ def parse_json(text: bytes | str) -> Any:
     written. Numbers beyond what a double holds, and values nested beyond DEPTH_MAX, are refused.
     """
     if isinstance(text, bytes):
-        value = _plain(text)
-        if value is not _NOT_PLAIN:
+        value = parse_plain(text)
+        if value is not NOT_PLAIN:
             return value
         text = text.decode(errors="replace")
     if may_have_halves(text):
@@ -70,22 +70,22 @@ def parse_json(text: bytes | str) -> Any:
     return value
 
 
-def _plain(text: bytes) -> Any:
-    """The value of a text as short as it can be, as most clients write it; else _NOT_PLAIN.
+def parse_plain(text: bytes) -> Any:
+    """The value of a text as short as it can be, as most clients write it; else NOT_PLAIN.
 
     Writing the value again leads to the same text, unless something in it needs a closer look.
     """
     if _SPACED in text[:_SAMPLE_BYTES]:
-        return _NOT_PLAIN
+        return NOT_PLAIN
     try:
         value = _decode(text)
     except (msgspec.DecodeError, RecursionError, ValueError):
-        return _NOT_PLAIN
+        return NOT_PLAIN
     if _encode(value) != text.rstrip(b"\n"):
-        return _NOT_PLAIN
+        return NOT_PLAIN
     # Of containers that stand in one another, only the innermost may be empty.
     filled = text.count(b"[") + text.count(b"{") - text.count(b"[]") - text.count(b"{}")
-    return _NOT_PLAIN if filled >= DEPTH_MAX and is_too_deep(value) else value
+    return NOT_PLAIN if filled >= DEPTH_MAX and is_too_deep(value) else value
 
 
 def may_have_halves(text: str) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from fairlead.api.yaml_values import YamlError, documents
 from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.json_text import JsonError, parse_json
+from fairlead.apiserver.schema.json_text import NOT_PLAIN, JsonError, parse_json, parse_plain
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.serving.negotiation import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.serving.refusal import unknown_body
@@ -71,6 +71,10 @@ def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
 
     The last of equal keys counts. Raises YamlError.
     """
+    # Most clients apply JSON, which is YAML and read in a tenth of the time.
+    plain = parse_plain(body) if body.startswith(b"{") else NOT_PLAIN
+    if plain is not NOT_PLAIN:
+        return plain, []
     # upstream: gopkg.in/yaml.v2 decode.go, as sigs.k8s.io/yaml shows its errors
     notes: list[str] = []
 
