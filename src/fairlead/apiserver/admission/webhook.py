@@ -14,11 +14,10 @@ plugin/webhook/generic/webhook.go, errors/statuserror.go
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from fairlead.apiserver.admission.admission_request import Asked, namespace_of, request_of
 from fairlead.apiserver.admission.language import Scope
@@ -41,12 +40,14 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.patch.json_patch import apply_json_patch
 from fairlead.apiserver.request import WebhookAnswer
+from fairlead.apiserver.schema.json_text import parse_json
 from fairlead.apiserver.storage import Json, Storage
 
 TIMEOUT_S_DEFAULT: Final = 10
 _HARMLESS: Final = ("None", "NoneOnDryRun")
 _IF_NEEDED: Final = "IfNeeded"
 _JSON_PATCH: Final = "JSONPatch"
+CODE_MAX: Final = 599  # beyond it there is no status line
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +261,7 @@ def _broken(text: str) -> ApiError:
 def _denied(name: str, status: Json) -> ApiError:
     """What the webhook's Status says, at least 400."""
     by = f'admission webhook "{name}" denied the request'
-    code = max(int(status.get("code") or 0), 400)
+    code = min(max(status.get("code") or 0, 400), CODE_MAX)
     reason = str(status.get("reason") or "")
     details = status.get("details")
     said = status.get("message") or reason
@@ -272,8 +273,8 @@ def _patched(hook: _Hook, asked: Asked, response: Json) -> Json:
     if not response.get("patch"):
         return asked.obj
     try:
-        operations = json.loads(base64.b64decode(response["patch"], validate=True))
-    except (ValueError, binascii.Error) as cause:
+        operations = _operations(response["patch"])
+    except ValueError as cause:
         why = f"received undecodable patch in webhook response: {cause}"
         if hook.may_fail:
             return asked.obj
@@ -298,6 +299,14 @@ def _patched(hook: _Hook, asked: Asked, response: Json) -> Json:
     if asked.about.write.view is not None:
         return asked.obj
     return stored(hook.kind, patched)
+
+
+def _operations(patch: str) -> list[Any]:
+    """The operations in a patch as it is sent. Raises ValueError."""
+    operations = parse_json(base64.b64decode(patch, validate=True))
+    if not isinstance(operations, list | None):
+        raise ValueError("json: cannot unmarshal it into Go value of type jsonpatch.Patch")  # noqa: TRY004
+    return operations or []
 
 
 def _place(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+import msgspec
 
 from fairlead.apiserver.admission.admission_request import Asked, request_of
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.schema.json_text import JsonError, parse_json
 from fairlead.apiserver.storage import Json
 
 KIND: Final = "AdmissionReview"
@@ -22,6 +25,31 @@ _UNVERSIONED: Final = (
     "could not create admission objects: webhook does not accept known AdmissionReview versions "
     "(v1, v1beta1)"
 )
+
+
+class _Status(msgspec.Struct):
+    code: Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)] | None = None
+    message: str | None = None
+    reason: str | None = None
+    details: dict[str, Any] | None = None
+
+
+class _Response(msgspec.Struct):
+    uid: str | None = None
+    allowed: bool | None = None
+    status: _Status | None = None
+    patch: str | None = None
+    patchType: str | None = None  # noqa: N815 - the API's names
+    auditAnnotations: dict[str, str | None] | None = None  # noqa: N815
+    warnings: list[str | None] | None = None
+
+
+class _Answer(msgspec.Struct):
+    """The types of what a webhook may say; null says nothing."""
+
+    apiVersion: str | None = None  # noqa: N815
+    kind: str | None = None
+    response: _Response | None = None
 
 
 def review_of(asked: Asked, matched: Kind, key: str, versions: Sequence[str]) -> tuple[Json, str]:
@@ -83,17 +111,13 @@ def _require_patch(response: Json, *, may_change: bool) -> None:
 
 def _decoded(body: bytes) -> dict[str, Any]:
     try:
-        answer = json.loads(body)
-    except (ValueError, RecursionError) as cause:
+        answer: Any = parse_json(body)
+        msgspec.convert(answer, _Answer)
+    except (JsonError, msgspec.ValidationError) as cause:
         raise ValueError(
             f"failed to call webhook: couldn't get version/kind; json parse error: {cause}"
         ) from None
-    if not isinstance(answer, dict):
-        raise ValueError(  # noqa: TRY004 - of a client's making
-            "failed to call webhook: couldn't get version/kind; json parse error: json: cannot "
-            "unmarshal the answer into an object"
-        )
-    return answer
+    return dict(answer)
 
 
 def _invalid(why: str) -> ValueError:

@@ -5,7 +5,6 @@ upstream: apiserver/pkg/util/webhook/client.go
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import Mapping
 from typing import Final
@@ -47,7 +46,7 @@ async def ask_webhook(call: WebhookCall) -> WebhookAnswer:
                 allow_redirects=False,
             ) as response,
         ):
-            body = await response.content.read(ANSWER_BYTES_MAX)
+            body = await _body(response)
             if not 200 <= response.status < 300:
                 return WebhookAnswer(failure=_refused(response, body), is_reached=True)
             return WebhookAnswer(body=body)
@@ -57,8 +56,18 @@ async def ask_webhook(call: WebhookCall) -> WebhookAnswer:
         return WebhookAnswer(failure=_worded(cause))
     except TimeoutError:
         return WebhookAnswer(failure="context deadline exceeded")
-    except (aiohttp.ClientError, asyncio.IncompleteReadError, ValueError) as cause:
+    except (aiohttp.ClientError, ssl.SSLError, ValueError) as cause:
         return WebhookAnswer(failure=str(cause))
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """All of an answer's body. Raises ValueError for one without end."""
+    body = bytearray()
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > ANSWER_BYTES_MAX:
+            raise ValueError(f"the answer is longer than {ANSWER_BYTES_MAX} bytes")
+    return bytes(body)
 
 
 def _refused(response: aiohttp.ClientResponse, body: bytes) -> str:

@@ -139,7 +139,7 @@ def test_a_webhook_that_fails_refuses_unless_it_may_be_ignored(validating, obj):
     [
         (b"", "failed to call webhook: couldn't get version/kind"),
         (b"[]", "failed to call webhook: couldn't get version/kind"),
-        (b'{"response": 3}', "received invalid webhook response: webhook response was absent"),
+        (b'{"response": null}', "received invalid webhook response: webhook response was absent"),
         (
             b'{"response": {"uid": "x"}}',
             'received invalid webhook response: expected response.uid="',

@@ -1,0 +1,102 @@
+"""Webhooks that answer anything at all: what they say is followed, or the request refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.fuzz.strategies import json_texts, json_values, texts
+from tests.fuzz.test_bodies import OPERATIONS, POINTERS
+from tests.fuzz.test_mutations import NOTHING, mutated
+from tests.fuzz.test_requests import check
+from tests.unit.apiserver.serving.conftest import CountedIds
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.admission.webhook import WebhookNeeded
+from fairlead.apiserver.request import Request, WebhookAnswer
+from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.serving.complete import complete_server
+from fairlead.apiserver.store import Store
+
+NOW = parse_timestamp("2026-01-01T00:00:00Z")
+CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+ROUNDS_MAX = 20
+RULE = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["configmaps"]}
+WEBHOOK = {
+    "name": "a.example.com",
+    "admissionReviewVersions": ["v1"],
+    "sideEffects": "None",
+    "rules": [RULE],
+    "clientConfig": {"url": "https://127.0.0.1:9/"},
+}
+
+PATCH = st.lists(
+    st.fixed_dictionaries(
+        {
+            "op": OPERATIONS,
+            "path": POINTERS
+            | st.sampled_from(("/data", "/metadata", "/metadata/labels", "/kind", "")),
+        },
+        optional={"from": POINTERS, "value": json_values(4)},
+    ),
+    max_size=3,
+)
+
+
+@st.composite
+def answers(draw, uid):
+    """What a webhook says to the review with `uid`, mostly in the right form."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(json_texts())
+    text = json.dumps(draw(PATCH | json_values(4))).encode()
+    response = {
+        "uid": uid,
+        "allowed": draw(st.booleans()),
+        "patchType": "JSONPatch",
+        "patch": base64.b64encode(text).decode(),
+        "status": {"code": draw(st.integers(-1, 10_000)), "message": draw(texts()), "reason": "a"},
+        "warnings": draw(st.lists(texts(), max_size=2)),
+        "auditAnnotations": {"a": "b"},
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+    changed = draw(mutated(review)) if draw(st.booleans()) else review
+    return json.dumps(None if changed is NOTHING else changed).encode()
+
+
+def server():
+    """One that admits as a served one does, and the namespace default."""
+    ids = CountedIds()
+    store = Store(ids, admission=served_admission(ids.new_suffix), strategies=ServedStrategies())
+    made = complete_server(store, clock=lambda: NOW, address="127.0.0.1:6443", version="0")
+    ask(made, "POST", "/api/v1/namespaces", {"metadata": {"name": "default"}})
+    return made
+
+
+def ask(made, method, path, body, webhooks=None):
+    raw = json.dumps(body).encode()
+    return made.handle(Request(method, path, body=raw, webhooks=webhooks or {}), NOW)
+
+
+@given(st.data(), st.sampled_from(("mutating", "validating")), st.sampled_from(("Fail", "Ignore")))
+def test_whatever_a_webhook_answers(data, sort, policy):
+    made = server()
+    webhook = {**WEBHOOK, "failurePolicy": policy, "reinvocationPolicy": "IfNeeded"}
+    config = {"metadata": {"name": "a"}, "webhooks": [webhook]}
+    assert ask(made, "POST", CONFIGURATIONS.format(sort), config).status == 201
+    known = {}
+    body = {"metadata": {"name": "a"}, "data": {"a": "b"}}
+    for _ in range(ROUNDS_MAX):
+        try:
+            answer = ask(made, "POST", CONFIG_MAPS, body, known)
+            if b"Internal error occurred: " not in answer.body[0]:  # of the webhook's making
+                check(answer)
+        except WebhookNeeded as needed:
+            uid = json.loads(needed.call.body)["request"]["uid"]
+            known[needed.call.key] = WebhookAnswer(body=data.draw(answers(uid)))
+        else:
+            return
+    raise AssertionError("asked again and again")

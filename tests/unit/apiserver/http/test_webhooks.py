@@ -1,0 +1,48 @@
+"""Webhooks are asked over HTTP: whatever comes back, or does not, is an answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from fairlead.apiserver.admission.webhook import WebhookCall
+from fairlead.apiserver.http import webhooks
+from fairlead.apiserver.http.webhooks import ask_webhook
+
+
+async def _asked(answer, ca):
+    """What is made of `answer`, the whole text of a response; for HTTPS with `ca`."""
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        url = f"{'https' if ca else 'http'}://127.0.0.1:{port}/"
+        return await ask_webhook(WebhookCall("key", url, ca, 5, b"{}"))
+
+
+def asked(body, ca=""):
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return asyncio.run(_asked(head % len(body) + body, ca))
+
+
+@pytest.mark.parametrize("length", [0, 10, 1 << 20])
+def test_an_answer_is_read_to_its_end(length):
+    """However many pieces it comes in."""
+    body = b"x" * length
+    assert asked(body).body == body
+
+
+def test_an_answer_without_end_is_a_failure(monkeypatch):
+    monkeypatch.setattr(webhooks, "ANSWER_BYTES_MAX", 100_000)
+    assert asked(b"x" * 200_000).failure == "the answer is longer than 100000 bytes"
+
+
+def test_an_authority_that_is_none_is_a_failure():
+    assert asked(b"", ca="nonsense").failure
