@@ -30,6 +30,7 @@ _SERVERS_METADATA: Final = (
 _METADATA: Final = ("annotations", "finalizers", "labels", "managedFields", "ownerReferences")
 _NOTHING_ELSE: Final = ("managedFields",)
 _WITH_STATUS: Final[Mapping[str, tuple[str, ...]]] = {
+    "pods": ("annotations", "finalizers", "labels", "managedFields"),
     "services": _NOTHING_ELSE,
     "apiservices.apiregistration.k8s.io": _NOTHING_ELSE,
     "flowschemas.flowcontrol.apiserver.k8s.io": _NOTHING_ELSE,

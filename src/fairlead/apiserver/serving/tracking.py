@@ -6,6 +6,7 @@ GetResetFields of each kind's strategies
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -28,6 +29,18 @@ from fairlead.apiserver.write import Track
 CACHE_SIZE: Final = 512
 _STATUS: Final = ("status",)
 _SPEC: Final = ("spec",)
+_METADATA: Final = (("metadata",),)
+# What else nobody owns by writing a status.
+_NOT_BY_STATUS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "pods": (("metadata", "ownerReferences"),),
+    "deployments.apps": (("metadata", "labels"),),
+    "customresourcedefinitions.apiextensions.k8s.io": _METADATA,
+    "flowschemas.flowcontrol.apiserver.k8s.io": _METADATA,
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _METADATA,
+    "resourceclaims.resource.k8s.io": _METADATA,
+    "validatingadmissionpolicies.admissionregistration.k8s.io": _METADATA,
+    "volumeattachments.storage.k8s.io": _METADATA,
+}
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -37,7 +50,8 @@ def tracking_of(kind: Kind, subresource: str) -> Tracking | None:
     if schema is None:
         return None
     if subresource == "status":
-        return Tracking(schema=schema, ignored=ignoring(_SPEC))
+        others = _NOT_BY_STATUS.get(kind.resource, ())
+        return Tracking(schema=schema, ignored=ignoring(_SPEC, *others))
     return Tracking(schema=schema, ignored=ignoring(_STATUS) if kind.has_status else {})
 
 

@@ -44,6 +44,49 @@ def test_status_is_written_by_itself(api, pods, pod):
     assert kept["status"]["phase"] == "Running"
 
 
+WORKLOAD = {
+    "spec": {
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        },
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "kept"),
+    [
+        (
+            "/apis/apps/v1/namespaces/default/deployments",
+            WORKLOAD,
+            ["annotations"],
+        ),
+        (
+            "/apis/apps/v1/namespaces/default/replicasets",
+            WORKLOAD,
+            ["annotations", "labels"],
+        ),
+        (
+            "/apis/storage.k8s.io/v1/volumeattachments",
+            {"spec": {"attacher": "a.b", "nodeName": "n", "source": {"persistentVolumeName": "v"}}},
+            [],
+        ),
+    ],
+)
+def test_metadata_goes_along_with_a_status_kind_by_kind(api, path, body, kept):
+    """What does not go along is not owned, either: such a write changes nothing."""
+    old = api.post(path, {"metadata": {"name": "x"}, **body}).json
+    new = {**old, "metadata": {**old["metadata"], "labels": {"l": "1"}, "annotations": {"a": "1"}}}
+    meta = api.put(f"{path}/x/status", new).json["metadata"]
+    assert [key for key in ("annotations", "labels") if key in meta] == kept
+    owned = [set(one["fieldsV1"].get("f:metadata", ())) for one in meta["managedFields"]]
+    assert set().union(*owned) == {f"f:{key}" for key in kept}
+    is_same = meta["resourceVersion"] == old["metadata"]["resourceVersion"]
+    assert is_same is not bool(kept)
+
+
 def test_a_binding_binds_once(api, pods, pod):
     api.post(pods, pod())
     body = {
