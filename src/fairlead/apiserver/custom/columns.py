@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import takewhile
 from typing import Any, Final
 
-from fairlead.apiserver.custom.json_path import json_path
+from fairlead.apiserver.custom.json_path import JsonPathError, json_path
 from fairlead.apiserver.table.age import age
 from fairlead.apiserver.table.column import Cell, Column, Printer
 from fairlead.apiserver.table.reading import name_of
@@ -23,9 +24,17 @@ _AGE: Final = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTim
 
 
 def printer_of(columns: Sequence[Json]) -> Printer:
-    """The printer for `additionalPrinterColumns`."""
-    shown = columns or (_AGE,)
+    """The printer for `additionalPrinterColumns`, up to the first whose path cannot be read."""
+    shown = list(takewhile(_is_read, columns or (_AGE,)))
     return Printer((_NAME, *map(_column, shown)), _cells(shown))
+
+
+def _is_read(column: Json) -> bool:
+    try:
+        json_path(column["jsonPath"])
+    except JsonPathError:
+        return False
+    return True
 
 
 def _column(column: Json) -> Column:

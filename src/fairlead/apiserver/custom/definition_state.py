@@ -89,6 +89,14 @@ def is_accepted(definition: Json) -> bool:
     return _is(definition, "NamesAccepted") and named == definition["spec"]["names"]
 
 
+def is_refused(definition: Json) -> bool:
+    """Whether a name of it belongs to another definition."""
+    return any(
+        one.get("type") == "NamesAccepted" and one.get("status") == "False"
+        for one in _conditions(definition)
+    )
+
+
 def is_established(definition: Json) -> bool:
     """Whether it is served."""
     return is_accepted(definition) and _is(definition, "Established")

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead.apiserver.custom.definition import causes
+from fairlead.apiserver.custom.definition_names import refused
 from fairlead.apiserver.custom.definition_state import (
     CLEANUP,
     accepted,
@@ -21,6 +22,7 @@ from fairlead.apiserver.custom.definition_state import (
     is_accepted,
     is_ending,
     is_established,
+    is_refused,
     released,
 )
 from fairlead.apiserver.custom.served import kinds_of
@@ -91,8 +93,16 @@ class Definitions:
     def _note(self, change: Change) -> None:
         if change.kind is CUSTOM_RESOURCE_DEFINITION:
             self._changed[change.object["metadata"]["name"]] = None
+            self._call_others(change.object)
         elif change.type is ChangeType.DELETED and change.kind.resource in self._ending:
             self._changed[self._ending[change.kind.resource]] = None
+
+    def _call_others(self, definition: Json) -> None:
+        """Look again at those that wait for a name of the same group."""
+        group = definition["spec"].get("group")
+        for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
+            if other["spec"].get("group") == group and is_refused(other):
+                self._changed.setdefault(other["metadata"]["name"])
 
     def _settle(self, name: str, now: int) -> None:
         storage = self._store.storage
@@ -108,7 +118,12 @@ class Definitions:
         if not kinds:
             self._registry.withdraw(name)
             return
-        if not is_accepted(definition) and self._late.established:
+        others = storage.unsorted(CUSTOM_RESOURCE_DEFINITION)
+        conflict = None if is_accepted(definition) else refused(definition, others, now)
+        if conflict is not None:
+            if conflict is not definition:
+                self._put(definition, conflict, now)
+        elif not is_accepted(definition) and self._late.established:
             if self._is_time(name, _COMING, self._late.accepted, now):
                 self._put(definition, accepted(definition, now), now)
         elif is_established(definition):

@@ -66,6 +66,12 @@ def json_path(text: str) -> JsonPath:
     return JsonPath(tuple(steps), tuple(names) if names is not None else None)
 
 
+def plain_path(text: str) -> JsonPath:
+    """The path that is made of names with points between them, whatever the names are."""
+    names = tuple(text.removeprefix(".").split("."))
+    return JsonPath(tuple(map(_named, names)), names)
+
+
 def _step(matched: re.Match[str]) -> Step:
     if matched["all"]:
         return _every

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fairlead.apiserver.custom.columns import printer_of
 from fairlead.apiserver.custom.custom_type import CustomType, ScalePaths
 from fairlead.apiserver.custom.field_type import object_type
-from fairlead.apiserver.custom.json_path import json_path
+from fairlead.apiserver.custom.json_path import plain_path
 from fairlead.apiserver.custom.structural import structural
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.subresource import Subresource, subresource
@@ -79,9 +79,9 @@ def _scale_paths(scale: Json | None) -> ScalePaths | None:
     selector = scale.get("labelSelectorPath", "")
     return ScalePaths(
         spec,
-        json_path(spec),
+        plain_path(spec),
         status,
-        json_path(status),
+        plain_path(status),
         selector,
-        json_path(selector) if selector else None,
+        plain_path(selector) if selector else None,
     )

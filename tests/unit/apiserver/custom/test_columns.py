@@ -49,3 +49,9 @@ def test_without_columns_the_age_is_shown():
     ]
     obj = {"metadata": {"name": "a", "creationTimestamp": "1970-01-01T00:00:05Z"}}
     assert printer.cells(obj, NOW) == ["a", "60s"]
+
+
+def test_columns_end_where_a_path_cannot_be_read():
+    """A definition may have any path that begins with a point."""
+    rows = [{"name": name, "type": "string", "jsonPath": f".{name}"} for name in ("a", "b[", "c")]
+    assert [column.name for column in printer_of(rows).columns] == ["Name", "a"]

@@ -115,6 +115,48 @@ def test_the_group_of_a_definition_never_changes(store, definitions):
         store.replace(CUSTOM_RESOURCE_DEFINITION, accepted, back)
 
 
+def also(**names):
+    """Another definition of the group."""
+    made = manifest(names=names)
+    return {**made, "metadata": {"name": f"{names['plural']}.example.com"}}
+
+
+@pytest.mark.parametrize(
+    ("names", "reason", "message"),
+    [
+        ({"kind": "W", "singular": "widget"}, "SingularConflict", '"widget" is already in use'),
+        (
+            {"kind": "Widget", "singular": "w", "listKind": "Ws"},
+            "KindConflict",
+            '"Widget" is already in use',
+        ),
+        ({"kind": "W", "listKind": "Widget"}, "ListKindConflict", '"Widget" is already in use'),
+        ({"kind": "W", "shortNames": ["wd"]}, "ShortNamesConflict", '"wd" is already in use'),
+        (
+            {"kind": "W", "shortNames": ["wd", "x", "wg"]},
+            "ShortNamesConflict",
+            '["wd" is already in use, "wg" is already in use]',
+        ),
+    ],
+)
+def test_a_name_is_given_once(store, registry, definitions, names, reason, message):
+    """Who comes second is not served until the name is free."""
+    first = manifest(names={"plural": "widgets", "kind": "Widget", "shortNames": ["wd", "wg"]})
+    store.create(first, NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    store.create(also(plural="ws", **names), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    found = store.get(CUSTOM_RESOURCE_DEFINITION, "", "ws.example.com")["status"]
+    told = {one["type"]: (one["reason"], one["message"]) for one in found["conditions"]}
+    assert found["acceptedNames"]["plural"] == "ws"
+    assert told["Established"][0] == "NotAccepted"
+    assert told["NamesAccepted"] == (reason, message)
+    assert registry.find("example.com", "v1", "ws") is None
+    store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
+    definitions.settle(NOW)
+    assert registry.find("example.com", "v1", "ws") is not None
+
+
 def test_a_definition_takes_its_objects_along(store, registry, definitions):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.settle(NOW)

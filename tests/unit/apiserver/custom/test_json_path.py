@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.custom.json_path import JsonPathError, json_path
+from fairlead.apiserver.custom.json_path import JsonPathError, json_path, plain_path
 
 OBJ = {
     "spec": {"size": 3, "a.b": "dotted", "list": [1, 2, 3]},
@@ -49,3 +49,10 @@ def test_what_is_no_simple_path_is_refused(path):
 def test_plain_paths_know_their_names():
     assert json_path(".spec.replicas").names == ("spec", "replicas")
     assert json_path(".spec.list[0]").names is None
+
+
+def test_a_plain_path_has_names_between_points():
+    """Whatever the names are: upstream splits them so."""
+    found = plain_path(".spec.a[")
+    assert found.names == ("spec", "a[")
+    assert found.find({"spec": {"a[": 3}}) == [3]
