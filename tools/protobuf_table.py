@@ -5,7 +5,8 @@ r"""Make the table of field numbers that Fairlead ships, from a Kubernetes progr
 
 Kubernetes' programs carry the descriptors of the messages they speak, each compressed. Those of
 the types in the schema tables are kept, as numbers and names of fields alone: what the fields are
-is in the schemas. Run it with the newest kubectl at hand (1.33 or newer).
+is in the schemas. Run it with the newest kubectl at hand (1.33 or newer). What no kubectl speaks,
+and what is newer, stands in `protobuf_fields.txt` beside this script.
 
 upstream: staging/src/k8s.io/api/*/*/generated.proto
 """
@@ -48,6 +49,7 @@ def main(program: Path, schemas: Path, target: Path) -> None:
         if message is not None and "f" in row:
             named = {field.lower(): field for field in row["f"]}
             table[definition] = numbers(named, message, messages)
+    add_facts(table, Path(__file__).with_name("protobuf_fields.txt").read_text())
     text = json.dumps(table, separators=(",", ":"))
     (target / "numbers.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
@@ -58,6 +60,20 @@ def all_messages(program: Path) -> dict[str, Message]:
     for descriptor in descriptors(program.read_bytes()):
         messages.update(messages_of(descriptor))
     return messages
+
+
+def add_facts(table: Json, facts: str) -> None:
+    """Complete `table` by lines such as `MESSAGE FIELD=NUMBER ...`, under `[package]`."""
+    package = ""
+    for line in facts.splitlines():
+        words = line.split()
+        if line.startswith("["):
+            package = line.strip("[]")
+        elif words and words[0] != "#":
+            message = table.setdefault(f"{package}.{words[0]}", {})
+            for word in words[1:]:
+                field, _, number = word.partition("=")
+                message[number] = field
 
 
 def descriptors(program: bytes) -> Iterator[bytes]:

@@ -159,9 +159,13 @@ def zero_of(path: str, kind: Any, *, needed: bool, top: bool) -> str:
         return "" if path in PLAIN_NUMBERS or field == "observedGeneration" else "keep"
     if kind in ("quantity", "intstr", "time", "microtime", "any"):
         return "keep"
+    if isinstance(kind, str) and kind.startswith(HELD_BY_POINTER):
+        return "keep"
     return "keep" if path in KEPT_TEXTS else ""
 
 
+# Values of any form in custom resources' schemas: false and 0 are defaults like others.
+HELD_BY_POINTER = "any#io.k8s.apiextensions-apiserver."
 TOP_BY_VALUE = ("metadata", "spec", "status")
 
 

@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.nesting import TOO_DEEP, is_too_deep
 from fairlead.api.timestamp import (
     NANOSECONDS_PER_SECOND,
     format_micro_time,
@@ -30,7 +31,7 @@ from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.protobuf.wire import WireError, fields
 from fairlead.apiserver.schema.decoding import decoded as in_canonical_form
 from fairlead.apiserver.schema.json_text import parse_json
-from fairlead.apiserver.schema.model import Schema, Type, schema_of
+from fairlead.apiserver.schema.model import Schema, Type, schema_of, schemas
 
 Json = dict[str, Any]
 # Field numbers -> names; an inner table is a message that JSON does not nest.
@@ -52,6 +53,8 @@ def decode(body: bytes) -> Json:
         )
     try:
         return _enveloped(body[len(MAGIC) :])
+    except RecursionError:  # schemas alone stand in schemas
+        raise bad_request(f"the object provided is unrecognized: {TOO_DEEP}") from None
     except (WireError, UnicodeDecodeError, ValueError, struct.error) as cause:
         shown = body[:30].hex() + (" ..." if len(body) > 30 else "")
         raise bad_request(f"the object provided is unrecognized: {cause} ({shown})") from None
@@ -76,6 +79,8 @@ def _enveloped(envelope: bytes) -> Json:
         )
     obj = _message(schema, numbers, _bytes(parts.get(2, b"")))
     told: Json = {"apiVersion": api_version, "kind": kind, **obj}
+    if is_too_deep(told):
+        raise ValueError(TOO_DEEP)
     canonical: Json = in_canonical_form(schema, told)[0]
     return canonical
 
@@ -116,6 +121,9 @@ def _entry(schema: Schema, value: Any) -> Any:
 
 
 def _value(schema: Schema, value: Any) -> Any:
+    union = _UNIONS.get(schema.definition)
+    if union is not None:
+        return union(_bytes(value))
     if schema.type is Type.OBJECT:
         numbers = _numbers().get(schema.definition, {})
         return _message(schema, numbers, _bytes(value))
@@ -177,6 +185,38 @@ def _any(message: bytes) -> Any:
     return parse_json(raw) if raw else None
 
 
+# --- what is one of several things in a definition's schema ---------------------------------
+
+
+def _schema(message: bytes) -> Json:
+    schema = schemas().of_definition(f"{_EXTENSIONS}.JSONSchemaProps")
+    return _message(schema, _numbers()[schema.definition], message)
+
+
+def _schema_or_schemas(message: bytes) -> Any:
+    parts = list(fields(message))
+    several = [_schema(_bytes(value)) for number, value in parts if number == 2]
+    return several or next((_schema(_bytes(value)) for _, value in parts), None)
+
+
+def _schema_or_truth(message: bytes) -> Any:
+    parts = dict(fields(message))
+    return _schema(_bytes(parts[2])) if 2 in parts else bool(parts.get(1))
+
+
+def _schema_or_texts(message: bytes) -> Any:
+    parts = list(fields(message))
+    texts = [_bytes(value).decode() for number, value in parts if number == 2]
+    return texts or next((_schema(_bytes(value)) for _, value in parts), None)
+
+
+_EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
+_UNIONS: Final[Mapping[str, Callable[[bytes], Any]]] = {
+    f"{_EXTENSIONS}.JSONSchemaPropsOrArray": _schema_or_schemas,
+    f"{_EXTENSIONS}.JSONSchemaPropsOrBool": _schema_or_truth,
+    f"{_EXTENSIONS}.JSONSchemaPropsOrStringArray": _schema_or_texts,
+    f"{_EXTENSIONS}.CustomResourceSubresourceStatus": lambda _: {},
+}
 _VARINTS: Final[Mapping[Type, Callable[[int], Any]]] = {
     Type.INT32: _signed,
     Type.INT64: _signed,

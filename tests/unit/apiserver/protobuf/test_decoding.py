@@ -108,9 +108,22 @@ def test_a_kind_without_numbers_is_refused_by_name():
     assert refused.value.code == 415
 
 
-def test_no_message_contains_itself():
-    """Hence nothing can be nested deeper than the tables are."""
+def test_no_message_but_schemas_contains_itself():
+    """Hence nothing else can be nested deeper than the tables are."""
     assert all(depth(schema) < 40 for kind in schemas().kinds if (schema := of_kind(kind)))
+
+
+@pytest.mark.parametrize("levels", [200, 1_000, 20_000])
+def test_schemas_in_schemas_are_refused_where_they_are_too_deep(levels):
+    schema = b""
+    for _ in range(levels):
+        schema = message((28, schema))  # not
+    version = message((1, b"v1"), (4, message((1, schema))))
+    body = message((2, message((1, b"g"), (7, version))))
+    kind = message((1, b"apiextensions.k8s.io/v1"), (2, b"CustomResourceDefinition"))
+    with pytest.raises(ApiError) as refused:
+        decode(MAGIC + message((1, kind), (2, body)))
+    assert (refused.value.code, "exceeded max depth" in refused.value.message) == (400, True)
 
 
 def of_kind(name):
@@ -120,6 +133,8 @@ def of_kind(name):
 
 
 def depth(schema):
+    if schema.definition.endswith(".JSONSchemaProps"):
+        return 1
     inner = [field.schema for field in schema.fields.values()]
     return 1 + max(map(depth, [*inner, *filter(None, [schema.items])]), default=0)
 
@@ -148,3 +163,66 @@ def test_instants_that_are_none(instant):
     with pytest.raises(ApiError) as caught:
         decode(enveloped(b"v1", b"ConfigMap", metadata))
     assert caught.value.code == 400
+
+
+def message(*parts):
+    """A message of these fields; numbers are told from texts and messages."""
+    return b"".join(
+        number_field(number, value) if isinstance(value, int) else bytes_field(number, value)
+        for number, value in parts
+    )
+
+
+def entry(key, value):
+    return message((1, key), (2, value))
+
+
+def test_a_definition_is_read_with_all_that_its_schema_may_say():
+    text = message((5, b"string"))
+    schema = message(
+        (5, b"object"),
+        (29, entry(b"name", text)),
+        (29, entry(b"list", message((5, b"array"), (24, message((1, text))), (16, 3)))),
+        (29, entry(b"free", message((5, b"object"), (30, message((2, text)))))),
+        (29, entry(b"shut", message((5, b"object"), (30, message((1, 0)))))),
+        (29, entry(b"pick", message((8, message((1, b'"a"'))), (20, message((1, b'"a"')))))),
+        (38, 1),
+        (44, message((1, b"self.x"), (2, b"no"))),
+    )
+    version = message((1, b"v1"), (2, 1), (3, 1), (4, message((1, schema))), (5, message((1, b""))))
+    names = message((1, b"widgets"), (4, b"Widget"), (3, b"w"))
+    spec = message((1, b"example.com"), (3, names), (4, b"Namespaced"), (7, version))
+    body = message((1, message((1, b"widgets.example.com"))), (2, spec))
+    kind = message((1, b"apiextensions.k8s.io/v1"), (2, b"CustomResourceDefinition"))
+    [read] = decode(MAGIC + message((1, kind), (2, body)))["spec"]["versions"]
+    assert read["subresources"] == {"status": {}}
+    found = read["schema"]["openAPIV3Schema"]
+    assert found["x-kubernetes-preserve-unknown-fields"] is True
+    assert found["x-kubernetes-validations"] == [{"rule": "self.x", "message": "no"}]
+    properties = found["properties"]
+    assert properties["list"] == {"type": "array", "items": {"type": "string"}, "maxItems": 3}
+    assert properties["free"]["additionalProperties"] == {"type": "string"}
+    assert properties["shut"]["additionalProperties"] is False
+    assert (properties["pick"]["default"], properties["pick"]["enum"]) == ("a", ["a"])
+
+
+def test_an_api_service_is_read():
+    spec = message((2, b"g"), (3, b"v1"), (7, 100), (8, 15))
+    body = message((1, message((1, b"v1.g"))), (2, spec))
+    read = decode(enveloped(b"apiregistration.k8s.io/v1", b"APIService", body))
+    assert read["spec"] == {
+        "group": "g",
+        "version": "v1",
+        "groupPriorityMinimum": 100,
+        "versionPriority": 15,
+    }
+
+
+def test_fields_that_are_new_are_read():
+    key = message((1, b"v"), (2, b"p"), (3, b"K"))
+    variable = message((1, b"E"), (3, message((5, key))))
+    container = message((1, b"c"), (7, variable))
+    read = decode(enveloped(b"v1", b"Pod", message((2, message((2, container), (41, b"h"))))))
+    assert read["spec"]["hostnameOverride"] == "h"
+    [found] = read["spec"]["containers"][0]["env"]
+    assert found["valueFrom"]["fileKeyRef"] == {"volumeName": "v", "path": "p", "key": "K"}
