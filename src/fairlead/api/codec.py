@@ -109,8 +109,14 @@ def decode_stored(obj: dict[str, Any]) -> objects.ApiObject:
     meta = obj.get("metadata")
     if isinstance(meta, dict) and "managedFields" in meta:
         obj = {**obj, "metadata": {key: meta[key] for key in meta if key != "managedFields"}}
-    # Looking at the text is cheaper than walking.
-    return decode(without_nulls(obj) if b"null" in _encode(obj) else obj)
+    # Looking at the text is cheaper than walking, and few parts have nulls.
+    return decode(
+        {
+            key: without_nulls(part) if b"null" in _encode(part) else part
+            for key, part in obj.items()
+            if part is not None
+        }
+    )
 
 
 def decode(obj: Any) -> objects.ApiObject:
