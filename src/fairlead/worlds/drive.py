@@ -124,6 +124,11 @@ class Driver:
         """When something is due next, in the world or for the controller; now, if left undone."""
         return self.now if self._commands or self._stimuli else self._next_due()
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all is told and done that is due now."""
+        return not self._is_busy()
+
     def _next_due(self) -> Instant | None:
         ours, theirs = self._controller.next_deadline(), self._world.next_event()
         if ours is None or theirs is None:

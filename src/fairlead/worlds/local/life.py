@@ -26,6 +26,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.kubelet.config import KubeletConfig, StopAfter
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.drive import Driver
+from fairlead.worlds.local.attendant.absent_owner import AbsentOwners
 from fairlead.worlds.local.attendant.namespace import Namespaces
 from fairlead.worlds.local.attendant.namespace_end import NamespaceEnds
 from fairlead.worlds.local.attendant.node_ttl import NodeTtl
@@ -64,7 +65,7 @@ class Life:
         `host` is where its controllers say that they run.
         """
         engine = build_engine(replace(config, start=now), SilentReporter(), without)
-        standing = (Namespaces(authority), NamespaceEnds(), NodeTtl(), Quotas())
+        standing = (Namespaces(authority), NamespaceEnds(), NodeTtl(), Quotas(), AbsentOwners())
         self._world = LocalWorld(store, (*standing, *more), host)
         self._driver = Driver(engine, self._world, now=now)
         self._world.tell(ObjectsLoaded(_views(store)))
@@ -83,6 +84,11 @@ class Life:
     def next_due(self) -> Instant | None:
         """When the engine has something to do next, None when only a change can give it work."""
         return self._driver.next_due()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left undone, by a slice that ended or since somebody changed things."""
+        return self._driver.is_settled
 
     def run_until(
         self, instant: Instant, *, stop_when: Callable[[], bool] | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import count
 
 import pytest
 
@@ -24,6 +25,7 @@ class Life:
     done: list[int] = field(default_factory=list)
     fails: int = 0
     waiting: deque = field(default_factory=deque)
+    is_settled: bool = True
 
     def next_due(self):
         return self.due[0] if self.due else None
@@ -109,3 +111,24 @@ def test_advancing_tells_of_a_defect():
             await one.advance(1)
 
     run(life, advance)
+
+
+def test_slices_make_nothing_happen_later_than_it_falls_due(monkeypatch, cluster):
+    """Whatever ends a slice in the midst of an instant, the rest of it belongs there."""
+    monkeypatch.setattr(runner, "SLICE_S", 4)
+    monkeypatch.setattr(runner, "perf_counter", count().__next__)
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    job = {"spec": {"parallelism": 3, "template": {"spec": pod}}}
+    spec = {"schedule": "*/5 * * * *", "jobTemplate": job}
+    path = "/apis/batch/v1/namespaces/default/cronjobs"
+    cluster.ask("POST", path, {"metadata": {"name": "often"}, "spec": spec})
+
+    async def main():
+        one = Runner(cluster.local)
+        one.start()
+        await one.advance(seconds(14 * 60 + 58))
+        one.stop()
+
+    asyncio.run(main())
+    times = [pod["metadata"]["creationTimestamp"] for pod in cluster.list("pod")]
+    assert times == ["2026-01-01T00:05:00Z"] * 3 + ["2026-01-01T00:10:00Z"] * 3
