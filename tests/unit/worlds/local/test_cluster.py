@@ -339,3 +339,34 @@ def test_storage_that_nobody_uses_goes(cluster):
     cluster.pass_time(1)
     assert cluster.find("persistentvolumeclaim", "c") is None
     assert cluster.find("volumeattributesclass", "v", "") is None
+
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+NOBODY = {"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "1-2-3"}
+
+
+def owned(cluster, *owners):
+    """A ConfigMap with these owners, a while after it was made; None if it has gone."""
+    cluster.ask("POST", MAPS, {"metadata": {"name": "c", "ownerReferences": list(owners)}})
+    cluster.pass_time(1)
+    return cluster.find("configmap", "c")
+
+
+def test_what_names_an_owner_that_is_not_there_goes(cluster):
+    assert owned(cluster, NOBODY) is None
+
+
+def test_so_does_what_names_somebody_elses_name(cluster):
+    root = {**NOBODY, "name": "kube-root-ca.crt"}
+    assert owned(cluster, root) is None
+
+
+def test_who_has_another_owner_forgets_the_absent_one(cluster):
+    root = cluster.find("configmap", "kube-root-ca.crt")["metadata"]
+    there = {**NOBODY, "name": root["name"], "uid": root["uid"]}
+    found = owned(cluster, NOBODY, there)
+    assert [one["uid"] for one in found["metadata"]["ownerReferences"]] == [root["uid"]]
+
+
+def test_an_owner_of_a_kind_that_nobody_serves_may_be_there(cluster):
+    assert owned(cluster, {**NOBODY, "apiVersion": "example.com/v1"}) is not None
