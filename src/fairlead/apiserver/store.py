@@ -14,7 +14,6 @@ upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -168,7 +167,8 @@ class Store:
         if _is_version(meta.get("resourceVersion", "")):
             raise ApiError("", 500, RV_ON_CREATE)
         obj = write.tracked(None, obj)
-        obj = self._changed(Operation.CREATE, kind, obj, Circumstances(write=write))
+        about = self._about(kind, write)
+        obj = self._changed(Operation.CREATE, kind, obj, about)
         if self._strategies is not None:
             self._strategies.begun(kind, obj, self.storage)
         self._validate_new(kind, obj)
@@ -179,7 +179,7 @@ class Store:
         if self._strategies is not None:
             obj = self._strategies.created(kind, obj, self.storage)
         self._warn(kind, None, obj, write)
-        self._check(Operation.CREATE, kind, obj, Circumstances(write=write))
+        self._check(Operation.CREATE, kind, obj, about)
         if existing is not None:
             going = bool(existing["metadata"].get("deletionTimestamp"))
             raise already_exists(kind, namespace, name, terminating=going)
@@ -319,7 +319,7 @@ class Store:
         if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
             raise conflict(kind, namespace, name, STALE)
         new = write.tracked(old, self.completed(kind, new, is_read=write.is_read))
-        about = Circumstances(old=old, write=write, subresource=subresource)
+        about = self._about(kind, write, old, subresource)
         new = self._changed(Operation.UPDATE, kind, new, about)
         require_no_new_finalizers(kind, old, new)
         new = prepared_for_update(kind, old, new)
@@ -412,26 +412,29 @@ class Store:
 
         Every verb here asks by itself; subresources written from elsewhere ask through this.
         """
-        about = ALONE
-        if old is not None or subresource or write is not PLAIN:
-            about = Circumstances(old=old, subresource=subresource, write=write)
+        about = self._about(kind, write, old, subresource)
         obj = self._changed(operation, kind, obj, about)
         self._check(operation, kind, obj, about)
         return obj
 
+    def _about(
+        self, kind: Kind, write: Write, old: Json | None = None, subresource: str = ""
+    ) -> Circumstances:
+        """What plugins may want to know; only what comes from outside may come round again."""
+        if old is None and not subresource and write is PLAIN:
+            return ALONE
+        rounds = None if write.user is None else Rounds(partial(self.completed, kind))
+        return Circumstances(old=old, subresource=subresource, write=write, rounds=rounds)
+
     def _changed(self, operation: Operation, kind: Kind, obj: Json, about: Circumstances) -> Json:
         """What those plugins make of `obj` that may change it. Raises ApiError."""
-        if about.write.user is None:
-            for plugin in self._changing:
-                obj = plugin.admit(operation, kind, obj, self.storage, about)
-            return obj
-        rounds = Rounds(partial(self.completed, kind))
-        about = replace(about, rounds=rounds)
+        rounds = about.rounds
         for number in range(ROUNDS_MAX):
-            rounds.number = number
+            if rounds is not None:
+                rounds.number = number
             for plugin in self._changing:
                 obj = plugin.admit(operation, kind, obj, self.storage, about)
-            if not rounds.again:
+            if rounds is None or not rounds.again:
                 break
         return obj
 
