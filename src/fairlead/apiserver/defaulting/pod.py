@@ -106,10 +106,17 @@ def _volume(volume: Json) -> Json:
     return volume
 
 
+def _image_volume(source: Json) -> Json:
+    if source.get("pullPolicy"):
+        return source
+    return {**source, "pullPolicy": pull_policy(source.get("reference") or "")}
+
+
 POD_RULES: Final[Mapping[str, Rule]] = {
     "v1.Pod": _pod,
     "v1.PodSpec": _pod_spec,
     "v1.Container": _container,
     "v1.EphemeralContainer": _container,
     "v1.Volume": _volume,
+    "v1.ImageVolumeSource": _image_volume,
 }

@@ -11,10 +11,12 @@ from typing import Any, Final
 from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.validation.field import Causes, invalid, not_supported, required
 from fairlead.apiserver.validation.served.form import (
+    check_dns_label,
     check_qualified_name,
     check_subdomain,
     config_key_problems,
 )
+from fairlead.apiserver.validation.served.local_path import check_local_path
 
 Json = dict[str, Any]
 
@@ -85,6 +87,8 @@ def _check_source(field: str, variable: Json, source: Json) -> Causes:
     for key in ("configMapKeyRef", "secretKeyRef"):
         if source.get(key) is not None:
             yield from _check_key(f"{field}.{key}", source[key])
+    if source.get("fileKeyRef") is not None:
+        yield from _check_file_key(f"{field}.fileKeyRef", source["fileKeyRef"])
     if not stated:
         yield invalid(field, "", NO_SOURCE)
     elif variable.get("value"):
@@ -125,6 +129,22 @@ def check_resource_reference(field: str, reference: Json, *, of_volume: bool) ->
         values = " and ".join(known) if sort == "cpu" else ", ".join(known)
         why = f"only divisor's values {values} are supported with the {sort} resource"
         yield invalid(f"{field}.divisor", resource, why)
+
+
+def _check_file_key(field: str, reference: Json) -> Causes:
+    name, path, key = (reference.get(part) or "" for part in ("volumeName", "path", "key"))
+    if name:
+        yield from check_dns_label(f"{field}.volumeName", name)
+    else:
+        yield required(f"{field}.volumeName")
+    if path:
+        yield from check_local_path(f"{field}.path", path)
+    else:
+        yield required(f"{field}.path")
+    if key:
+        yield from _check_variable_name(f"{field}.key", key)
+    else:
+        yield required(f"{field}.key")
 
 
 def _check_key(field: str, reference: Json) -> Causes:

@@ -188,6 +188,8 @@ def _check_names(field: str, spec: Json) -> Causes:
     for key in ("hostname", "subdomain"):
         if spec.get(key):
             yield from check_dns_label(f"{field}.{key}", spec[key])
+    if spec.get("hostnameOverride"):
+        yield from check_subdomain(f"{field}.hostnameOverride", spec["hostnameOverride"])
 
 
 def _check_aliases(field: str, aliases: list[Json]) -> Causes:

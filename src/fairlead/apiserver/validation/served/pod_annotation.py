@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.apiserver.validation.field import Causes, invalid
-from fairlead.apiserver.validation.served.volume_file import check_local_path
+from fairlead.apiserver.validation.served.local_path import check_local_path
 
 Json = dict[str, Any]
 

@@ -18,7 +18,7 @@ from fairlead.apiserver.validation.field import (
     required,
 )
 from fairlead.apiserver.validation.served.form import INT32_MAX, check_subdomain, too_long
-from fairlead.apiserver.validation.served.volume_file import check_local_path
+from fairlead.apiserver.validation.served.local_path import check_local_path
 
 Json = dict[str, Any]
 

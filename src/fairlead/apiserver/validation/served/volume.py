@@ -23,7 +23,7 @@ from fairlead.apiserver.validation.field import (
 from fairlead.apiserver.validation.metadata import dns_label_problems, dns_subdomain_problems
 from fairlead.apiserver.validation.served.claim import check_embedded_claim
 from fairlead.apiserver.validation.served.form import not_found
-from fairlead.apiserver.validation.served.volume_file import check_local_path
+from fairlead.apiserver.validation.served.local_path import check_local_path
 from fairlead.apiserver.validation.served.volume_source import check_inline
 
 Json = dict[str, Any]

@@ -16,6 +16,7 @@ from fairlead.apiserver.validation.served.environment import (
     check_resource_reference,
 )
 from fairlead.apiserver.validation.served.form import label_selector
+from fairlead.apiserver.validation.served.local_path import check_local_path
 
 Json = dict[str, Any]
 
@@ -31,19 +32,6 @@ _PROJECTED: Final = (
     "secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle",
 )  # fmt: skip
 _TWICE: Final = "conflicting duplicate paths"
-
-
-def check_backsteps(field: str, path: str) -> Causes:
-    """A path does not lead upwards."""
-    if ".." in path.split("/"):
-        yield invalid(field, path, "must not contain '..'")
-
-
-def check_local_path(field: str, path: str) -> Causes:
-    """A path leads downwards from where it stands."""
-    if path.startswith("/"):
-        yield invalid(field, path, "must be a relative path")
-    yield from check_backsteps(field, path)
 
 
 def _check_file_path(field: str, path: str) -> Causes:

@@ -22,11 +22,10 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.metadata import dns_label_problems, dns_subdomain_problems
 from fairlead.apiserver.validation.served.form import check_dns_label, check_subdomain, too_long
+from fairlead.apiserver.validation.served.local_path import check_backsteps, check_local_path
 from fairlead.apiserver.validation.served.volume_file import (
-    check_backsteps,
     check_downward,
     check_keyed_files,
-    check_local_path,
     check_projected,
 )
 
