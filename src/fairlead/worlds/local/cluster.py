@@ -27,6 +27,7 @@ from fairlead.apiserver.store import Store
 from fairlead.core.instant import Instant
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
+from fairlead.worlds.local.attendant.own_service import OwnService
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.identity import RandomIds
 from fairlead.worlds.local.life import OBSERVED, Life
@@ -113,6 +114,7 @@ class LocalCluster:
             config=options.engine,
             authority=options.authority,
             without=options.without,
+            more=(OwnService(options.address),),
         )
 
     def _load(self, options: LocalOptions, now: Instant) -> None:
