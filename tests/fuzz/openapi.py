@@ -44,9 +44,9 @@ def documents(server: Served) -> dict[str, list[str]]:
         paths = server.ask("GET", f"/openapi/v3/{name}")[1].get("paths", {})
         operations = [
             operation["operationId"]
-            for path in paths.values()
-            for method, operation in path.items()
-            if method in METHODS
+            for path, methods in paths.items()
+            for method, operation in methods.items()
+            if method in METHODS and "/watch/" not in path
         ]
         if len(operations) > 1:  # groups have only a list of their versions
             found[name] = sorted(operations)
@@ -55,8 +55,9 @@ def documents(server: Served) -> dict[str, list[str]]:
 
 def put_some(server: Served) -> None:
     """Make an object of each kind of which one was recorded, for requests to find."""
-    plurals = {row["kind"]: f"{root}/{{}}{row['name']}" for root, row in resources(server)}
-    namespaced = {row["kind"] for _, row in resources(server) if row["namespaced"]}
+    known = resources(server)
+    plurals = {row["kind"]: f"{root}/{{}}{row['name']}" for root, row in known}
+    namespaced = {row["kind"] for _, row in known if row["namespaced"]}
     for line in gzip.decompress(RECORDED.read_bytes()).splitlines():
         obj = json.loads(line)["object"]
         if obj["kind"] in plurals and "Review" not in obj["kind"]:

@@ -114,9 +114,10 @@ def _serve(report: Report, server: Served, seconds: float, seed: int) -> None:
         report.requests += visit.requests
         if visit.problem:
             report.problems.append(f"{name}, seed {seed}:\n{visit.problem[:OUTPUT_SHOWN]}")
-        openapi.leave_nothing(server)
         if visits == WARMING_VISITS:
+            openapi.leave_nothing(server)
             report.memory.append(server.rss_mib)
+    openapi.leave_nothing(server)
     report.memory.append(server.rss_mib)
     report.answers = server.answers()
     growth = report.memory[-1] - report.memory[1]

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from http.client import HTTPSConnection
+from http.client import HTTPSConnection, RemoteDisconnected
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ class Served:
     authority: Path
     audit: Path
     tls: ssl.SSLContext
+    line: HTTPSConnection
 
     @property
     def url(self) -> str:
@@ -78,14 +79,17 @@ class Served:
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """Status and value of an answer."""
-        wait = HTTPSConnection(self.host, self.port, context=self.tls, timeout=30)
-        with closing(wait) as connection:
-            sent = None if body is None else json.dumps(body)
-            named = {name.replace("_", "-"): text for name, text in headers.items()}
-            named |= {"Authorization": f"Bearer {self.token}"}
-            connection.request(method, path, sent, named)
-            answer = connection.getresponse()
-            return answer.status, json.loads(answer.read())
+        sent = None if body is None else json.dumps(body)
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        named |= {"Authorization": f"Bearer {self.token}"}
+        try:
+            self.line.request(method, path, sent, named)
+            answer = self.line.getresponse()
+        except (ConnectionError, RemoteDisconnected):  # nobody had asked for long
+            self.line.close()
+            self.line.request(method, path, sent, named)
+            answer = self.line.getresponse()
+        return answer.status, json.loads(answer.read())
 
 
 @contextmanager
@@ -101,7 +105,9 @@ def served(folder: Path, waits: Mapping[str, float] | None = None) -> Iterator[S
         try:
             assert process.stdout is not None
             assert process.stdout.readline().startswith("export KUBECONFIG")
-            yield _found(process, config)
+            found = _found(process, config)
+            with closing(found.line):
+                yield found
             assert process.poll() is None, "the server has ended"
         finally:
             process.terminate()
@@ -115,4 +121,5 @@ def _found(process: subprocess.Popen[str], config: Path) -> Served:
     host, _, port = cluster["server"].removeprefix("https://").partition(":")
     tls = ssl.create_default_context(cafile=str(authority))
     audit = config.with_name("audit.jsonl")
-    return Served(process, host, int(port), user["token"], authority, audit, tls)
+    line = HTTPSConnection(host, int(port), context=tls, timeout=30)
+    return Served(process, host, int(port), user["token"], authority, audit, tls, line)
