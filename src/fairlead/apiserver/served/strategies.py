@@ -12,7 +12,7 @@ from typing import Any, Final
 from fairlead.apiserver.custom.strategy import changed_definition, new_definition
 from fairlead.apiserver.defaulting.completion import completed
 from fairlead.apiserver.error import bad_request
-from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, POD, SERVICE, Kind
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, NODE, POD, SERVICE, Kind
 from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.served.daemon_set import counted_template, first_template
@@ -103,7 +103,7 @@ class ServedStrategies:
                 f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
                 f"{cause}"
             ) from None
-        return _with_all_addresses(made) if kind is POD else made
+        return _paired(kind, made)
 
     def warnings(self, kind: Kind, old: Json | None, new: Json) -> Iterable[str]:
         """What a client should know about `new`, which is valid."""
@@ -143,19 +143,31 @@ class ServedStrategies:
             shaped, _ = decoded(schema, obj)
         except TypeMismatchError:
             return obj
-        return _with_all_addresses(shaped) if kind is POD else shaped
+        return _paired(kind, shaped)
 
 
-def _with_all_addresses(pod: Json) -> Json:
-    """`pod` with its address as the first of its addresses, and the other way round."""
-    # upstream: pkg/apis/core/v1/conversion.go:Convert_v1_PodStatus_To_core_PodStatus
-    status = pod.get("status", {})
-    listed = status.get("podIPs") or [{}]
-    address = status.get("podIP") or listed[0].get("ip")
-    if not address or (status.get("podIP") == address == listed[0].get("ip")):
-        return pod
-    addresses = listed if listed[0].get("ip") == address else [{"ip": address}]
-    return {**pod, "status": {**status, "podIP": address, "podIPs": addresses}}
+# What is said by itself and as the first of a list: where, and what names it in an item.
+# upstream: pkg/apis/core/v1/conversion.go:Convert_v1_{PodStatus,NodeSpec}_To_core_*
+_PAIRS: Final[Mapping[str, tuple[str, str, str, str]]] = {
+    POD.resource: ("status", "podIP", "podIPs", "ip"),
+    NODE.resource: ("spec", "podCIDR", "podCIDRs", ""),
+}
+
+
+def _paired(kind: Kind, obj: Json) -> Json:
+    """`obj` with both of a pair; what is said by itself counts for more."""
+    if kind.resource not in _PAIRS:
+        return obj
+    part, one, many, key = _PAIRS[kind.resource]
+    had = obj.get(part, {})
+    listed = had.get(many) or []
+    head = (listed[0].get(key) if key else listed[0]) if listed else None
+    first = had.get(one) or head
+    if not first or had.get(one) == head:
+        return obj
+    if first != head:
+        listed = [{key: first} if key else first]
+    return {**obj, part: {**had, one: first, many: listed}}
 
 
 # Lists that upstream's storage gives back as null when they are empty.

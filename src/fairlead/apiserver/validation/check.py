@@ -147,15 +147,16 @@ def validate_part(kind: Kind, old: Json, new: Json, causes: Iterable[Cause]) -> 
 
 def validate_new_status(kind: Kind, old: Json, new: Json, *, nullable: bool = False) -> None:
     """Refuse `new`, `old` with another status and metadata. Raises as `validated_new`."""
+    reported = new.get("status", {})
     if not nullable:
-        validate_status(kind, new, new.get("status", {}))
+        validate_status(kind, new, reported)
         return
     renamed = check_metadata_update(old, new)
     if kind.custom is not None:
         _refuse(kind, new, [*renamed, *kind.custom.causes(new, old)])
-        return
-    _refuse(kind, new, [*renamed, *check_status(kind.resource, old, new)])
-    validate_status(kind, new, new.get("status", {}), nullable=True)
+    else:
+        wrong = _reported(kind, new, reported, nullable=True)
+        _refuse(kind, new, [*renamed, *wrong, *check_status(kind.resource, old, new)])
 
 
 def validate_status(
@@ -164,12 +165,18 @@ def validate_status(
     """Refuse `obj` with the status that merging `fields` made of it. Raises as `validated_new`."""
     if kind.custom is not None:
         _refuse(kind, obj, kind.custom.causes(obj, None))
-    elif kind is POD:
-        _refuse(kind, obj, check_pod_status(obj["spec"], fields))
-        if not fields.keys() <= CHECKED_FIELDS:
+    else:
+        _refuse(kind, obj, _reported(kind, obj, fields, nullable=nullable))
+
+
+def _reported(kind: Kind, obj: Json, fields: Mapping[str, Any], *, nullable: bool) -> list[Cause]:
+    """What is wrong with the form of a status."""
+    if kind is POD:
+        wrong = list(check_pod_status(obj["spec"], fields))
+        if not wrong and not fields.keys() <= CHECKED_FIELDS:
             _decoded(kind, obj, nullable=nullable)
-    elif fields:
-        _refuse(kind, obj, _stored(kind, obj, _decoded(kind, obj, nullable=nullable)))
+        return wrong
+    return [*_of_its_kind(obj, _decoded(kind, obj, nullable=nullable))] if fields else []
 
 
 def _defaulted(kind: Kind, obj: Json, *, nullable: bool = False) -> tuple[Json, ApiObject]:
@@ -215,6 +222,10 @@ def _refuse(kind: Kind, obj: Json, causes: Iterable[Cause]) -> None:
 def _stored(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
     """What is wrong with any object of that kind."""
     yield from check_metadata(kind, view.metadata)
+    yield from _of_its_kind(obj, view)
+
+
+def _of_its_kind(obj: Json, view: ApiObject) -> Iterator[Cause]:
     match view:
         case Pod():
             yield from check_pod(view)

@@ -173,6 +173,15 @@ def _check_claim(_: Json, new: Json) -> Causes:
         yield from check_quantity(f"status.capacity[{name}]", name, text)
 
 
+def _check_node(_: Json, new: Json) -> Causes:
+    seen: list[Json] = []
+    for place, address in enumerate(new["status"].get("addresses") or ()):
+        if address in seen:
+            shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+            yield duplicate(f"status.addresses[{place}]", shown)
+        seen.append(address)
+
+
 def _check_conditions(field: str, conditions: Iterable[Json]) -> Causes:
     """Conditions of the form that all kinds share."""
     # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateConditions
@@ -213,4 +222,5 @@ _CHECKS: Final[Mapping[str, CheckStatus]] = {
     "resourcequotas": _check_quota,
     "persistentvolumeclaims": _check_claim,
     "jobs.batch": check_job_status,
+    "nodes": _check_node,
 }
