@@ -97,6 +97,8 @@ SHIPPED: Final = {
     "volcano": VOLCANO_DEFAULT,
     "fairlead": FAIRLEAD_DEFAULT,
 }
+# What is used where nobody says anything.
+RECOMMENDED: Final = "fairlead"
 
 _TOP: Final = (
     "actions",

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from fairlead.batch.compose import compose
 from fairlead.batch.configuration import (
+    RECOMMENDED,
     SHIPPED,
     BatchConfig,
     ConfigurationError,
@@ -32,7 +33,6 @@ from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.manifest import Manifest
 
-RECOMMENDED: Final = "fairlead"
 SINGLE_PODS: Final = "single-pods"
 
 

@@ -30,6 +30,7 @@ from fairlead.engine.config import EngineConfig
 from fairlead.worlds.local.attendant.own_service import OwnService
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.identity import RandomIds
+from fairlead.worlds.local.job_kinds import job_kinds
 from fairlead.worlds.local.life import OBSERVED, Life
 from fairlead.worlds.local.measured import MEASUREMENTS, measured
 from fairlead.worlds.local.nodes import node_manifests
@@ -122,4 +123,5 @@ class LocalCluster:
         self.store.load(registered(nodes, now), now)
         standing = (*bootstrap_objects(), *built_in_objects())
         more = () if METRICS in options.without else MEASUREMENTS
-        begin(self.store, (*standing, *more), now)
+        begin(self.store, (*standing, *more, *job_kinds()), now)
+        self.server.follow_up(now)

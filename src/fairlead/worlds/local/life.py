@@ -18,6 +18,7 @@ from fairlead.api.objects import ApiObject
 from fairlead.apiserver.request import WebhookAnswer
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
+from fairlead.batch.configuration import RECOMMENDED, shipped_configuration
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.core.reporter import SilentReporter
 from fairlead.core.stimulus import ObjectsLoaded
@@ -41,6 +42,7 @@ STOPPING: Final[DurationNs] = seconds(1)
 OBSERVED: Final = EngineConfig(
     kubelet=KubeletConfig(stop=StopAfter(STOPPING), accepts_pods=True),
     workloads=WorkloadsConfig(is_observed=True),
+    batch=shipped_configuration(RECOMMENDED),
 )
 
 
@@ -87,7 +89,7 @@ class Life:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is left undone, by a slice that ended or since somebody changed things."""
+        """Whether nothing is left undone, by a slice that ended or since there were changes."""
         return self._driver.is_settled
 
     def run_until(

@@ -1,0 +1,78 @@
+"""Definitions of the kinds in which whole jobs are written down: PodGroups and Queues.
+
+Nobody has to install kube-batch or Volcano for them: their scheduler is here. What of their fields
+means something is for the batch scheduler to say, so anything may stand in them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.apiserver.kind import KINDS, Kind
+
+Json = dict[str, Any]
+
+# What belongs to Kubernetes itself and is alpha is not served by a cluster that nobody told to.
+_ALPHA: Final = "scheduling.k8s.io"
+# upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go:GetAPIApprovalState
+_APPROVAL: Final = {"api-approved.kubernetes.io": "unapproved, of schedulers of whole jobs"}
+_ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"spec": _ANYTHING, "status": _ANYTHING},
+}
+
+
+def job_kinds() -> tuple[Json, ...]:
+    """The CustomResourceDefinitions."""
+    return tuple(_definition(kind) for kind in KINDS if kind.is_custom and kind.group != _ALPHA)
+
+
+def _definition(kind: Kind) -> Json:
+    meta: Json = {"name": f"{kind.plural}.{kind.group}"}
+    if kind.group.endswith(".k8s.io"):
+        meta["annotations"] = _APPROVAL
+    names = {
+        "kind": kind.kind,
+        "listKind": f"{kind.kind}List",
+        "plural": kind.plural,
+        "singular": kind.singular,
+        "shortNames": list(kind.short_names),
+    }
+    version = {
+        "name": kind.version,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": _SCHEMA},
+        "additionalPrinterColumns": _COLUMNS[kind.kind],
+    }
+    scope = "Namespaced" if kind.namespaced else "Cluster"
+    spec = {"group": kind.group, "names": names, "scope": scope, "versions": [version]}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": meta,
+        "spec": spec,
+    }
+
+
+def _column(name: str, of: str, path: str) -> Json:
+    return {"name": name, "type": of, "jsonPath": path}
+
+
+_AGE: Final = _column("Age", "date", ".metadata.creationTimestamp")
+_COLUMNS: Final[dict[str, list[Json]]] = {
+    "PodGroup": [
+        _column("Status", "string", ".status.phase"),
+        _column("minMember", "integer", ".spec.minMember"),
+        _column("Running", "integer", ".status.running"),
+        _column("Queue", "string", ".spec.queue"),
+        _AGE,
+    ],
+    "Queue": [
+        _column("Weight", "integer", ".spec.weight"),
+        _column("Parent", "string", ".spec.parent"),
+        _AGE,
+    ],
+}

@@ -1,0 +1,55 @@
+"""Gangs and queues in a local cluster: their kinds are served, and their scheduler is there."""
+
+from __future__ import annotations
+
+import pytest
+
+VOLCANO = "scheduling.volcano.sh/v1beta1"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def member(number):
+    meta = {"name": f"g-{number}", "annotations": {"scheduling.k8s.io/group-name": "g"}}
+    containers = [{"name": "c", "image": "i"}]
+    return {"metadata": meta, "spec": {"schedulerName": "volcano", "containers": containers}}
+
+
+def nodes_of(cluster):
+    return [pod["spec"].get("nodeName", "") for pod in cluster.list("pod")]
+
+
+def test_a_gang_starts_when_it_is_whole(cluster):
+    group = {"metadata": {"name": "g"}, "spec": {"minMember": 2, "queue": "q"}}
+    queue = {"metadata": {"name": "q"}, "spec": {"weight": 1}}
+    for plural, obj in (("queues", queue), ("namespaces/default/podgroups", group)):
+        made = cluster.ask("POST", f"/apis/{VOLCANO}/{plural}", obj)
+        assert made["metadata"]["uid"]
+    cluster.ask("POST", PODS, member(0))
+    cluster.pass_time(5)
+    assert nodes_of(cluster) == [""]
+    cluster.ask("POST", PODS, member(1))
+    cluster.pass_time(5)
+    assert all(nodes_of(cluster))
+    group = cluster.ask("GET", f"/apis/{VOLCANO}/namespaces/default/podgroups/g")
+    assert group["status"]["phase"] == "Running"
+
+
+def test_another_scheduler_may_take_its_place(make_cluster):
+    cluster = make_cluster(nodes=1, without=("scheduler",))
+    cluster.ask("POST", PODS, member(0))
+    cluster.pass_time(5)
+    assert nodes_of(cluster) == [""]
+
+
+@pytest.mark.parametrize(
+    "group",
+    [
+        VOLCANO,
+        "scheduling.incubator.k8s.io/v1alpha1",
+        "scheduling.sigs.dev/v1alpha2",
+        "scheduling.x-k8s.io/v1alpha1",
+    ],
+)
+def test_groups_of_pods_are_served_as_each_scheduler_knows_them(cluster, group):
+    found = cluster.ask("GET", f"/apis/{group}")
+    assert "podgroups/status" in [resource["name"] for resource in found["resources"]]
