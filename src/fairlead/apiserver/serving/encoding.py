@@ -34,7 +34,8 @@ class EncodedObjects:
     """The text of every stored object that anybody has asked for, in its newest version."""
 
     def __init__(self, storage: Storage) -> None:
-        """Forget what is deleted from `storage`."""
+        """Keep the texts of what is in `storage`."""
+        self._storage = storage
         self._texts: dict[str, dict[Key, tuple[Json, bytes]]] = {}
         storage.subscribe(self._forget)
 
@@ -60,9 +61,8 @@ class EncodedObjects:
         if known is not None and known[0] is obj:
             return known[1]
         text = rest_of(obj)
-        if not _version(obj):
-            return text  # it is not stored, and made anew for everybody who asks
-        if known is None or _version(known[0]) <= _version(obj):
+        # What is no longer stored, or never was, nobody would forget.
+        if self._storage.find_kept(kind, *key) is obj:
             if len(texts) >= TEXTS_MAX:
                 texts.clear()
             texts[key] = (obj, text)
@@ -98,8 +98,3 @@ def _beginnings(kind: Kind) -> tuple[bytes, ...]:
 def rest_of(obj: Json) -> bytes:
     """The text of `obj` after its kind and apiVersion."""
     return encode({key: obj[key] for key in obj if key not in ("kind", "apiVersion")})[1:]
-
-
-def _version(obj: Json) -> int:
-    text: str = obj["metadata"].get("resourceVersion", "0")
-    return int(text)
