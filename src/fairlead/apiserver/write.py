@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.patch.managed_fields import without_times
 from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
+from fairlead.apiserver.serving.identity import Rights
 
 Json = dict[str, Any]
 Track = Callable[[Json | None, Json], Json]
@@ -35,7 +36,8 @@ class Write:
     With `dry_run` everything happens but storing. `user` None is the server itself; `warn` is
     told what the client should know though it gets its way, `annotate` what the audit log should
     (key and value). `webhooks` are the answers of those that were asked already, `options` what
-    the client said besides, as it said it; `view` shows objects as the client sees them where it
+    the client said besides, as it said it, `rights` know what else it may do (None: anything);
+    `view` shows objects as the client sees them where it
     writes to a view of them.
     """
 
@@ -47,6 +49,7 @@ class Write:
     annotate: Annotate = _forget
     webhooks: Mapping[str, WebhookAnswer] = field(default_factory=lambda: NO_ANSWERS)
     options: Mapping[str, Any] = field(default_factory=lambda: NO_OPTIONS)
+    rights: Rights | None = None
     view: View | None = None
 
     def tracked(self, old: Json | None, new: Json) -> Json:

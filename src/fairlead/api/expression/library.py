@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from cel_expr_python import cel
 
 
-def environment(variables: Mapping[str, str]) -> cel.Env:
-    """The environment that knows `variables`, by their types as the library writes them."""
+def environment(variables: Mapping[str, str], more: Sequence[Function] = ()) -> cel.Env:
+    """The environment that knows `variables`, by their types as the library writes them.
+
+    `more` are functions besides Kubernetes' usual ones.
+    """
     # The library takes a hundredth of a second to load, and most clusters have no expressions.
     from cel_expr_python import cel  # noqa: PLC0415
     from cel_expr_python.ext import (  # noqa: PLC0415
@@ -42,11 +45,11 @@ def environment(variables: Mapping[str, str]) -> cel.Env:
             ext_optional.ExtOptional(),
             ext_strings.ExtStrings(),
         ],
-        functions=_declared(cel),
+        functions=_declared(cel, more),
     )
 
 
-def _declared(library: Any) -> list[Any]:
+def _declared(library: Any, more: Sequence[Function]) -> list[Any]:
     types = library.Type
     known = {
         TEXT: types.STRING,
@@ -67,7 +70,8 @@ def _declared(library: Any) -> list[Any]:
             impl=function.does,
         )
 
-    every = (*amount.FUNCTIONS, *address.FUNCTIONS, *url.FUNCTIONS, *collection.FUNCTIONS)
+    usual = (*amount.FUNCTIONS, *address.FUNCTIONS, *url.FUNCTIONS, *collection.FUNCTIONS)
+    every = (*usual, *more)
     named = groupby(sorted(every, key=attrgetter("name")), key=attrgetter("name"))
     return [
         library.FunctionDecl(name, [overload(at, one) for at, one in enumerate(group)])

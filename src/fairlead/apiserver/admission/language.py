@@ -4,6 +4,7 @@
     request               who wants what: an AdmissionRequest without the objects
     namespaceObject       the namespace of the object, null where it is in none
     params                the parameters of a policy's binding
+    authorizer            what else whoever asks may do
     variables             what a policy has named, worked out when somebody asks
 
 upstream: apiserver/pkg/admission/plugin/cel/{compile,activation,composition}.go
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.library import environment
 from fairlead.api.expression.problem import problem_of
+from fairlead.apiserver.admission.authorizer import FUNCTIONS, Judge, judging
 from fairlead.apiserver.custom.rules import OUT_OF_BUDGET
 from fairlead.apiserver.storage import Json
 
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
     from cel_expr_python import cel
 
 CACHE_SIZE: Final = 1_024
-_NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "params", "variables")
+_NAMES: Final = (
+    "object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer",
+)  # fmt: skip
 _VARIABLE: Final = re.compile(r"\bvariables\.([A-Za-z_]\w*)")
 _STATUS: Final = re.compile(r"^[A-Z_]+: |\s*\[[A-Z_]+\]$")
 
@@ -41,10 +45,14 @@ class Evaluation:
 
 @dataclass(slots=True)
 class Scope:
-    """What expressions about one request can name; `named` are a policy's variables in order."""
+    """What expressions about one request can name; `named` are a policy's variables in order.
+
+    `judge` knows what else whoever asks may do.
+    """
 
     known: Mapping[str, Any]
     named: Sequence[Json] = ()
+    judge: Judge | None = None
     _values: dict[str, Evaluation] = field(default_factory=dict)
 
     def evaluated(self, expression: str) -> Evaluation:
@@ -58,7 +66,8 @@ class Scope:
             return Evaluation(problem=_resulted(expression, found.problem))
         absent = dict.fromkeys(_NAMES)
         try:
-            result = program.eval(data={**absent, **self.known, "variables": found.value})
+            with judging(self.judge):
+                result = program.eval(data={**absent, **self.known, "variables": found.value})
         except RuntimeError:  # what an evaluation may cost is bounded
             return Evaluation(problem=OUT_OF_BUDGET)
         if result.type().name() == "ERROR":
@@ -92,7 +101,7 @@ def _resulted(expression: str, problem: str) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> cel.Env:
-    return environment(dict.fromkeys(_NAMES, "dyn"))
+    return environment(dict.fromkeys(_NAMES, "dyn"), FUNCTIONS)
 
 
 @lru_cache(maxsize=CACHE_SIZE)

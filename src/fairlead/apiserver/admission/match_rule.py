@@ -16,7 +16,8 @@ from typing import Final
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.selector import selector_matches
-from fairlead.apiserver.admission.admission_request import Asked
+from fairlead.apiserver.admission.admission_request import Asked, namespace_of, request_of
+from fairlead.apiserver.admission.authorizer import Judge, authorizer
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, NAMESPACE, Kind
@@ -74,6 +75,24 @@ def failing(conditions: Sequence[Json], scope: Scope) -> bool:
         text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         raise ValueError(text)
     return False
+
+
+def known_of(asked: Asked, matched: Kind, storage: Storage) -> Json:
+    """What all expressions about a request can name, in the form of `matched`."""
+    request = request_of(asked, matched)
+    return {
+        "object": asked.new(matched),
+        "oldObject": asked.old(matched),
+        "request": request,
+        "namespaceObject": namespace_of(asked, storage),
+        "authorizer": authorizer(request),
+    }
+
+
+def judge_of(asked: Asked) -> Judge | None:
+    """Who can tell what else whoever asks may do."""
+    write = asked.about.write
+    return None if write.user is None else Judge(write.rights, write.user)
 
 
 def _equivalents(kind: Kind, storage: Storage) -> Iterator[Kind]:

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from fairlead.apiserver.admission.admission_request import Asked, namespace_of, request_of
+from fairlead.apiserver.admission.admission_request import Asked
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import failing, is_exempt
 from fairlead.apiserver.admission.object_literal import as_map
 from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
-from fairlead.apiserver.admission.policy_match import Match, matches
+from fairlead.apiserver.admission.policy_match import Match, matches, scope_of
 from fairlead.apiserver.conversion import stored
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
@@ -97,7 +97,7 @@ def _changed(match: Match, asked: Asked, storage: Storage) -> Json:
 def _mutations(match: Match, asked: Asked, params: Json | None, storage: Storage) -> Iterator[Json]:
     """The object after each mutation. Raises ValueError that says why one cannot be done."""
     spec = match.policy["spec"]
-    scope = _scope(match, asked, params, storage)
+    scope = scope_of(match, asked, params, storage)
     if failing(spec.get("matchConditions") or (), scope):
         return
     for mutation in spec.get("mutations") or ():
@@ -106,18 +106,7 @@ def _mutations(match: Match, asked: Asked, params: Json | None, storage: Storage
         if after != before:
             asked = replace(asked, obj=stored(match.kind, after))
             yield asked.obj
-            scope = _scope(match, asked, params, storage)
-
-
-def _scope(match: Match, asked: Asked, params: Json | None, storage: Storage) -> Scope:
-    known = {
-        "object": asked.new(match.kind),
-        "oldObject": asked.old(match.kind),
-        "request": request_of(asked, match.kind),
-        "namespaceObject": namespace_of(asked, storage),
-        "params": params,
-    }
-    return Scope(known, match.policy["spec"].get("variables") or ())
+            scope = scope_of(match, asked, params, storage)
 
 
 def _mutated(mutation: Json, kind: Kind, obj: Json, scope: Scope) -> Json:

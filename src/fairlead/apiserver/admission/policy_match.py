@@ -14,7 +14,14 @@ from fairlead.api.codec import decode_as
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.admission.admission_request import Asked
-from fairlead.apiserver.admission.match_rule import EXACT, matched_kind, selects
+from fairlead.apiserver.admission.language import Scope
+from fairlead.apiserver.admission.match_rule import (
+    EXACT,
+    judge_of,
+    known_of,
+    matched_kind,
+    selects,
+)
 from fairlead.apiserver.custom.served import kinds_of
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, Kind
 from fairlead.apiserver.storage import Json, Storage
@@ -59,6 +66,13 @@ def matches(policies: Kind, bindings: Kind, asked: Asked, storage: Storage) -> I
         kind = _matched(policy["spec"].get("matchConstraints") or {}, asked, storage)
         if kind is not None:
             yield from _of_policy(policy, kind, bound, asked, storage)
+
+
+def scope_of(match: Match, asked: Asked, params: Json | None, storage: Storage) -> Scope:
+    """What the expressions of a policy can name."""
+    known = {**known_of(asked, match.kind, storage), "params": params}
+    variables = match.policy["spec"].get("variables") or ()
+    return Scope(known, variables, judge_of(asked))
 
 
 def _of_policy(

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from fairlead.apiserver.admission.admission_request import Asked, namespace_of, request_of
+from fairlead.apiserver.admission.admission_request import Asked
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import failing, is_exempt
 from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
-from fairlead.apiserver.admission.policy_match import Match, matches
+from fairlead.apiserver.admission.policy_match import Match, matches, scope_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     VALIDATING_ADMISSION_POLICY,
@@ -93,7 +93,7 @@ def _denials(match: Match, asked: Asked, storage: Storage) -> Iterator[_Denial]:
         return
     annotations: dict[str, list[str]] = {}
     for params in match.params:
-        scope = _scope(match, asked, params, storage)
+        scope = scope_of(match, asked, params, storage)
         for decision in _decisions(match, scope):
             yield from _acted(match, decision, asked)
         for problem in _annotated(match, scope, annotations):
@@ -101,17 +101,6 @@ def _denials(match: Match, asked: Asked, storage: Storage) -> Iterator[_Denial]:
     name = match.policy["metadata"]["name"]
     for key, values in annotations.items():
         asked.about.write.annotate(f"{name}/{key}", ", ".join(values))
-
-
-def _scope(match: Match, asked: Asked, params: Json | None, storage: Storage) -> Scope:
-    known = {
-        "object": asked.new(match.kind),
-        "oldObject": asked.old(match.kind),
-        "request": request_of(asked, match.kind),
-        "namespaceObject": namespace_of(asked, storage),
-        "params": params,
-    }
-    return Scope(known, match.policy["spec"].get("variables") or ())
 
 
 def _decisions(match: Match, scope: Scope) -> Iterator[_Decision]:

@@ -19,12 +19,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from fairlead.apiserver.admission.admission_request import Asked, namespace_of, request_of
+from fairlead.apiserver.admission.admission_request import Asked
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import (
     EXACT,
     failing,
     is_exempt,
+    judge_of,
+    known_of,
     matched_kind,
     selects,
 )
@@ -193,14 +195,9 @@ def _hook(
 
 
 def _is_excluded(hook: _Hook, asked: Asked, conditions: tuple[Json, ...], storage: Storage) -> bool:
-    known = {
-        "object": asked.new(hook.kind),
-        "oldObject": asked.old(hook.kind),
-        "request": request_of(asked, hook.kind),
-        "namespaceObject": namespace_of(asked, storage),
-    }
+    scope = Scope(known_of(asked, hook.kind, storage), judge=judge_of(asked))
     try:
-        return failing(conditions, Scope(known))
+        return failing(conditions, scope)
     except ValueError as cause:
         if hook.may_fail:
             return True

@@ -111,6 +111,7 @@ def _write(call: Call, options: _Options) -> Write:
         warn=call.warnings.append,
         annotate=call.request.notes.__setitem__,
         webhooks=call.request.webhooks,
+        rights=call.parts.identity.rights if call.parts.identity else None,
         options=options.said,
     )
 

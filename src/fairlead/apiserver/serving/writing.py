@@ -148,6 +148,7 @@ def write_of(
         warn=warn,
         annotate=call.request.notes.__setitem__,
         webhooks=call.request.webhooks,
+        rights=call.parts.identity.rights if call.parts.identity else None,
         options=_said(options),
     )
 

@@ -16,6 +16,8 @@ from functools import partial
 from typing import Final
 
 from fairlead.apiserver.admission.webhook import WebhookCall, WebhookNeeded
+from fairlead.apiserver.auth.node import NodeAuthorizer
+from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY_BINDING,
     MUTATING_WEBHOOK_CONFIGURATION,
@@ -59,6 +61,7 @@ class Outside:
         self.is_asking = False
         self.waiting: deque[Waiting] = deque()
         self._store = store
+        self._rights = Rbac(store.storage, (NodeAuthorizer(store.storage),))
         self._signatures = signatures
 
     def perform(
@@ -107,7 +110,7 @@ class Outside:
         subresource: str,
     ) -> Write:
         track = self._signatures.of(program_of(command), kind, subresource, now)
-        return Write(track=track, user=user, webhooks=answers)
+        return Write(track=track, user=user, webhooks=answers, rights=self._rights)
 
     def _is_judged(self) -> bool:
         return any(self._store.storage.unsorted(kind) for kind in _JUDGES)

@@ -28,7 +28,9 @@ class Gate:
 
     def admits(self, obj, operation=Operation.CREATE, **about):
         """`obj` as it may pass."""
-        settings = {key: about.pop(key) for key in ("user", "dry_run", "webhooks") if key in about}
+        settings = {
+            key: about.pop(key) for key in ("user", "dry_run", "webhooks", "rights") if key in about
+        }
         annotate = self.notes.__setitem__
         write = Write(warn=self.warnings.append, annotate=annotate, **settings)
         circumstances = Circumstances(write=write, **about)

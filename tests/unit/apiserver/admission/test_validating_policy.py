@@ -10,6 +10,7 @@ from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.admission.validating_policy import ValidatingPolicies
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.serving.identity import Verdict
 
 ALICE = authenticated("alice")
 GROUP = "admissionregistration.k8s.io/v1"
@@ -226,3 +227,40 @@ def test_what_is_to_go_is_judged_by_what_it_was(policed, deployment):
     found = policed(rule("object == null && oldObject.spec.replicas == 0"))
     found.admits(deployment(0), Operation.DELETE, user=ALICE)
     assert found.refusal(deployment(1), Operation.DELETE, user=ALICE).startswith(DENIED)
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_allowed"),
+    [
+        ("authorizer.group('').resource('pods').namespace('n').check('create').allowed()", True),
+        ("authorizer.group('').resource('pods').namespace('m').check('create').allowed()", False),
+        ("authorizer.requestResource.check('approve').allowed()", True),
+        ("authorizer.requestResource.check('sell').allowed()", False),
+        ("authorizer.path('/metrics').check('get').allowed()", True),
+        ("authorizer.serviceAccount('n', 'a').path('/metrics').check('get').allowed()", False),
+        ("authorizer.requestResource.check('sell').reason() == 'no'", True),
+        ("authorizer.requestResource.check('sell').errored()", False),
+    ],
+)
+def test_what_else_whoever_asks_may_do_is_known(policed, deployment, expression, is_allowed):
+    class Rights:
+        """Alice may create pods in n, approve the deployment, and look at /metrics."""
+
+        def verdict(self, asked):
+            known = (
+                ("alice", "create", "", "", "pods", "n", ""),
+                ("alice", "approve", "", "apps", "deployments", "n", "x"),
+                ("alice", "get", "/metrics", "", "", "", ""),
+            )
+            wanted = (
+                asked.user.name, asked.verb, asked.path, asked.group, asked.resource,
+                asked.namespace, asked.name,
+            )  # fmt: skip
+            return Verdict(allowed=wanted in known, reason="no")
+
+    about = {"user": ALICE, "rights": Rights()}
+    found = policed(rule(expression))
+    if is_allowed:
+        found.admits(deployment(), **about)
+    else:
+        assert "failed expression" in found.refusal(deployment(), **about)
