@@ -15,6 +15,7 @@ from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, NODE, POD, SERVICE, Kind
 from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
 from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.served.claim import changed_claim, new_claim
 from fairlead.apiserver.served.daemon_set import counted_template, first_template
 from fairlead.apiserver.served.job import with_own_labels
 from fairlead.apiserver.served.pod_quality import quality_of
@@ -26,12 +27,12 @@ from fairlead.apiserver.served.service_address import (
 )
 from fairlead.apiserver.served.warning import warnings_of
 from fairlead.apiserver.storage import Json, Storage
-from fairlead.apiserver.validation.served.claim import is_kept_source
 
 Create = Callable[[Json, Storage], Json]
 Update = Callable[[Json, Json, Storage], Json]
 
 _FINALIZER: Final = "kubernetes"
+_UNSERVED: Final = ("strategy", "preferredHolder")
 
 
 def _new_namespace(namespace: Json, _: Storage) -> Json:
@@ -54,24 +55,41 @@ def _new_volume(volume: Json, _: Storage) -> Json:
 def _new_lease(lease: Json, _: Storage) -> Json:
     # PrepareForCreate in pkg/registry/coordination/lease/strategy.go: nobody elects that way here
     spec = lease.get("spec") or {}
-    unserved = ("strategy", "preferredHolder")
-    return {**lease, "spec": {key: spec[key] for key in spec if key not in unserved}}
+    return {**lease, "spec": {key: spec[key] for key in spec if key not in _UNSERVED}}
 
 
-def _new_claim(claim: Json, _: Storage) -> Json:
-    # DropDisabledFields in pkg/api/persistentvolumeclaim/util.go
-    source = claim["spec"].get("dataSource")
-    if source is None or is_kept_source(source):
-        return claim
-    return {
-        **claim,
-        "spec": {key: claim["spec"][key] for key in claim["spec"] if key != "dataSource"},
-    }
+def _changed_lease(old: Json, new: Json, _: Storage) -> Json:
+    # PrepareForUpdate, likewise
+    had, spec = old.get("spec") or {}, new.get("spec") or {}
+    kept = {key: spec[key] for key in spec if key not in _UNSERVED or key in had}
+    return {**new, "spec": kept}
+
+
+def _changed_namespace(old: Json, new: Json, _: Storage) -> Json:
+    # PrepareForUpdate in pkg/registry/core/namespace/strategy.go
+    return {**new, "spec": old["spec"]} if "spec" in old else new
+
+
+def _with_named_secrets(account: Json) -> Json:
+    # cleanSecretReferences in pkg/registry/core/serviceaccount/strategy.go
+    secrets = account.get("secrets")
+    if not secrets:
+        return account
+    return {**account, "secrets": [{"name": one.get("name", "")} for one in secrets]}
+
+
+def _new_account(account: Json, _: Storage) -> Json:
+    return _with_named_secrets(account)
+
+
+def _changed_account(_: Json, new: Json, __: Storage) -> Json:
+    return _with_named_secrets(new)
 
 
 _CREATE: Final[Mapping[str, Create]] = {
     "leases.coordination.k8s.io": _new_lease,
-    "persistentvolumeclaims": _new_claim,
+    "persistentvolumeclaims": new_claim,
+    "serviceaccounts": _new_account,
     "namespaces": _new_namespace,
     "persistentvolumes": _new_volume,
     "pods": _new_pod,
@@ -81,6 +99,10 @@ _CREATE: Final[Mapping[str, Create]] = {
     CUSTOM_RESOURCE_DEFINITION.resource: new_definition,
 }
 _UPDATE: Final[Mapping[str, Update]] = {
+    "leases.coordination.k8s.io": _changed_lease,
+    "namespaces": _changed_namespace,
+    "persistentvolumeclaims": changed_claim,
+    "serviceaccounts": _changed_account,
     "services": with_kept_addresses,
     "daemonsets.apps": counted_template,
     CUSTOM_RESOURCE_DEFINITION.resource: changed_definition,

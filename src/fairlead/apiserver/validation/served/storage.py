@@ -43,6 +43,7 @@ CLAIM_IS_FIXED: Final = (
     "bound claims"
 )
 BELOW_CAPACITY: Final = "field can not be less than status.capacity"
+_GROWN_WITH: Final = "controllerExpandSecretRef"
 VOLUME_IS_FIXED: Final = "spec.persistentvolumesource is immutable after creation"
 _NOT_SOURCE: Final = (
     "capacity", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName",
@@ -197,9 +198,18 @@ def _shown_source(spec: Json) -> Json:
     return {name: value for name, value in shown.items() if name.lower() not in known}
 
 
+def _unexpanded(old: Json, new: Json) -> Json:
+    """`new` without the secret to grow with, if it is the first that is named."""
+    had, wants = old["spec"].get("csi"), new["spec"].get("csi")
+    if had is None or wants is None or had.get(_GROWN_WITH) is not None:
+        return new
+    csi = {key: value for key, value in wants.items() if key != _GROWN_WITH}
+    return {**new, "spec": {**new["spec"], "csi": csi}}
+
+
 def check_volume_update(old: Json, new: Json) -> Causes:
     """Data do not move."""
-    before, after = (_shown_source(obj["spec"]) for obj in (old, new))
+    before, after = (_shown_source(obj["spec"]) for obj in (old, _unexpanded(old, new)))
     if before != after:
         why = f"{VOLUME_IS_FIXED}\n{change_text(before, after)}"
         yield forbidden("spec.persistentvolumesource", why)
