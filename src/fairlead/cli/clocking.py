@@ -53,8 +53,10 @@ def steer(act: str, amount: str, kubeconfig: Path | None) -> int:
 
 def _wish(act: str, amount: str) -> dict[str, Any] | None:
     """What to ask for, None to look only. Raises InputError."""
-    if act in ("advance", "speed") and not amount:
+    if act in _EXAMPLES and not amount:
         raise InputError("clock", f"{act} needs an amount, such as {_EXAMPLES[act]}")
+    if act not in _EXAMPLES and amount:
+        raise InputError("clock", f"{act} takes no amount such as {amount!r}")
     match act:
         case "advance":
             return {"advance": amount}
@@ -75,10 +77,11 @@ _EXAMPLES: Final = {"advance": "5m", "speed": "60"}
 def _path(kubeconfig: Path | None) -> Path:
     if kubeconfig is not None:
         return kubeconfig
-    named = os.environ.get(VARIABLE, "").partition(os.pathsep)[0]
+    named = [Path(name) for name in os.environ.get(VARIABLE, "").split(os.pathsep) if name]
     if not named:
         raise InputError("--kubeconfig", f"is missing, and {VARIABLE} names none")
-    return Path(named)
+    # As kubectl does, files that are not there are passed over.
+    return next((path for path in named if path.exists()), named[0])
 
 
 def _cluster(path: Path) -> _Cluster:

@@ -82,6 +82,7 @@ def test_options_that_make_no_sense(options, line, capsys):
     [
         (["clock", "advance"], "advance needs an amount"),
         (["clock", "speed", "fast"], "'fast' is no speed"),
+        (["clock", "pause", "5m"], "pause takes no amount such as '5m'"),
         (["clock", "show", "--kubeconfig", "nope.yaml"], "nope.yaml: No such file"),
     ],
 )
@@ -90,3 +91,10 @@ def test_questions_that_make_no_sense(arguments, line, capsys, monkeypatch, tmp_
     (tmp_path / "kubeconfig").write_text("5")
     assert run(arguments) == 2
     assert line in capsys.readouterr().err
+
+
+def test_files_that_are_not_there_are_passed_over(capsys, monkeypatch, tmp_path):
+    (tmp_path / "second").write_text("5")
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'first'}:{tmp_path / 'second'}")
+    assert run(["clock"]) == 2
+    assert "second: is no kubeconfig of a cluster that fairlead up runs" in capsys.readouterr().err

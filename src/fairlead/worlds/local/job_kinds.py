@@ -14,6 +14,7 @@ Json = dict[str, Any]
 
 # What belongs to Kubernetes itself and is alpha is not served by a cluster that nobody told to.
 _ALPHA: Final = "scheduling.k8s.io"
+_SHORT: Final = "scheduling.volcano.sh"
 # upstream: apiextensions-apiserver/pkg/apihelpers/helpers.go:GetAPIApprovalState
 _APPROVAL: Final = {"api-approved.kubernetes.io": "unapproved, of schedulers of whole jobs"}
 _ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -37,7 +38,8 @@ def _definition(kind: Kind) -> Json:
         "listKind": f"{kind.kind}List",
         "plural": kind.plural,
         "singular": kind.singular,
-        "shortNames": list(kind.short_names),
+        # One group alone has them, or kubectl would wonder at each `get pg` whose are meant.
+        "shortNames": list(kind.short_names) if kind.group == _SHORT else [],
     }
     version = {
         "name": kind.version,

@@ -53,3 +53,9 @@ def test_another_scheduler_may_take_its_place(make_cluster):
 def test_groups_of_pods_are_served_as_each_scheduler_knows_them(cluster, group):
     found = cluster.ask("GET", f"/apis/{group}")
     assert "podgroups/status" in [resource["name"] for resource in found["resources"]]
+
+
+def test_one_group_alone_has_short_names(cluster):
+    definitions = cluster.list("crd", "")
+    short = {d["spec"]["group"] for d in definitions if d["spec"]["names"].get("shortNames")}
+    assert short == {"scheduling.volcano.sh"}
