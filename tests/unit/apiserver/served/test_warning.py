@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.kind import DEPLOYMENT, POD, SERVICE
+from fairlead.apiserver.kind import DEPLOYMENT, POD, SERVICE, kind_of
 from fairlead.apiserver.served.warning import warnings_of
 
 CONTAINER = {"name": "c", "image": "i"}
@@ -95,3 +95,192 @@ def test_services():
     obj = {"metadata": {"name": "s"}, "spec": {"trafficDistribution": "PreferClose"}}
     said = 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
     assert list(warnings_of(SERVICE, None, obj)) == [said]
+
+
+OLD_KEY = "beta.kubernetes.io/os"
+OLD_TOLD = 'deprecated since v1.14; use "kubernetes.io/os" instead'
+SECCOMP = "seccomp.security.alpha.kubernetes.io/pod"
+SAME = {"name": "A", "value": "$(A)b"}
+PORT = "spec.containers[0].ports"
+PORTS = [
+    {"containerPort": 1, "hostIP": "1.1.1.1"},
+    {"containerPort": 1, "hostPort": 2},
+    {"containerPort": 1, "hostPort": 2, "hostIP": "1.1.1.1"},
+]
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (
+            {"containers": [{**CONTAINER, "ports": PORTS}]},
+            [
+                (
+                    "spec.containers[0].ports[0]: hostIP set without hostPort: {Name: HostPort:0 "
+                    "ContainerPort:1 Protocol: HostIP:1.1.1.1}"
+                ),
+                f"{PORT}[1]: overlapping port definition with {PORT}[0]",
+                f"{PORT}[2]: overlapping port definition with {PORT}[0]",
+                f"{PORT}[2]: dangerously ambiguous port definition with {PORT}[1]",
+            ],
+        ),
+        (
+            {"containers": [{**CONTAINER, "env": [{"name": "A"}, SAME]}]},
+            [],
+        ),
+        (
+            {"terminationGracePeriodSeconds": -1},
+            [
+                (
+                    "spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid "
+                    "and will be treated as 1"
+                )
+            ],
+        ),
+        (
+            {"volumes": [{"name": "v", "rbd": {}}, {"name": "w", "gitRepo": {}}]},
+            [
+                "spec.volumes[0].rbd: deprecated in v1.28, non-functional in v1.31+",
+                "spec.volumes[1].gitRepo: deprecated in v1.11",
+            ],
+        ),
+        (
+            {
+                "volumes": [
+                    {"name": "v", "secret": {"secretName": "s", "items": [
+                        {"path": "a"}, {"path": "a/b"}, {"path": "c"},
+                    ]}}
+                ]
+            },
+            ['volume "v" (Secret "s"): overlapping paths: "a/b" with "a"'],
+        ),
+        (
+            {
+                "volumes": [
+                    {"name": "v", "projected": {"sources": [
+                        {}, {"serviceAccountToken": {"path": "t"}}, {"configMap": {"name": "c",
+                        "items": [{"path": "t"}]}},
+                    ]}}
+                ]
+            },
+            [
+                'volume "v" (Projected) has no sources provided',
+                'volume "v" (Projected ConfigMap "c"): overlapping paths: "t" with "t"',
+            ],
+        ),
+        (
+            {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+                {"preference": {"matchExpressions": [{"key": OLD_KEY}]}}
+            ]}}},
+            [
+                (
+                    "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0]"
+                    f".preference.matchExpressions[0].key: {OLD_KEY} is {OLD_TOLD}"
+                )
+            ],
+        ),
+        (
+            {"imagePullSecrets": [{"name": "a"}, {"name": "a"}], "overhead": {"memory": "1m"}},
+            [
+                'spec.imagePullSecrets[1].name: duplicate name "a"',
+                'spec.overhead[memory]: fractional byte value "1m" is invalid, must be an integer',
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_more_of_pods(spec, said):
+    """In upstream's order."""
+    assert list(warnings_of(POD, None, pod(**spec))) == said
+
+
+def test_annotations_that_nobody_heeds():
+    """Each is told where it stands."""
+    notes = {SECCOMP: "x", "container.apparmor.security.beta.kubernetes.io/c": "y"}
+    obj = pod()
+    obj["metadata"]["annotations"] = notes
+    said = list(warnings_of(POD, None, obj))
+    assert [one.partition(": ")[0] for one in said] == [
+        f"metadata.annotations[{key}]" for key in notes
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "fields", "said"),
+    [
+        (
+            "Service",
+            "v1",
+            {"spec": {"type": "ClusterIP", "clusterIP": "None", "sessionAffinity": "ClientIP",
+                      "externalIPs": ["FD00::1"]}},
+            [
+                "spec.externalIPs is ignored for headless services",
+                "spec.SessionAffinity is ignored for headless services",
+                (
+                    'spec.externalIPs[0]: IPv6 address "FD00::1" should be in RFC 5952 canonical '
+                    'format ("fd00::1")'
+                ),
+            ],
+        ),
+        (
+            "NetworkPolicy",
+            "networking.k8s.io/v1",
+            {"spec": {"egress": [{"to": [{"ipBlock": {"cidr": "10.0.0.1/8"}}]}]}},
+            [
+                (
+                    'spec.egress[0].to[0].ipBlock.cidr: CIDR value "10.0.0.1/8" is ambiguous in '
+                    'this context (should be "10.0.0.0/8" or "10.0.0.1/32"?)'
+                )
+            ],
+        ),
+        (
+            "PersistentVolume",
+            "v1",
+            {"spec": {"persistentVolumeReclaimPolicy": "Recycle", "storageos": {}}},
+            [
+                (
+                    "spec.persistentVolumeReclaimPolicy: The Recycle reclaim policy is deprecated. "
+                    "Instead, the recommended approach is to use dynamic provisioning."
+                ),
+                "spec.storageOS: deprecated in v1.22, non-functional in v1.25+",
+            ],
+        ),
+        (
+            "PersistentVolumeClaim",
+            "v1",
+            {"spec": {"resources": {"requests": {"storage": "1500m"}}}},
+            [
+                (
+                    'spec.resources.requests[storage]: fractional byte value "1500m" is invalid, '
+                    "must be an integer"
+                )
+            ],
+        ),
+        (
+            "StorageClass",
+            "storage.k8s.io/v1",
+            {"allowedTopologies": [{"matchLabelExpressions": [{"key": OLD_KEY}]}]},
+            [f"allowedTopologies[0].matchLabelExpressions[0].key: {OLD_KEY} is {OLD_TOLD}"],
+        ),
+        (
+            "RuntimeClass",
+            "node.k8s.io/v1",
+            {"scheduling": {"nodeSelector": {OLD_KEY: "x"}}},
+            [f"scheduling.nodeSelector: {OLD_KEY} is {OLD_TOLD}"],
+        ),
+    ],
+)  # fmt: skip
+def test_other_kinds(kind, version, fields, said):
+    """What is said of each, whether it is new or has changed."""
+    obj = {"apiVersion": version, "kind": kind, "metadata": {"name": "a"}, **fields}
+    for old in (None, obj):
+        assert list(warnings_of(kind_of(obj), old, obj)) == said
+
+
+def test_the_class_of_an_ingress():
+    """The annotation is told of once."""
+    note = {"kubernetes.io/ingress.class": "x"}
+    meta = {"name": "a", "annotations": note}
+    obj = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": meta, "spec": {}}
+    (said,) = warnings_of(kind_of(obj), None, obj)
+    assert said.endswith("is deprecated, please use 'spec.ingressClassName' instead")
+    assert list(warnings_of(kind_of(obj), obj, obj)) == []
