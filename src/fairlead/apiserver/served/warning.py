@@ -75,6 +75,8 @@ def warnings_of(kind: Kind, old: Json | None, new: Json) -> Warnings:
             yield from template_warnings(f"{path}.", template)
     if kind.resource == "jobs.batch":
         yield from _job_warnings(new["spec"])
+    if kind.resource == "statefulsets.apps":
+        yield from _stateful_set_warnings(new["spec"])
 
 
 def _at(obj: Json, path: str) -> Any:
@@ -106,6 +108,15 @@ def _job_warnings(spec: Json) -> Warnings:
         return
     if completions > COMPLETIONS_SOFT_MAX and parallelism > PARALLELISM_SOFT_MAX:
         yield f"spec: {_TOO_MANY_INDEXES}"
+
+
+def _stateful_set_warnings(spec: Json) -> Warnings:
+    # upstream: pkg/registry/apps/statefulset/strategy.go:WarningsOnCreate
+    for place, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        yield from claim_warnings(f"spec.volumeClaimTemplates[{place}]", claim.get("spec") or {})
+    if (spec.get("revisionHistoryLimit") or 0) < 0:
+        why = "a negative value retains all historical revisions; a value >= 0 is recommended"
+        yield f"spec.revisionHistoryLimit: {why}"
 
 
 def _service_warnings(service: Json) -> Warnings:

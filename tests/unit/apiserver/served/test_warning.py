@@ -276,6 +276,18 @@ def test_other_kinds(kind, version, fields, said):
         assert list(warnings_of(kind_of(obj), old, obj)) == said
 
 
+def test_stateful_sets():
+    """Of what they ask of claims, and of how much of their past they keep."""
+    claim = {"spec": {"resources": {"requests": {"storage": "1m"}}}}
+    spec = {"template": pod(), "volumeClaimTemplates": [claim], "revisionHistoryLimit": -1}
+    obj = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "a"}, "spec": spec}
+    said = list(warnings_of(kind_of(obj), None, obj))
+    assert [one.partition(": ")[0] for one in said] == [
+        "spec.volumeClaimTemplates[0].resources.requests[storage]",
+        "spec.revisionHistoryLimit",
+    ]
+
+
 def test_the_class_of_an_ingress():
     """The annotation is told of once."""
     note = {"kubernetes.io/ingress.class": "x"}
