@@ -57,7 +57,10 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CustomType:
-    """`fields` is the type as managers see it, `selectable` are fields that lists may select."""
+    """`fields` is the type as managers see it, `selectable` are fields that lists may select.
+
+    `deprecation` is what whoever asks for this version is told, "" while it is not on its way out.
+    """
 
     schema: Structural
     fields: Schema
@@ -65,6 +68,7 @@ class CustomType:
     scale: ScalePaths | None = None
     selectable: tuple[str, ...] = ()
     has_status: bool = False
+    deprecation: str = ""
 
     def shaped(self, obj: Json, tell: Tell) -> Json:
         """`obj` as it is stored; `tell` gets a note for each field that is dropped.

@@ -5,6 +5,7 @@ upstream: apiextensions-apiserver/pkg/apiserver/customresource_{handler,discover
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 from fairlead.apiserver.custom.columns import printer_of
@@ -13,6 +14,7 @@ from fairlead.apiserver.custom.field_type import object_type
 from fairlead.apiserver.custom.json_path import plain_path
 from fairlead.apiserver.custom.structural import structural
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry import version_order
 from fairlead.apiserver.subresource import Subresource, subresource
 
 Json = dict[str, Any]
@@ -50,8 +52,25 @@ def _kind(spec: Json, version: Json, stored_version: str) -> Kind:
         singular_name=names.get("singular") or None,
         list_kind_name=names.get("listKind", ""),
         stored_version=stored_version,
-        custom=custom_type(version),
+        custom=replace(custom_type(version), deprecation=_deprecation(spec, version)),
     )
+
+
+def _deprecation(spec: Json, version: Json) -> str:
+    """What is said of a version that is on its way out, and which one to use instead."""
+    # upstream: customresource_handler.go:defaultDeprecationWarning
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning") is not None:
+        return str(version["deprecationWarning"])
+    group, kind = spec["group"], spec["names"]["kind"]
+    own = version_order(version["name"])
+    served = [
+        one["name"] for one in spec["versions"] if one["served"] and not one.get("deprecated")
+    ]
+    newer = [name for name in served if version_order(name) < own]
+    told = f"{group}/{version['name']} {kind} is deprecated"
+    return f"{told}; use {group}/{min(newer, key=version_order)} {kind}" if newer else told
 
 
 def _subresources(parts: Json, kind: str) -> tuple[Subresource, ...]:

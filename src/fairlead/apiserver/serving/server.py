@@ -228,8 +228,9 @@ def refused(refusal: ApiError, request: Request, warnings: tuple[str, ...] = ())
 
 def _warn(call: Call) -> None:
     """Say that a kind is on its way out."""
-    warning = _DEPRECATED.get(call.kind.resource)
-    if warning is not None:
+    custom = call.kind.custom
+    warning = custom.deprecation if custom else _DEPRECATED.get(call.kind.resource)
+    if warning:
         call.warnings.append(warning)
 
 

@@ -157,6 +157,25 @@ def test_a_name_is_given_once(store, registry, definitions, names, reason, messa
     assert registry.find("example.com", "v1", "ws") is not None
 
 
+@pytest.mark.parametrize(
+    ("newest", "old", "said"),
+    [
+        ({}, {}, "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget"),
+        ({"deprecated": True}, {}, "example.com/v1beta1 Widget is deprecated"),
+        ({"served": False}, {}, "example.com/v1beta1 Widget is deprecated"),
+        ({}, {"deprecationWarning": "go away"}, "go away"),
+    ],
+)
+def test_a_version_that_is_on_its_way_out(store, registry, definitions, newest, old, said):
+    """Whoever asks for it is told which one to use, unless its author says something else."""
+    (version,) = manifest()["spec"]["versions"]
+    beta = {**version, "name": "v1beta1", "storage": False, "deprecated": True, **old}
+    made = manifest(versions=[{**version, **newest}, beta])
+    store.create(made, NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    assert registry.find("example.com", "v1beta1", "widgets").custom.deprecation == said
+
+
 def test_a_definition_takes_its_objects_along(store, registry, definitions):
     store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
     definitions.settle(NOW)
