@@ -115,7 +115,7 @@ def check_attributes_class(obj: Json) -> Causes:
 
 
 def check_attachment(obj: Json) -> Causes:
-    """A VolumeAttachment."""
+    """A VolumeAttachment, new or changed."""
     spec = obj["spec"]
     attacher, source = spec.get("attacher", ""), spec.get("source") or {}
     if not attacher:
@@ -131,7 +131,13 @@ def check_attachment(obj: Json) -> Causes:
     elif inline is not None:
         yield from check_inline_volume("spec.source.inlineVolumeSpec", inline)
     yield from check_subdomain("spec.nodeName", spec.get("nodeName", ""))
-    yield from check_driver_name("spec.attacher", attacher)  # upstream's second look
+
+
+def check_new_attachment(obj: Json) -> Causes:
+    """A new one, whose names have to be good, too."""
+    yield from check_attachment(obj)
+    yield from check_driver_name("spec.attacher", obj["spec"].get("attacher", ""))
+    named = (obj["spec"].get("source") or {}).get("persistentVolumeName")
     if named is not None:
         yield from check_subdomain("spec.source.persistentVolumeName", named)
 

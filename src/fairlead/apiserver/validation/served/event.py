@@ -19,12 +19,12 @@ _TYPES: Final = ("Normal", "Warning")
 _NEVER: Final = "needs to be unset"
 
 
-def check_event(obj: Json) -> Causes:
-    """An event of the core group."""
+def check_event(obj: Json, controller: str = "reportingComponent") -> Causes:
+    """An event of the core group, or a changed one of the other; `controller` is who reports it."""
     if obj.get("eventTime") is None:
         yield from _check_place(obj, ("default", ""))
     else:
-        yield from _check_series(obj, "reportingComponent")
+        yield from _check_series(obj, controller)
 
 
 def check_new_event(obj: Json) -> Causes:

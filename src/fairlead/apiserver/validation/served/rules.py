@@ -74,6 +74,9 @@ def check_name(kind: Kind, obj: Json) -> Causes:
 
 def check_any(kind: Kind, obj: Json) -> Causes:
     """What is wrong with an object besides, whether it is new or not."""
+    if kind.group == "events.k8s.io":
+        yield from event.check_event(obj, "reportingController")
+        return
     rule = _ANY.get(kind.resource)
     if rule is not None:
         yield from rule(obj)
@@ -154,14 +157,14 @@ def _runtime_class(obj: Json) -> Causes:
 _TOLERATION: Final = ("key", "operator", "value", "effect")
 _NEW: Final[Mapping[str, Check]] = {
     "pods": pod.check_new_pod,
-    "events": event.check_event,
     "ingresses.networking.k8s.io": network.check_new_ingress,
     "cronjobs.batch": job.check_new_cron_job,
-    "volumeattachments.storage.k8s.io": csi.check_attachment,
+    "volumeattachments.storage.k8s.io": csi.check_new_attachment,
     "certificatesigningrequests.certificates.k8s.io": signing.check_request,
 }
 _ANY: Final[Mapping[str, Check]] = {
     "configmaps": configuration.check_config_map,
+    "events": event.check_event,
     "secrets": configuration.check_secret,
     "resourcequotas": quota.check_quota,
     "limitranges": limit_range.check_limit_range,
@@ -191,6 +194,7 @@ _ANY: Final[Mapping[str, Check]] = {
     "ingressclasses.networking.k8s.io": network.check_ingress_class,
     "networkpolicies.networking.k8s.io": network.check_network_policy,
     "runtimeclasses.node.k8s.io": _runtime_class,
+    "volumeattachments.storage.k8s.io": csi.check_attachment,
     "csinodes.storage.k8s.io": csi.check_node,
     "csidrivers.storage.k8s.io": csi.check_driver,
     "csistoragecapacities.storage.k8s.io": csi.check_capacity,
