@@ -33,6 +33,7 @@ def measured(directory: Path, pods: int) -> Iterator[Figure]:
     places = {name: directory / name for name in ("alone", "watched", "up", "busy")}
     for place in places.values():
         place.mkdir()
+    yield from holding.many(directory, pods)  # first, while this process has no memory to reuse
     yield from reading.in_process()
     yield from writing.into_store(directory)
     with serving(ALONE, places["alone"]) as server:
@@ -42,7 +43,6 @@ def measured(directory: Path, pods: int) -> Iterator[Figure]:
         yield from writing.with_controllers(server)
     with serving(ALONE, places["watched"]) as server:
         yield from watching.over_https(server)
-    yield from holding.many(directory, pods)
     yield from starting.up(places["up"])
 
 
