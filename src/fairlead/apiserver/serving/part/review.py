@@ -16,6 +16,7 @@ from fairlead.apiserver.request import Response, User
 from fairlead.apiserver.serving.call import Attributes, Call
 from fairlead.apiserver.serving.identity import Identity, Verdict
 from fairlead.apiserver.serving.part.posting import member, posted
+from fairlead.apiserver.validation.field import invalid as refused
 
 Json = dict[str, Any]
 
@@ -25,6 +26,9 @@ _ONE_OF: Final = (
     "Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be "
     "specified"
 )
+_NOT_BOTH: Final = "cannot be specified in combination with resourceAttributes"
+_EMPTY: Final = "must be empty"
+_UNNAMED: Final = ("namespace", "managedFields")
 _NOBODY: Final = 'Invalid value: "": at least one of user or group must be specified'
 _AUTHORIZATION: Final = Kind("authorization.k8s.io", "v1", "", "")
 _NO_SUBJECT: Final = User(name="")
@@ -34,7 +38,7 @@ def self_subject_access_review(call: Call) -> Response:
     """May I?"""
     body = posted(call, call.kind)
     spec = member(body, "spec")
-    _require(_lacking(spec))
+    _require((*_lacking(spec), *_named(body, _EMPTY)))
     return _reviewed(call, body, spec, call.request.user)
 
 
@@ -45,14 +49,27 @@ def subject_access_review(call: Call) -> Response:
     problems = list(_lacking(spec))
     if not spec.get("user") and not spec.get("groups"):
         problems.append(Cause("FieldValueInvalid", _NOBODY, "spec.user"))
+    place = call.target.namespace
+    problems += _named(body, f"{_EMPTY} except for namespace" if place else _EMPTY)
+    if place:
+        problems += _misplaced(spec, member(body, "metadata").get("namespace") or place)
     _require(problems)
-    namespace = member(spec, "resourceAttributes").get("namespace", "")
-    if call.target.namespace and namespace != call.target.namespace:
-        raise bad_request("spec.resourceAttributes.namespace must match namespace")
     user = User(
         name=spec.get("user", ""), groups=tuple(spec.get("groups", ())), uid=spec.get("uid", "")
     )
     return _reviewed(call, body, spec, user)
+
+
+def _misplaced(spec: Json, namespace: str) -> Iterator[Cause]:
+    """A question about one namespace is about nothing else."""
+    about = spec.get("resourceAttributes")
+    if about is not None and about.get("namespace", "") != namespace:
+        field = "spec.resourceAttributes.namespace"
+        yield refused(field, about.get("namespace", ""), "must match metadata.namespace")
+    paths = spec.get("nonResourceAttributes")
+    if paths is not None:
+        why = "disallowed on this kind of request"
+        yield refused("spec.nonResourceAttributes", _shown_paths(paths), why)
 
 
 def self_subject_rules_review(call: Call) -> Response:
@@ -107,8 +124,23 @@ def user_info(user: User) -> Json:
 
 
 def _lacking(spec: Json) -> Iterator[Cause]:
-    if bool(spec.get("resourceAttributes")) == bool(spec.get("nonResourceAttributes")):
+    paths = spec.get("nonResourceAttributes")
+    if spec.get("resourceAttributes") is None and paths is None:
         yield Cause("FieldValueInvalid", _ONE_OF, "spec.resourceAttributes")
+    elif spec.get("resourceAttributes") is not None and paths is not None:
+        yield refused("spec.nonResourceAttributes", _shown_paths(paths), _NOT_BOTH)
+
+
+def _shown_paths(paths: Json) -> Json:
+    return {name.capitalize(): paths.get(name, "") for name in ("path", "verb")}
+
+
+def _named(body: Json, why: str) -> Iterator[Cause]:
+    """A question has no name, nor anything else that objects have."""
+    meta = member(body, "metadata")
+    left = {key: value for key, value in meta.items() if value and key not in _UNNAMED}
+    if left:
+        yield refused("metadata", left, why)
 
 
 def _require(problems: Iterable[Cause]) -> None:
@@ -125,7 +157,7 @@ def _reviewed(call: Call, body: Json, spec: Json, user: User) -> Response:
 
 def _asked(spec: Json, user: User) -> Attributes:
     about = spec.get("resourceAttributes")
-    if not about:
+    if about is None:
         path = spec["nonResourceAttributes"]
         return Attributes(user, path.get("verb", ""), path.get("path", ""))
     return Attributes(
