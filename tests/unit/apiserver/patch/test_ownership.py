@@ -6,9 +6,9 @@ import pytest
 
 from fairlead.apiserver.patch.ownership import _pruned, after_apply
 from fairlead.apiserver.patch.typed import field_set
-from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.model import schemas
 
-DEPLOYMENT = schema_of("apps/v1", "Deployment")
+DEPLOYMENT = schemas().of_definition("io.k8s.api.apps.v1.Deployment")
 LIVE = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
