@@ -29,6 +29,7 @@ from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 from fairlead.worlds.local.home import Home, kept_home, new_home, objects_file
 from fairlead.worlds.local.kubeconfig import NAME, kubeconfig, write_secret
+from fairlead.worlds.local.nodes import ZONE
 from fairlead.worlds.local.serve import Door, serve_cluster
 
 
@@ -50,7 +51,7 @@ def serve(wanted: Wanted) -> int:
         _hand_out(place, _kubeconfig(f"https://{address}", home, pairs))
 
         def say_ready() -> None:
-            print(f"export KUBECONFIG={place}  # {_about(wanted)}; Ctrl-C ends it", flush=True)
+            print(f"export KUBECONFIG={place}  # {_about(cluster)}; Ctrl-C ends it", flush=True)
 
         pair = new_server(home.authority, hosts_of(wanted.host), real_now)
         door = Door(
@@ -143,11 +144,15 @@ def _pairs(home: Home, now: datetime) -> dict[str, Pair]:
     }
 
 
-def _about(wanted: Wanted) -> str:
+def _about(cluster: LocalCluster) -> str:
+    """How large it is: as it was asked for at first, or as it was left."""
+    nodes = cluster.store.list(NODE)
+    zones = {node["metadata"].get("labels", {}).get(ZONE, "") for node in nodes}
+
     def counted(number: int, noun: str) -> str:
         return f"{number} {noun}{'' if number == 1 else 's'}"
 
-    return f"{counted(wanted.nodes, 'node')} in {counted(wanted.zones, 'zone')}"
+    return f"{counted(len(nodes), 'node')} in {counted(len(zones), 'zone')}"
 
 
 @contextmanager

@@ -7,6 +7,8 @@ import signal
 import socket
 import ssl
 import stat
+import subprocess
+import sys
 from base64 import b64decode
 from datetime import UTC, datetime
 from urllib.error import HTTPError
@@ -164,3 +166,12 @@ def home_of(directory):
     """The directory, with an empty database."""
     objects_file(directory)
     return directory
+
+
+def test_it_says_how_large_the_cluster_is_that_it_found(tmp_path):
+    with up("--nodes", "2", "--zones", "2", "--data-dir", str(tmp_path)):
+        pass
+    command = [sys.executable, "-m", "fairlead.cli", "up", "--data-dir", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert "# 2 nodes in 2 zones; " in process.stdout.readline()
+        process.terminate()

@@ -21,6 +21,7 @@ CAPACITY: Final = {
     "pods": "110",
 }
 REGION: Final = "local"
+ZONE: Final = "topology.kubernetes.io/zone"
 _WELL: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -56,7 +57,7 @@ def _node(number: int, zone: str, now: Instant) -> Json:
         "kubernetes.io/hostname": name,
         "kubernetes.io/os": "linux",
         "topology.kubernetes.io/region": REGION,
-        "topology.kubernetes.io/zone": zone,
+        ZONE: zone,
     }
     third, last = divmod(number, 250)
     conditions = [
