@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fairlead.apiserver.auth.certificate import Pair, new_client, new_server
 from fairlead.apiserver.journal import Journal, JournalError
+from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED
 from fairlead.cli import exit_code
 from fairlead.cli.up_door import (
