@@ -153,11 +153,12 @@ def _unescaped(value: str) -> str:
 
 
 def _read(kind: Kind, field: str) -> Read:
-    if field in _ALWAYS:
+    if field in _ALWAYS and (field == NAME or kind.resource not in _NAMED_ONLY):
         return _metadata(field.removeprefix("metadata."))
     if kind.custom is not None:
         return _selectable(kind.custom.selectable, field)
-    read = _FIELDS.get(kind.resource, {}).get(field)
+    is_newer = kind.group == "events.k8s.io"
+    read = (_NEWER_EVENT if is_newer else _FIELDS.get(kind.resource, {})).get(field)
     if read is not None:
         return read
     if kind.resource in _FIELDS:
@@ -229,6 +230,13 @@ _EVENT: Final[dict[str, Read]] = {
     "source": _source,
     "type": _text("type"),
 }
+# upstream: pkg/apis/events/v1/conversion.go:AddFieldLabelConversionsForEvent
+_NEWER_EVENT: Final[dict[str, Read]] = {
+    **{f"regarding.{key}": _text("involvedObject", key) for key in _INVOLVED},
+    "reason": _text("reason"),
+    "reportingController": _text("reportingComponent"),
+    "type": _text("type"),
+}
 _UNKNOWN_FIELD: Final = "field label not supported: {}"
 _UNSUPPORTED: Final[Mapping[str, str]] = {
     "jobs.batch": 'field label "{}" not supported for Job',
@@ -266,5 +274,10 @@ _FIELDS: Final[Mapping[str, Mapping[str, Read]]] = {
         "spec.driver": _text("spec", "driver"),
     },
     "events": _EVENT,
-    "events.events.k8s.io": _EVENT,
 }
+# Kinds without a namespace that know so.
+# upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource
+_NAMED_ONLY: Final = (
+    "namespaces", "nodes", "certificatesigningrequests.certificates.k8s.io",
+    "resourceslices.resource.k8s.io",
+)  # fmt: skip

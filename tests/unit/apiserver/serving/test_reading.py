@@ -204,3 +204,24 @@ def test_metadata_alone(api, config_maps):
 def test_yaml(api, config_maps):
     api.config_map("a")
     assert api.get(f"{config_maps}/a", accept="application/yaml").text.startswith("apiVersion: v1")
+
+
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+
+
+@pytest.mark.parametrize(
+    ("url", "status"),
+    [
+        (f"{EVENTS}?fieldSelector=regarding.kind=Pod", 200),
+        (f"{EVENTS}?fieldSelector=reportingController=x", 200),
+        (f"{EVENTS}?fieldSelector=involvedObject.kind=Pod", 400),
+        ("/api/v1/events?fieldSelector=involvedObject.kind=Pod", 200),
+        ("/api/v1/events?fieldSelector=regarding.kind=Pod", 400),
+        ("/api/v1/nodes?fieldSelector=metadata.name=n", 200),
+        ("/api/v1/nodes?fieldSelector=metadata.namespace=n", 400),
+        ("/api/v1/persistentvolumes?fieldSelector=metadata.namespace=n", 200),
+    ],
+)
+def test_fields_are_called_as_in_the_version_that_is_asked_for(api, url, status):
+    """Some kinds know that they have no namespace."""
+    assert api.get(url).status == status
