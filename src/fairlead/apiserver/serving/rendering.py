@@ -5,6 +5,7 @@ upstream: apiserver/pkg/endpoints/handlers/response.go:transformResponseObject
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,6 +21,9 @@ from fairlead.apiserver.serving.negotiation import PARTIAL, PARTIAL_LIST, TABLE,
 from fairlead.apiserver.storage import Json, Kept, value_of
 
 PARTS: Final = 16
+LAID_OUT_BYTES_MAX: Final = 256 << 10
+# What JSON may show as it is, and YAML may not or takes for the end of a line. upstream: YAML 1.1, 5.1 Character Set
+_UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 Body = tuple[bytes, ...]
 # (kind, objects, now, which part of each object goes along) -> columnDefinitions and rows
 TableOf = Callable[[Kind, Sequence[Json], int, str], Json]
@@ -33,11 +37,22 @@ _Dumper.add_multi_representer(dict, _Dumper.represent_dict)
 
 
 def text_of(media_type: str, value: Any) -> bytes:
-    """Any JSON value as JSON or YAML."""
-    if media_type == YAML:
-        dumped: str = yaml.dump(value, Dumper=_Dumper, allow_unicode=True, width=80)
-        return dumped.encode()
-    return encode(value)
+    """Any JSON value as JSON or YAML.
+
+    Long YAML is written as JSON is, on one line: that is YAML too, and does not keep everybody
+    else waiting for as long as laying it out takes (a second for each megabyte).
+    """
+    text = encode(value)
+    if media_type != YAML:
+        return text
+    if len(text) > LAID_OUT_BYTES_MAX:
+        return _UNPRINTABLE.sub(_escaped, text.decode()).encode() + b"\n"
+    dumped: str = yaml.dump(value, Dumper=_Dumper, allow_unicode=True, width=80)
+    return dumped.encode()
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 @dataclass(frozen=True, slots=True)

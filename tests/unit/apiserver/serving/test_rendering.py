@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import yaml
+
 from fairlead.apiserver.schema.spelled import Spelled
 from fairlead.apiserver.serving.negotiation import YAML
 from fairlead.apiserver.serving.rendering import text_of
@@ -10,3 +12,11 @@ from fairlead.apiserver.serving.rendering import text_of
 def test_an_object_as_it_was_spelled_is_an_object_in_yaml_too():
     """Like any other."""
     assert text_of(YAML, {"data": Spelled({"a": 1}, b'{"a": 1}')}) == b"data:\n  a: 1\n"
+
+
+def test_long_yaml_says_the_same_as_short():
+    """Though it is written on one line."""
+    value = {"data": {"k": "é\x7f\x9f\ufeff\u2028 'x' \"y\" \\ # : - {}\n" * 20_000, "n": None}}
+    text = text_of(YAML, value)
+    assert text.count(b"\n") == 1
+    assert yaml.load(text, Loader=yaml.CSafeLoader) == value  # noqa: TID251 - not ours on purpose
