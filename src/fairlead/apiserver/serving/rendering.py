@@ -22,7 +22,7 @@ from fairlead.apiserver.storage import Json, Kept, value_of
 
 PARTS: Final = 16
 LAID_OUT_BYTES_MAX: Final = 256 << 10
-# What JSON may show as it is, and YAML may not or takes for the end of a line. upstream: YAML 1.1, 5.1 Character Set
+# What JSON may show as it is, and YAML may not or takes for the end of a line (YAML 1.1, 5.1).
 _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 Body = tuple[bytes, ...]
 # (kind, objects, now, which part of each object goes along) -> columnDefinitions and rows
