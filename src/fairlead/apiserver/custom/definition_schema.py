@@ -15,6 +15,7 @@ from typing import Any, Final
 from fairlead.apiserver.custom.definition_default import wrong_defaults
 from fairlead.apiserver.custom.definition_list import wrong_list
 from fairlead.apiserver.custom.definition_rules import wrong_expressions, wrong_words
+from fairlead.apiserver.custom.definition_shape import misshapen
 from fairlead.apiserver.custom.definition_shown import shown_schema
 from fairlead.apiserver.custom.definition_structure import wrong_structure
 from fairlead.apiserver.error import Cause
@@ -50,6 +51,10 @@ class _Place:
 
 def wrong_schema(raw: Json, field: str, *, has_status: bool = False) -> Iterator[Cause]:
     """What is wrong with the schema of whole objects, which stands at `field`."""
+    odd = next(misshapen(raw, field), None)
+    if odd is not None:
+        yield invalid(odd, "", "there must stand something of another type")
+        return
     if has_status:
         yield from _above_status(raw, field)
     if raw.get("nullable"):

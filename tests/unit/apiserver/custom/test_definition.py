@@ -40,6 +40,28 @@ def problems(row):
     return [str(cause) for cause in causes(with_stored_versions(completed(definition_of(row))))]
 
 
+ODD = "there must stand something of another type"
+
+
+@pytest.mark.parametrize(
+    ("inner", "field"),
+    [
+        ({"type": "object", "properties": 1}, "items.properties"),
+        ({"type": "object", "properties": {"a": None}}, "items.properties[a]"),
+        ({"type": "object", "allOf": [3]}, "items.allOf[0]"),
+        ({"type": "string", "maxLength": "x"}, "items.maxLength"),
+        ({"x-kubernetes-validations": [{"rule": 3}]}, "items.x-kubernetes-validations"),
+        ({"type": "object", "required": [3]}, "items.required"),
+        ({"type": "array", "items": {"minimum": True}}, "items.items.minimum"),
+    ],
+)  # fmt: skip
+def test_what_is_no_schema(inner, field):
+    """Below items, where nobody has looked before."""
+    (said,) = problems({"schema": {"type": "array", "items": inner}})
+    where = f"spec.validation.openAPIV3Schema.properties[spec].{field}"
+    assert said == f'{where}: Invalid value: "": {ODD}'
+
+
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["what"]) for row in ROWS])
 def test_refusal(row):
     """A definition is refused for all that is wrong with it, in upstream's words."""
