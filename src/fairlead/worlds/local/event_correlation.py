@@ -78,13 +78,13 @@ class Correlation:
         self._similar: _Newest[_Similar] = _Newest()
         self._allowances: _Newest[_Allowance] = _Newest()
 
-    def of(self, event: RecordEvent, now: Instant) -> Told | None:
-        """How `event` is to be told, None when nobody listens any more."""
-        told = self._aggregated(event, now)
+    def of(self, event: RecordEvent, part: str, now: Instant) -> Told | None:
+        """How `event` about `part` of its object is to be told, None when nobody listens."""
+        told = self._aggregated(event, part, now)
         return told if self._is_allowed(event, now) else None
 
-    def _aggregated(self, event: RecordEvent, now: Instant) -> Told:
-        kind = _kind_of_event(event)
+    def _aggregated(self, event: RecordEvent, part: str, now: Instant) -> Told:
+        kind = (*_kind_of_event(event), part)
         similar = self._similar.get(kind)
         if similar is None or now - similar.at > SIMILAR_WITHIN:
             similar = _Similar(now)

@@ -50,15 +50,19 @@ class EventWriter:
 
     def record(self, event: RecordEvent, now: Instant) -> None:
         """Write `event`, or count it."""
+        self.record_part(event, "", now)
+
+    def record_part(self, event: RecordEvent, part: str, now: Instant) -> None:
+        """The same for an event about a part of its object, such as `spec.containers{name}`."""
         self._forget(now)
         if event.action in _SCHEDULERS_ACTIONS:
             self._record_in_series(event, now)
         else:
-            self._record_counted(event, now)
+            self._record_counted(event, part, now)
 
-    def _record_counted(self, event: RecordEvent, now: Instant) -> None:
+    def _record_counted(self, event: RecordEvent, part: str, now: Instant) -> None:
         """In the core group, where whoever says the same again counts it."""
-        told = self._correlation.of(event, now)
+        told = self._correlation.of(event, part, now)
         if told is None:
             return
         found, stamp = self._find(told.key), format_timestamp(now)
@@ -77,7 +81,7 @@ class EventWriter:
             "eventTime": None,
             "reportingInstance": instance,
         }
-        self._create(event, told.key, fields, now)
+        self._create(event, told.key, fields, now, part)
 
     def _record_in_series(self, event: RecordEvent, now: Instant) -> None:
         """In the newer group, where a series of events with one reason says how long it is."""
@@ -103,7 +107,9 @@ class EventWriter:
         place = self._names.get(key)
         return self._store.find(_EVENT, *place) if place else None
 
-    def _create(self, event: RecordEvent, key: Key, fields: Json, now: Instant) -> None:
+    def _create(
+        self, event: RecordEvent, key: Key, fields: Json, now: Instant, part: str = ""
+    ) -> None:
         ref = event.regarding
         manifest = {
             "apiVersion": "v1",
@@ -112,7 +118,7 @@ class EventWriter:
                 "name": f"{ref.name}.{now + len(self._written):x}",
                 "namespace": ref.namespace or "default",
             },
-            "involvedObject": self._subject(ref, event),
+            "involvedObject": self._subject(ref, event, part),
             "reason": event.reason,
             "type": event.type,
             "reportingComponent": event.reporting_controller,
@@ -135,7 +141,7 @@ class EventWriter:
         pod = self._store.find(POD, ref.namespace, ref.name) or {}
         return str(pod.get("spec", {}).get("nodeName", ""))
 
-    def _subject(self, ref: ObjectRef, event: RecordEvent) -> Json:
+    def _subject(self, ref: ObjectRef, event: RecordEvent, part: str) -> Json:
         kind = find_kind(ref.kind)
         found = self._store.find(kind, ref.namespace, ref.name) if kind else None
         version = found["metadata"]["resourceVersion"] if found else ""
@@ -150,6 +156,7 @@ class EventWriter:
             "uid": known,
             "apiVersion": _api_version(kind),
             "resourceVersion": version,
+            "fieldPath": part,
         }
         return {key: value for key, value in told.items() if value}
 

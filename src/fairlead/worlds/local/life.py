@@ -68,7 +68,8 @@ class Life:
         """
         engine = build_engine(replace(config, start=now), SilentReporter(), without)
         standing = (Namespaces(authority), NamespaceEnds(), NodeTtl(), Quotas(), AbsentOwners())
-        self._world = LocalWorld(store, (*standing, *more), host)
+        has_kubelets = config.kubelet.tends_pods and "kubelet" not in without
+        self._world = LocalWorld(store, (*standing, *more), host, has_kubelets=has_kubelets)
         self._driver = Driver(engine, self._world, now=now)
         self._world.tell(ObjectsLoaded(_views(store)))
         self._world.look_around(now)

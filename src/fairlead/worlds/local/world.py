@@ -23,6 +23,7 @@ from fairlead.core.command import (
 from fairlead.core.instant import Instant
 from fairlead.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
+from fairlead.worlds.local.attendant.container_events import ContainerEvents
 from fairlead.worlds.local.event_writer import HOST, EventWriter
 from fairlead.worlds.local.outside import Outside, Waiting
 from fairlead.worlds.local.pod_detail import PodDetails, with_generate_name
@@ -56,20 +57,27 @@ class LocalWorld:
     """Performs commands on `store`, and tells what anybody has changed there."""
 
     def __init__(
-        self, store: Store, attendants: Sequence[Attendant] = (), host: str = HOST
+        self,
+        store: Store,
+        attendants: Sequence[Attendant] = (),
+        host: str = HOST,
+        *,
+        has_kubelets: bool = False,
     ) -> None:
         """What is in `store` already must be told by `ObjectsLoaded`.
 
-        `host` is where controllers say that they run.
+        `host` is where controllers say that they run; with `has_kubelets` those of the controller
+        tell of containers.
         """
         self.store = store
         self.extenders: ExtenderCaller = NoExtenders()
         self._details = PodDetails()
-        self._attendants = (self._details, *attendants)
         self._timed = [one for one in attendants if isinstance(one, TimedAttendant)]
         signatures = Signatures()
         self.outside = Outside(store, signatures)
         self._events = EventWriter(store, signatures, host)
+        kubelets = (ContainerEvents(self._events.record_part),) if has_kubelets else ()
+        self._attendants: tuple[Attendant, ...] = (self._details, *kubelets, *attendants)
         self._changes: list[Change] = []
         self._untold: list[Stimulus] = []
         store.subscribe(self._changes.append)

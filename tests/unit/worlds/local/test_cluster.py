@@ -370,3 +370,34 @@ def test_who_has_another_owner_forgets_the_absent_one(cluster):
 
 def test_an_owner_of_a_kind_that_nobody_serves_may_be_there(cluster):
     assert owned(cluster, {**NOBODY, "apiVersion": "example.com/v1"}) is not None
+
+
+def kubelets_events(cluster):
+    rows = [row for row in cluster.list("event") if row["source"].get("component") == "kubelet"]
+    return [(row["reason"], row["involvedObject"].get("fieldPath"), row["message"]) for row in rows]
+
+
+def test_kubelets_tell_of_containers(cluster):
+    cluster.ask("POST", PODS, POD)
+    cluster.pass_time(2)
+    part, there = "spec.containers{c}", "already present on machine and can be accessed by the pod"
+    began = [
+        ("Pulled", part, f'Container image "i" {there}'),
+        ("Created", part, "Container created"),
+        ("Started", part, "Container started"),
+    ]
+    assert kubelets_events(cluster) == began
+    cluster.ask("DELETE", f"{PODS}/a")
+    cluster.pass_time(40)
+    assert kubelets_events(cluster) == [*began, ("Killing", part, "Stopping container c")]
+
+
+def test_each_container_is_told_of(cluster):
+    spec = {
+        "initContainers": [{"name": "first", "image": "i"}],
+        "containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "i"}],
+    }
+    cluster.ask("POST", PODS, {**POD, "spec": spec})
+    cluster.pass_time(2)
+    started = [part for reason, part, _ in kubelets_events(cluster) if reason == "Started"]
+    assert started == ["spec.initContainers{first}", "spec.containers{a}", "spec.containers{b}"]

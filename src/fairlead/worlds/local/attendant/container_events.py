@@ -1,0 +1,74 @@
+"""What a kubelet tells of containers, as events: that they start, and that they are stopped.
+
+Pulling takes no time here, so every image is there already.
+
+upstream: pkg/kubelet/kuberuntime/kuberuntime_container.go:startContainer, killContainer,
+pkg/kubelet/images/image_manager.go:EnsureImageExists
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.apiserver.store import Store
+from fairlead.core.command import ObjectRef, RecordEvent
+from fairlead.core.instant import Instant
+
+Json = dict[str, Any]
+# Takes an event, the part of its object that it is about, and what time it is.
+Record = Callable[[RecordEvent, str, Instant], None]
+
+_KUBELET: Final = "kubelet"
+_LISTS: Final = (
+    ("initContainerStatuses", "spec.initContainers"),
+    ("containerStatuses", "spec.containers"),
+)
+
+
+class ContainerEvents:
+    """Sees to all pods."""
+
+    def __init__(self, record: Record) -> None:
+        """`record` writes the events."""
+        self._record = record
+
+    def attend(self, change: Change, store: Store, now: Instant) -> None:
+        """See Attendant."""
+        if change.kind is not POD or change.type is not ChangeType.MODIFIED:
+            return
+        pod, meta = change.object, change.object["metadata"]
+        subject = ObjectRef("Pod", meta["namespace"], meta["name"], meta["uid"])
+        for part, reason, note in _told(change.previous or {}, pod):
+            event = RecordEvent(subject, "Normal", reason, "", note, _KUBELET)
+            self._record(event, part, now)
+
+
+def _told(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
+    """Container, reason and text of each event."""
+    is_stopping = _is_to_go(pod) and not _is_to_go(before)
+    old, new = before.get("status", {}), pod.get("status", {})
+    for statuses, containers in _LISTS:
+        known = {row["name"]: row for row in old.get(statuses) or ()}
+        for row in new.get(statuses) or ():
+            name, part = row["name"], f"{containers}{{{row['name']}}}"
+            if _started_at(row) not in ("", _started_at(known.get(name, {}))):
+                there = "already present on machine and can be accessed by the pod"
+                yield part, "Pulled", f'Container image "{row["image"]}" {there}'
+                yield part, "Created", "Container created"
+                yield part, "Started", "Container started"
+            if is_stopping and "running" in row["state"]:
+                yield part, "Killing", f"Stopping container {name}"
+
+
+def _is_to_go(pod: Json) -> bool:
+    return "deletionTimestamp" in pod.get("metadata", {})
+
+
+def _started_at(status: Json) -> str:
+    """When the container started last, "" if it has not."""
+    state = status.get("state", {})
+    told = state.get("running") or state.get("terminated") or {}
+    return str(told.get("startedAt") or "")
