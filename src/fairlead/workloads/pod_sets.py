@@ -23,12 +23,12 @@ from fairlead.workloads.identity import failed_create, owner_key, pod_created, p
 from fairlead.workloads.pod_set import Birth, PodSet, PodState, pod_state
 from fairlead.workloads.pod_template import pod_manifest
 from fairlead.workloads.rule import Plan, Rule, Wish
-from fairlead.workloads.stand_in import StandIn, rule_for_unknown
+from fairlead.workloads.stand_in import HandsOff, StandIn, rule_for_unknown
 
 
 @dataclass(slots=True)
 class PodSets:
-    """All pods that have a controller; owners nobody introduced are stood in for."""
+    """All pods that have a controller; in a simulation, unknown owners are stood in for."""
 
     config: WorkloadsConfig
     sets: dict[str, PodSet] = field(default_factory=dict)
@@ -54,8 +54,12 @@ class PodSets:
                 owner=owner,
                 is_observed=self.config.is_observed,
             )
-            self.rules[key] = rule_for_unknown(owner.kind)
+            self.rules[key] = self._rule_for_unknown(owner.kind)
         return self.sets[key]
+
+    def _rule_for_unknown(self, kind: str) -> Rule:
+        """Where everything is there that exists, an owner that is not is somebody else's affair."""
+        return HandsOff() if self.config.is_observed else rule_for_unknown(kind)
 
     def _key_of(self, owner: OwnerReference, namespace: str) -> str:
         if owner.uid:

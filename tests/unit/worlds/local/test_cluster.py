@@ -401,3 +401,13 @@ def test_each_container_is_told_of(cluster):
     cluster.pass_time(2)
     started = [part for reason, part, _ in kubelets_events(cluster) if reason == "Started"]
     assert started == ["spec.initContainers{first}", "spec.containers{a}", "spec.containers{b}"]
+
+
+@pytest.mark.parametrize("kind", ["Job", "ReplicaSet", "Widget"])
+def test_nobody_makes_pods_again_for_an_owner_that_is_not_there(cluster, kind):
+    owner = {"apiVersion": "batch/v1", "kind": kind, "name": "o", "uid": "u", "controller": True}
+    cluster.ask("POST", PODS, {**POD, "metadata": {"name": "a", "ownerReferences": [owner]}})
+    cluster.pass_time(2)
+    cluster.ask("DELETE", f"{PODS}/a")
+    cluster.pass_time(40)
+    assert cluster.list("pod") == []
