@@ -119,7 +119,7 @@ def _told(owner: StatefulSet, pod: Pod, claim: str) -> Command:
     # upstream: stateful_pod_control.go:recordClaimEvent
     meta = owner.metadata
     ref = ObjectRef("StatefulSet", meta.namespace, meta.name, meta.uid)
-    note = f"create Claim {claim} Pod {pod.metadata.name} in StatefulSet {meta.name} success"
+    note = f"Create Claim {claim} Pod {pod.metadata.name} in StatefulSet {meta.name} success"
     return happened(ref, "SuccessfulCreate", note)
 
 

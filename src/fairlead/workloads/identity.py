@@ -43,7 +43,7 @@ def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
     """The event that tells of a pod made for `owner`."""
     # upstream: pkg/controller/controller_utils.go:createPods; stateful_pod_control.go has its own
     if owner.kind == STATEFUL_SET:
-        note = f"create Pod {name} in StatefulSet {owner.name} successful"
+        note = f"Create Pod {name} in StatefulSet {owner.name} successful"
         return happened(owner, "SuccessfulCreate", note)
     return happened(owner, "SuccessfulCreate", f"Created pod: {name}")
 
@@ -51,7 +51,7 @@ def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
 def pod_deleted(owner: ObjectRef, name: str) -> RecordEvent:
     """The event that tells of a pod that `owner` let go."""
     if owner.kind == STATEFUL_SET:
-        note = f"delete Pod {name} in StatefulSet {owner.name} successful"
+        note = f"Delete Pod {name} in StatefulSet {owner.name} successful"
         return happened(owner, "SuccessfulDelete", note)
     return happened(owner, "SuccessfulDelete", f"Deleted pod: {name}")
 

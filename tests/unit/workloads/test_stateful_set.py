@@ -303,6 +303,6 @@ def test_creations_and_deletions_are_told_in_upstreams_words(seen, build):
     seen.create(stateful_set(build, 1))
     seen.patch("StatefulSet", "db", {"spec": {"replicas": 0}})
     assert [(event.reason, event.note) for event in seen.events] == [
-        ("SuccessfulCreate", "create Pod db-0 in StatefulSet db successful"),
-        ("SuccessfulDelete", "delete Pod db-0 in StatefulSet db successful"),
+        ("SuccessfulCreate", "Create Pod db-0 in StatefulSet db successful"),
+        ("SuccessfulDelete", "Delete Pod db-0 in StatefulSet db successful"),
     ]

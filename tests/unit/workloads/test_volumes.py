@@ -582,7 +582,7 @@ def test_where_somebody_looks_the_set_tells_of_its_claims(new_world, build):
     fields = {"volumeClaimTemplates": [{"metadata": meta, "spec": claim()["spec"]}]}
     world.load(storage_class(), build.owned("StatefulSet", "db", 1, uid="sts", **fields))
     assert [event.note for event in world.events] == [
-        "create Claim data-db-0 Pod db-0 in StatefulSet db success"
+        "Create Claim data-db-0 Pod db-0 in StatefulSet db success"
     ]
     selected = build.owned("StatefulSet", "db", 1)["spec"]["selector"]["matchLabels"]
     made = world.get("PersistentVolumeClaim", "data-db-0")

@@ -104,6 +104,15 @@ class Bindings:
             for (name, key), value in values.items()
         )
 
+    def names_another(self, recorded: str, found: str) -> bool:
+        """Whether `found` is `recorded` but for generated names of other things of the case."""
+        form = _form(recorded)
+        matched = form.pattern.fullmatch(found) if form else None
+        if form is None or matched is None or {name for name, _ in form.stands_for} != {"gen"}:
+            return False
+        known = {value for text, value in self._values.items() if text.startswith("gen:")}
+        return known.issuperset(matched.groups())
+
     def filled(self, value: Any) -> Any:
         """A recorded request with the values of this replay in it."""
         match value:

@@ -29,3 +29,17 @@ def refusal(message):
 def test_upstream_comes_to_unknown_fields_by_chance(recorded, found, agree):
     agreement = Agreement(Bindings())
     assert (agreement.difference(refusal(recorded), refusal(found)) is None) == agree
+
+
+@pytest.mark.parametrize(
+    ("found", "agree"),
+    [("Created pod: d-two22", True), ("Created pod: d-three", False), ("Deleted pod: x", False)],
+)
+def test_which_pod_a_cell_names_first_is_chance(found, agree):
+    """Of those that the case has made, under any name."""
+    agreement = Agreement(Bindings())
+    for number, name in enumerate(("d-one11", "d-two22"), 1):
+        assert agreement.difference(f"d-<gen:{number}>", name) is None
+    told = agreement.difference("Created pod: d-<gen:1>", found, "list.rows[0].cells[6]")
+    assert (told is None) == agree
+    assert agreement.difference("d-<gen:1>", "d-two22", "metadata.name") is not None
