@@ -173,10 +173,12 @@ async def _send(send: Send, method: str, asked: Mapping[str, str], response: Res
     headers = [NO_CACHE]
     if response.content_type:
         headers.append((b"content-type", response.content_type.encode()))
-    headers += [(name.lower().encode(), text.encode()) for name, text in response.headers]
-    if any(name == b"cache-control" for name, _ in headers[1:]):
-        del headers[0]
-    headers += warning_headers(response.warnings)
+    if response.headers:
+        headers += [(name.lower().encode(), text.encode()) for name, text in response.headers]
+        if any(name == b"cache-control" for name, _ in headers[1:]):
+            del headers[0]
+    if response.warnings:
+        headers += warning_headers(response.warnings)
     if length > GZIP_BYTES_MIN and _takes_gzip(asked.get("accept-encoding", "")):
         parts = _zipped(parts)
         length = sum(map(len, parts))

@@ -52,7 +52,8 @@ class PunctualProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Another request begins."""
         super().on_message_begin()
-        self._expect_head()
+        if not self._head.is_set:  # nor did what came first tell of it
+            self._expect_head()
 
     def on_headers_complete(self) -> None:
         """Only the body is due now, which is the application's part."""
