@@ -162,9 +162,13 @@ def busy(told, config, pool):
 def killed(home, rounds):
     """So many rounds on one directory; what clients were told in all of them."""
     told = Told()
+    options = (
+        *("--nodes", "0", "--data-dir", str(home)),
+        *("--kubeconfig", str(home.with_name("kubeconfig"))),
+    )
     with ThreadPoolExecutor(WRITERS + 1) as pool:
         for number in range(rounds):
-            with up("--nodes", "0", "--data-dir", str(home), ending=signal.SIGKILL) as config:
+            with up(*options, ending=signal.SIGKILL) as config:
                 look(told, config)
                 clients, acknowledged = busy(told, config, pool)
                 for _ in range(1 + number * 37 % 40):
@@ -172,7 +176,7 @@ def killed(home, rounds):
                 threading.Event().wait(number * 7 % 20 / 1_000)
             for client in clients:
                 client.result(30)
-    with up("--nodes", "0", "--data-dir", str(home)) as config:
+    with up(*options) as config:
         look(told, config)
     return told
 
