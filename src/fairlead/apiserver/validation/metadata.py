@@ -141,7 +141,9 @@ _NAME_RULES: Final[Mapping[str, NameRule]] = {
 
 def name_rule(kind: Kind) -> NameRule:
     """What the kind asks of a name."""
-    return _NAME_RULES.get(kind.resource, path_segment_problems)
+    # upstream: apiextensions-apiserver/pkg/registry/customresource/strategy.go has one for all
+    otherwise = dns_subdomain_problems if kind.is_custom else path_segment_problems
+    return _NAME_RULES.get(kind.resource, otherwise)
 
 
 def check_metadata(kind: Kind, meta: ObjectMeta) -> Causes:

@@ -411,3 +411,11 @@ def test_nobody_makes_pods_again_for_an_owner_that_is_not_there(cluster, kind):
     cluster.ask("DELETE", f"{PODS}/a")
     cluster.pass_time(40)
     assert cluster.list("pod") == []
+
+
+@pytest.mark.parametrize("api", ["scheduling.volcano.sh/v1beta1", "scheduling.x-k8s.io/v1alpha1"])
+def test_names_of_gangs_are_names_of_hosts(cluster, api):
+    """As those of all custom resources."""
+    group = {"apiVersion": api, "kind": "PodGroup", "metadata": {"name": "?Y b"}}
+    refused = cluster.ask("POST", f"/apis/{api}/namespaces/default/podgroups", group)
+    assert (refused["code"], refused["details"]["causes"][0]["field"]) == (422, "metadata.name")
