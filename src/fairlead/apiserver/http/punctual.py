@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from fairlead.apiserver.http.joined import Joined
 from fairlead.apiserver.http.peer import PEER, peer_of
 
 HEAD_SECONDS_MAX: Final = 10.0
@@ -59,6 +60,8 @@ class PunctualProtocol(HttpToolsProtocol):
         """Only the body is due now, which is the application's part."""
         self._head.clear()
         super().on_headers_complete()
+        if self.scope["method"] != "HEAD":
+            self.cycle.transport = Joined(self.transport)
 
     def on_response_complete(self) -> None:
         """The answer has left; the end of its request may never come."""
