@@ -7,14 +7,21 @@ and what the recording itself left out (`$omitted`).
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
-from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
+from fairlead.conformance.api.chance import (
+    PLACE,
+    as_generated,
+    same_problems,
+    same_words,
+    with_chance_of,
+    with_places_of,
+    without_made_up,
+    without_unborn,
+)
 from fairlead.conformance.api.placeholder import Bindings, has_placeholder, same_form
 from fairlead.conformance.comparison import ABSENT, Difference
 
@@ -31,20 +38,6 @@ _BUILD: Final = (
     "compiler",
     "platform",
 )
-# A version in a message was recorded as it was.
-_VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")
-_OLDEST: Final = re.compile(r"(too old resource version: \S+ \()(\d+)(?=\))")
-# The minute (since 1970) in the name of a CronJob's Job was, too.
-_MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-|\Z)")
-# A template's hash in a text was recorded as it was.
-_HASH: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{8,10}}\b")
-_UNTYPED: Final = re.compile(
-    r"(failed to create typed patch object \([^)]*\)): (?:errors:\n  )?(.*)", re.DOTALL
-)
-_UNKNOWN: Final = "field not declared in schema"
-_CHANCES: Final = (_HASH, _MINUTE)
-_PLACE: Final = re.compile(r"node-[123]|zone-[ab]")
-_QUOTA: Final = re.compile(r"(?<=exceeded quota: )[^ ,]+(?=,)")
 _SIGNED: Final = ("id_token_signing_alg_values_supported",)  # a choice of whoever makes the keys
 _SLICES: Final = "endpointslice.kubernetes.io/managed-by"
 _COLUMNS: Final = "columnDefinitions["
@@ -57,7 +50,9 @@ class Agreement:
     `managed_fields`: who manages what counts; `encodings`: how bodies are packed does.
     `versions`: objects' versions keep their values and order, for nobody else writes.
     `structure`: only what kinds of answers come counts, for the recording does not have what its
-    clients had found in their cluster.
+    clients had found in their cluster. `holds`: whether the server has anything of a name, at
+    least where nothing comes to be but what replayed cases make: what others had left in the
+    recorded one cannot be listed.
     """
 
     bindings: Bindings
@@ -65,6 +60,7 @@ class Agreement:
     encodings: bool = True
     versions: bool = True
     structure: bool = False
+    holds: Callable[[str], bool] = lambda _: True
 
     def difference(self, recorded: object, found: object, path: str = "") -> Difference | None:
         """The first difference in the order of the recording; None where both agree."""
@@ -84,15 +80,14 @@ class Agreement:
     def _same_text(self, recorded: str, found: object, path: str) -> bool:
         if path.endswith("spec.holderIdentity"):  # a machine's name and a uid, as they were
             return bool(found)
-        if _is_place(path) and _PLACE.fullmatch(recorded) and _PLACE.fullmatch(str(found)):
+        if _is_place(path) and PLACE.fullmatch(recorded) and PLACE.fullmatch(str(found)):
             return True  # among equal nodes upstream's choice is chance
         if isinstance(found, str) and (path.endswith((".message", ".note")) or ".cells[" in path):
-            recorded = _with_places_of(recorded, found)
+            recorded = without_unborn(with_places_of(recorded, found))
         if isinstance(found, str) and "," in recorded and "<podip:" in recorded:
             return self._same_addresses(recorded.split(","), found.split(","))
-        for chance in _CHANCES if isinstance(found, str) else ():
-            if chance.search(recorded):
-                recorded, found = chance.sub("any", recorded), chance.sub("any", str(found))
+        if isinstance(found, str):
+            recorded, found = without_made_up(recorded, found)
         is_version = path.endswith("metadata.resourceVersion") and not _is_of_list(path)
         exact = is_version and self.versions
         if self.bindings.matches(recorded, found, exact_version=exact):
@@ -119,7 +114,8 @@ class Agreement:
         if names is not None:
             items = found.get("items") or ()
             shown = [item["metadata"]["name"] for item in items]
-            names = [_as_generated(a, b) for a, b in zip_longest(names, shown, fillvalue="")]
+            names = [name for name in names if has_placeholder(name) or self.holds(name)]
+            names = [as_generated(a, b) for a, b in zip_longest(names, shown, fillvalue="")]
             names = [name for name in names if name]
             return self.difference(names, shown, f"{path}.items[].metadata.name".lstrip("."))
         return self._of_members(recorded, found, path)
@@ -183,11 +179,11 @@ class Agreement:
     # --- refusals --------------------------------------------------------------------------
 
     def _of_refusals(self, recorded: Json, found: Json, path: str) -> Difference | None:
-        recorded = _with_chance_of(recorded, found)
+        recorded = with_chance_of(recorded, found)
         message, causes = recorded.get("message", ""), _causes(recorded)
         is_go = any(words in message for words in _GO_DECODER)
         told = str(found.get("message"))
-        if is_go or _same_words(message, told) or _same_problems(message, told):
+        if is_go or same_words(message, told) or same_problems(message, told):
             recorded = {**recorded, "message": found.get("message")}
         if is_go:
             causes = _causes(found)
@@ -203,14 +199,6 @@ def _is_place(path: str) -> bool:
         path.endswith((".zone", "nodeName", "nominatedNodeName", "topology.kubernetes.io/zone"))
         or ".cells[" in path
     )
-
-
-def _with_places_of(recorded: str, found: str) -> str:
-    """`recorded` with the nodes that `found` names, one for one."""
-    places = _PLACE.findall(found)
-    if len(places) != len(_PLACE.findall(recorded)):
-        return recorded
-    return _PLACE.sub(lambda _: places.pop(0), recorded)
 
 
 def _is_of_list(path: str) -> bool:
@@ -236,43 +224,6 @@ def _shortened(recorded: Json, found: Json, path: str) -> tuple[Json, Json]:
 
 def _without(obj: Json, *names: str) -> Json:
     return {key: value for key, value in obj.items() if key not in names}
-
-
-def _same_problems(recorded: str, found: str) -> bool:
-    """Whether what is said of a configuration that is not of its type may both be said.
-
-    Upstream stops at the first field that it does not know, and comes to fields by chance.
-    """
-    one, other = _UNTYPED.fullmatch(recorded), _UNTYPED.fullmatch(found)
-    if one is None or other is None or one[1] != other[1]:
-        return False
-    sides = [set(side[2].split("\n  ")) for side in (one, other)]
-    return _UNKNOWN in recorded and (sides[0] <= sides[1] or sides[1] <= sides[0])
-
-
-def _with_chance_of(recorded: Json, found: Json) -> Json:
-    """`recorded` with the generated name and the versions that `found` has."""
-    before = (recorded.get("details") or {}).get("name", "")
-    after = (found.get("details") or {}).get("name", "")
-    text = json.dumps(recorded)
-    if before and _as_generated(before, after) != before:
-        text = text.replace(before, after)
-    version = _VERSION.search(str(found.get("message")))
-    if version is not None:
-        text = _VERSION.sub(version[0], text)
-    oldest = _OLDEST.search(str(found.get("message")))
-    if oldest is not None:
-        text = _OLDEST.sub(lambda m: f"{m[1]}{oldest[2]}", text)
-    changed: Json = json.loads(text)
-    return changed
-
-
-def _as_generated(recorded: str, found: str) -> str:
-    """`found` where both may be the same but for a generated suffix, else `recorded`."""
-    prefix = recorded[:-SUFFIX_LENGTH]
-    suffixes = recorded[len(prefix) :] + found[len(prefix) :]
-    alike = len(recorded) == len(found) and found.startswith(prefix) and bool(prefix)
-    return found if alike and set(suffixes) <= set(SUFFIX_ALPHABET) else recorded
 
 
 def _manager(entry: Json) -> tuple[str, ...]:
@@ -309,21 +260,3 @@ def _same_cause(recorded: Json, found: Any) -> bool:
         same_form(str(recorded.get(key)), str(found.get(key)))
         for key in ("reason", "message", "field")
     )
-
-
-def _same_words(recorded: str, found: object) -> bool:
-    """Whether both messages list the same complaints, in any order; of the same quota or another.
-
-    Which of several quotas is found to be exceeded first is chance, too.
-    """
-    if not isinstance(found, str) or has_placeholder(recorded):
-        return False
-    recorded, found = _QUOTA.sub("quota", recorded), _QUOTA.sub("quota", found)
-    return sorted(_complaints(recorded)) == sorted(_complaints(found))
-
-
-def _complaints(message: str) -> list[str]:
-    head, bracket, rest = message.partition(": [")
-    if not bracket:
-        return [message]
-    return [head, *rest.removesuffix("]").split(", ")]

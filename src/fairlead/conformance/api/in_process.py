@@ -38,6 +38,12 @@ class InProcess:
         """Whether controllers live here."""
         return self.own.has_controllers
 
+    def holds(self, name: str) -> bool:
+        """Whether an object has this name, or controllers should have made one."""
+        storage = self.own.store.storage
+        every = (obj for kind in storage.kinds() for obj in storage.unsorted(kind))
+        return self.acts_by_itself or any(obj["metadata"]["name"] == name for obj in every)
+
     def begin(self) -> None:
         """Another case begins, a while after the one before."""
         self._begin = self.own.now = self.own.now + _BETWEEN_NS

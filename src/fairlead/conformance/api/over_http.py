@@ -43,6 +43,13 @@ class OverHttp:
         """Nobody knows."""
         return True
 
+    def holds(self, name: str) -> bool:
+        """What is not shown may be there, or not."""
+        return True
+
+    def begin(self) -> None:
+        """Another case begins; at once, for the server has its own time."""
+
     def ask(self, asking: Asking) -> Answer:
         """One request, one answer; over the same connection as the one before, if it lives."""
         kept = self._kept

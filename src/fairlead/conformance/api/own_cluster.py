@@ -50,9 +50,10 @@ class OwnCluster(OwnServer):
     late: ClassVar = replace(OwnServer.late, flow_status=seconds(0.0045))
     versions_before: ClassVar = 3_000
 
-    def __init__(self, start: int = START) -> None:
-        """Begin at `start` with what every cluster has."""
-        super().__init__(start)
+    def __init__(self, start: int = START, *, slowness: int = 1) -> None:
+        """See OwnServer; controllers are as slow as the server."""
+        super().__init__(start, slowness=slowness)
+        self._slowness = slowness
         for manifest in recorded_nodes(self.now):
             stored = self.store.put_as_is(manifest, self.now)
             # As a kubelet that never said when: null, which nobody but a server would store.
@@ -97,7 +98,7 @@ class OwnCluster(OwnServer):
         reaction = _REACTIONS.get(change.kind.kind, _REACTION)
         if change.object["metadata"].get("deletionTimestamp"):
             reaction = _ON_DELETION
-        hears_at = now + reaction
+        hears_at = now + self._slowness * reaction
         self._hears_at = min(hears_at, self._hears_at or hears_at)
 
 

@@ -80,8 +80,11 @@ class OwnServer:
     # How much had been written, and forgotten again, before the recording began.
     versions_before: ClassVar = 0
 
-    def __init__(self, start: int = START) -> None:
-        """Begin at `start` with what every cluster has."""
+    def __init__(self, start: int = START, *, slowness: int = 1) -> None:
+        """Begin at `start` with what every cluster has.
+
+        It is `slowness` times as late with what it does by itself as the recorded one mostly was.
+        """
         self.now = start
         ids = SeededIds(_SEED)
         admission = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
@@ -104,7 +107,7 @@ class OwnServer:
                 keys=accounts.keys,
             ),
             components=_COMPONENTS,
-            late=self.late,
+            late=self.late.slowed(slowness),
         )
         self.app = ApiApp(self.server, self.tokens, self._clock)
         for manifest in SYSTEM_CLASSES.values():

@@ -52,6 +52,7 @@ def differences(
         encodings=theme not in _UNPACKED,
         versions=not transport.acts_by_itself,
         structure=theme == _STRUCTURE,
+        holds=transport.holds,
     )
     default = case.get("user", _DEFAULT_USER)
     open_watches, kept = [], kept or Validators()

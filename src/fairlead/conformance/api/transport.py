@@ -50,6 +50,14 @@ class Transport(Protocol):
         """See above."""
         ...
 
+    def holds(self, name: str) -> bool:
+        """Whether any object there has this name; yes where that cannot be told."""
+        ...
+
+    def begin(self) -> None:
+        """Another case begins, a while after the one before."""
+        ...
+
     def ask(self, asking: Asking) -> Answer:
         """One request, one answer."""
         ...

@@ -43,3 +43,30 @@ def test_which_pod_a_cell_names_first_is_chance(found, agree):
     told = agreement.difference("Created pod: d-<gen:1>", found, "list.rows[0].cells[6]")
     assert (told is None) == agree
     assert agreement.difference("d-<gen:1>", "d-two22", "metadata.name") is not None
+
+
+@pytest.mark.parametrize(
+    ("found", "agree"),
+    [("pods d-7f9-bcdfg", True), ("pods d-7f9-bcdf!", False), ("pods e-7f9-bcdfg", False)],
+)
+def test_how_a_pod_would_have_been_called_is_chance(found, agree):
+    """Its name stands in texts as it was recorded."""
+    told = Agreement(Bindings()).difference("pods d-<hash:1>-k8np9", found, "x.message")
+    assert (told is None) == agree
+
+
+@pytest.mark.parametrize(
+    ("held", "shown", "agree"),
+    [
+        (("own",), ("own",), True),
+        (("own", "other"), ("own",), False),
+        (("own",), ("own", "more"), False),
+        (("own",), (), False),
+    ],
+)
+def test_what_cases_at_hand_have_not_made_cannot_be_listed(held, shown, agree):
+    """What they have made must be listed, and nothing else."""
+    agreement = Agreement(Bindings(), holds=held.__contains__)
+    found = {"items": [{"metadata": {"name": name}} for name in shown]}
+    told = agreement.difference({"$names": ["other", "own"]}, found)
+    assert (told is None) == agree
