@@ -4,8 +4,8 @@ Who waits for dependents (Foreground) or wants to keep them (Orphan) leaves a fi
 garbage collector takes off when its work is done.
 
 upstream: apiserver/pkg/registry/generic/registry/store.go:
-deletionFinalizersForGarbageCollection, pkg/registry/{batch/job,core/replicationcontroller}/
-strategy.go:DefaultGarbageCollectionPolicy
+deletionFinalizersForGarbageCollection, pkg/registry/{batch/job,core/event,
+core/replicationcontroller}/strategy.go:DefaultGarbageCollectionPolicy
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ Json = dict[str, Any]
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 _FINALIZERS: Final = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
+_NEVER_COLLECTED: Final = "events"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,7 @@ def with_garbage_finalizer(kind: Kind, obj: Json, deletion: Deletion) -> Json:
     meta = obj["metadata"]
     before = meta.get("finalizers", [])
     policy = deletion.policy or _own_policy(kind, before)
-    wanted = _FINALIZERS.get(policy)
+    wanted = None if kind.resource == _NEVER_COLLECTED else _FINALIZERS.get(policy)
     after = [name for name in before if name not in (FOREGROUND, ORPHAN)]
     if wanted is not None:
         after = before if wanted in before else [*after, wanted]

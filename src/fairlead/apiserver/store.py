@@ -330,10 +330,13 @@ class Store:
         self._check(Operation.UPDATE, kind, new, about)
         return self.commit(kind, old, new, write=write)
 
-    def replace_status(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
+    def replace_status(
+        self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN, part: str = "status"
+    ) -> Json:
         """Store the status of `new` over that of `old`; what stands elsewhere in it is dropped.
 
-        A resourceVersion or uid in `new` is a precondition. Raises as `update`.
+        `part` is the subresource that is written. A resourceVersion or uid in `new` is a
+        precondition. Raises as `update`.
         """
         before, meta = old["metadata"], new["metadata"]
         require_uid(kind, old, meta.get("uid", ""))
@@ -341,8 +344,8 @@ class Store:
             raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
         new = write.tracked(old, self.completed(kind, new, is_read=write.is_read))
         new = prepared_for_status(kind, old, new)
-        validate_new_status(kind, old, new, nullable=self._nullable)
-        new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource="status", write=write)
+        validate_new_status(kind, old, new, part=part, nullable=self._nullable)
+        new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource=part, write=write)
         return self.commit(kind, old, new, write=write)
 
     def write(self, kind: Kind, obj: Json) -> Json:

@@ -36,10 +36,15 @@ _WITH_STATUS: Final[Mapping[str, tuple[str, ...]]] = {
     "flowschemas.flowcontrol.apiserver.k8s.io": _NOTHING_ELSE,
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _NOTHING_ELSE,
     "resourceclaims.resource.k8s.io": _NOTHING_ELSE,
+    "servicecidrs.networking.k8s.io": _NOTHING_ELSE,
     "validatingadmissionpolicies.admissionregistration.k8s.io": _NOTHING_ELSE,
     "volumeattachments.storage.k8s.io": _NOTHING_ELSE,
     DEPLOYMENT.resource: ("annotations", "finalizers", "managedFields", "ownerReferences"),
 }
+# Kinds whose status a write of the whole object changes too, and those that are created with one.
+# upstream: networking/servicecidr/strategy.go, core/node/strategy.go
+_KEPT_STATUS: Final = ("servicecidrs.networking.k8s.io",)
+_BROUGHT_STATUS: Final = (NODE.resource, *_KEPT_STATUS)
 _NOT_OF_NEW: Final = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
@@ -96,7 +101,7 @@ def prepared_for_create(kind: Kind, obj: Json, uid: str, timestamp: str) -> Json
     prepared = {**obj, "metadata": meta}
     if kind is POD:
         prepared["status"] = _new_pod_status(obj, timestamp)
-    elif kind.has_status and kind is not NODE:
+    elif kind.has_status and kind.resource not in _BROUGHT_STATUS:
         prepared.pop("status", None)
     return prepared
 
@@ -108,7 +113,7 @@ def prepared_for_update(kind: Kind, old: Json, new: Json) -> Json:
     meta |= {key: before[key] for key in _SERVERS_METADATA if key in before}
     meta["resourceVersion"] = before["resourceVersion"]
     prepared = {**new, "metadata": meta}
-    if kind.has_status:
+    if kind.has_status and kind.resource not in _KEPT_STATUS:
         prepared.pop("status", None)
         if "status" in old:
             prepared["status"] = old["status"]

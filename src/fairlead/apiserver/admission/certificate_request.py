@@ -1,10 +1,11 @@
 """CertificateSigningRequests: who asks is who is logged in, and what is asked for stays.
 
-Approving takes the right to `approve` for the signer; nobody may have themselves made one of
-system:masters. What is approved is not signed here: whoever stands in for a signer does that.
+Approving takes the right to `approve` for the signer, signing that to `sign`; nobody may have
+themselves made one of system:masters. What is approved is not signed here: whoever stands in for a
+signer does that.
 
 upstream: pkg/registry/certificates/certificates/strategy.go, plugin/pkg/admission/certificates/
-{approval,subjectrestriction}/admission.go
+{approval,signing,subjectrestriction}/admission.go
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from fairlead.apiserver.storage import Json, Storage
 
 RESOURCE: Final = "certificatesigningrequests.certificates.k8s.io"
 CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"
-VERDICTS: Final = ("Approved", "Denied")
 _ASKER: Final = ("username", "uid", "groups", "extra")
 
 
@@ -51,9 +51,19 @@ class CertificateRequests:
             return obj
         if not circumstances.subresource:
             return {**obj, "spec": old["spec"]}
-        if user is not None and _verdicts(obj) != _verdicts(old):
-            _require_right(Rbac(storage), user, kind, obj)
-        return _with_times(obj, old)
+        verb = _verb(circumstances.subresource, old, obj)
+        if user is not None and verb:
+            _require_right(Rbac(storage), user, kind, old, verb)
+        return obj
+
+
+def _verb(subresource: str, old: Json, new: Json) -> str:
+    """What a write asks the right for; "" if for nothing."""
+    if subresource == "approval":
+        return "approve"
+    before, after = old.get("status") or {}, new.get("status") or {}
+    same = all(before.get(key) == after.get(key) for key in ("certificate", "conditions"))
+    return "sign" if subresource == "status" and not same else ""
 
 
 def _asked_by(user: User, spec: Json) -> Json:
@@ -85,12 +95,7 @@ def _groups(spec: Json) -> tuple[str, ...]:
     return tuple(str(attribute.value) for attribute in named)
 
 
-def _verdicts(obj: Json) -> list[str]:
-    rows = obj.get("status", {}).get("conditions") or ()
-    return sorted(row.get("type", "") for row in rows if row.get("type") in VERDICTS)
-
-
-def _require_right(rights: Rbac, user: User, kind: Kind, obj: Json) -> None:
+def _require_right(rights: Rbac, user: User, kind: Kind, obj: Json, verb: str) -> None:
     signer = obj["spec"].get("signerName", "")
     domain = signer.partition("/")[0]
     if SYSTEM_MASTERS in user.groups:
@@ -98,7 +103,7 @@ def _require_right(rights: Rbac, user: User, kind: Kind, obj: Json) -> None:
     for name in (signer, f"{domain}/*"):
         asked = Attributes(
             user,
-            "approve",
+            verb,
             group=kind.group,
             version=kind.version,
             resource="signers",
@@ -106,23 +111,5 @@ def _require_right(rights: Rbac, user: User, kind: Kind, obj: Json) -> None:
         )
         if rights.verdict(asked).allowed:
             return
-    why = f'user not permitted to approve requests with signerName "{signer}"'
+    why = f'user not permitted to {verb} requests with signerName "{signer}"'
     raise forbidden(kind, "", obj["metadata"]["name"], why)
-
-
-def _with_times(obj: Json, old: Json) -> Json:
-    """`obj` whose conditions say when they came about."""
-    # upstream: strategy.go:populateConditionTimestamps
-    status = obj.get("status", {})
-    before = {
-        (row.get("type"), row.get("status")): row.get("lastTransitionTime")
-        for row in old.get("status", {}).get("conditions") or ()
-    }
-    rows = [
-        {**row, "lastTransitionTime": since}
-        if not row.get("lastTransitionTime")
-        and (since := before.get((row.get("type"), row.get("status"))) or row.get("lastUpdateTime"))
-        else row
-        for row in status.get("conditions") or ()
-    ]
-    return {**obj, "status": {**status, "conditions": rows}} if rows else obj

@@ -31,6 +31,13 @@ from fairlead.apiserver.storage import Json, Storage
 Create = Callable[[Json, Storage], Json]
 Update = Callable[[Json, Json, Storage], Json]
 
+# The condition of an APIService that this server serves itself.
+LOCAL: Final[Mapping[str, str]] = {
+    "type": "Available",
+    "status": "True",
+    "reason": "Local",
+    "message": "Local APIServices are always available",
+}
 _FINALIZER: Final = "kubernetes"
 _UNSERVED: Final = ("strategy", "preferredHolder")
 
@@ -50,6 +57,14 @@ def _new_volume(volume: Json, _: Storage) -> Json:
     # PrepareForCreate in pkg/registry/core/persistentvolume/strategy.go
     since = volume["metadata"]["creationTimestamp"]
     return {**volume, "status": {"phase": "Pending", "lastPhaseTransitionTime": since}}
+
+
+def _new_api_service(service: Json, _: Storage) -> Json:
+    # PrepareForCreate in kube-aggregator/pkg/registry/apiservice/strategy.go
+    if service["spec"].get("service") is not None:
+        return service
+    since = service["metadata"]["creationTimestamp"]
+    return {**service, "status": {"conditions": [{**LOCAL, "lastTransitionTime": since}]}}
 
 
 def _new_lease(lease: Json, _: Storage) -> Json:
@@ -87,6 +102,7 @@ def _changed_account(_: Json, new: Json, __: Storage) -> Json:
 
 
 _CREATE: Final[Mapping[str, Create]] = {
+    "apiservices.apiregistration.k8s.io": _new_api_service,
     "leases.coordination.k8s.io": _new_lease,
     "persistentvolumeclaims": new_claim,
     "serviceaccounts": _new_account,
@@ -107,7 +123,9 @@ _UPDATE: Final[Mapping[str, Update]] = {
     "daemonsets.apps": counted_template,
     CUSTOM_RESOURCE_DEFINITION.resource: changed_definition,
 }
-_STATUS_IS_SENT: Final = frozenset({"nodes", "namespaces", "pods"})
+_STATUS_IS_SENT: Final = frozenset(
+    {"nodes", "namespaces", "pods", "servicecidrs.networking.k8s.io"}
+)
 
 
 class ServedStrategies:

@@ -153,7 +153,7 @@ def _unescaped(value: str) -> str:
 
 
 def _read(kind: Kind, field: str) -> Read:
-    if field in _ALWAYS and (field == NAME or kind.resource not in _NAMED_ONLY):
+    if field == NAME or (field == NAMESPACE and not _is_named_only(kind)):
         return _metadata(field.removeprefix("metadata."))
     if kind.custom is not None:
         return _selectable(kind.custom.selectable, field)
@@ -165,6 +165,13 @@ def _read(kind: Kind, field: str) -> Read:
         raise bad_request(_UNSUPPORTED.get(kind.resource, _UNKNOWN_FIELD).format(field))
     known = ", ".join(f'"{name}"' for name in _ALWAYS)
     raise bad_request(f'"{field}" is not a known field selector: only {known}')
+
+
+def _is_named_only(kind: Kind) -> bool:
+    """Whether a kind without a namespace knows so."""
+    # upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource;
+    # apiextensions-apiserver/pkg/apiserver/conversion/converter.go:ConvertFieldLabel
+    return kind.resource in _NAMED_ONLY or (kind.custom is not None and not kind.namespaced)
 
 
 def _selectable(paths: tuple[str, ...], field: str) -> Read:
@@ -275,8 +282,6 @@ _FIELDS: Final[Mapping[str, Mapping[str, Read]]] = {
     },
     "events": _EVENT,
 }
-# Kinds without a namespace that know so.
-# upstream: AddFieldLabelConversionFunc in conversion.go of core, certificates and resource
 _NAMED_ONLY: Final = (
     "namespaces", "nodes", "certificatesigningrequests.certificates.k8s.io",
     "resourceslices.resource.k8s.io",

@@ -40,7 +40,12 @@ _NOT_BY_STATUS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "resourceclaims.resource.k8s.io": _METADATA,
     "validatingadmissionpolicies.admissionregistration.k8s.io": _METADATA,
     "volumeattachments.storage.k8s.io": _METADATA,
+    "certificatesigningrequests.certificates.k8s.io": (("status", "conditions"),),
 }
+# Likewise by approving.
+_NOT_BY_APPROVAL: Final = (_SPEC, ("status", "certificate"))
+# A kind whose strategies reset the fields of a version that there is not.
+_RESET_IN_VAIN: Final = "servicecidrs.networking.k8s.io"
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -49,9 +54,13 @@ def tracking_of(kind: Kind, subresource: str) -> Tracking | None:
     schema = schema_of_kind(kind)
     if schema is None:
         return None
+    if kind.resource == _RESET_IN_VAIN:
+        return Tracking(schema=schema, ignored={})
     if subresource == "status":
         others = _NOT_BY_STATUS.get(kind.resource, ())
         return Tracking(schema=schema, ignored=ignoring(_SPEC, *others))
+    if subresource == "approval":
+        return Tracking(schema=schema, ignored=ignoring(*_NOT_BY_APPROVAL))
     return Tracking(schema=schema, ignored=ignoring(_STATUS) if kind.has_status else {})
 
 

@@ -17,6 +17,7 @@ from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import Kind, kind_of
 from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
+from fairlead.apiserver.served.strategies import LOCAL
 from fairlead.apiserver.serving.tracking import track, tracking_of
 from fairlead.apiserver.storage import Change, ChangeType, Storage
 from fairlead.apiserver.store import Store
@@ -130,10 +131,9 @@ def _api_service(obj: Json, storage: Storage, now: int) -> Json | None:
 
 
 def _availability(service: Json | None, storage: Storage) -> Json:
-    condition = {"type": "Available", "status": "False"}
     if service is None:
-        why = "Local APIServices are always available"
-        return {**condition, "status": "True", "reason": "Local", "message": why}
+        return dict(LOCAL)
+    condition = {"type": "Available", "status": "False"}
     namespace, name = service.get("namespace", ""), service.get("name", "")
     named = f'service/{name} in "{namespace}"'
     found = storage.find(SERVICE, namespace, name)

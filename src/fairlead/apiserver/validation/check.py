@@ -145,8 +145,13 @@ def validate_part(kind: Kind, old: Json, new: Json, causes: Iterable[Cause]) -> 
     _refuse(kind, new, [*check_metadata_update(old, new), *_stored(kind, new, view), *causes])
 
 
-def validate_new_status(kind: Kind, old: Json, new: Json, *, nullable: bool = False) -> None:
-    """Refuse `new`, `old` with another status and metadata. Raises as `validated_new`."""
+def validate_new_status(
+    kind: Kind, old: Json, new: Json, *, part: str = "status", nullable: bool = False
+) -> None:
+    """Refuse `new`, `old` with another status and metadata, written by way of `part`.
+
+    Raises as `validated_new`.
+    """
     reported = new.get("status", {})
     if not nullable:
         validate_status(kind, new, reported)
@@ -156,7 +161,7 @@ def validate_new_status(kind: Kind, old: Json, new: Json, *, nullable: bool = Fa
         _refuse(kind, new, [*renamed, *kind.custom.causes(new, old)])
     else:
         wrong = _reported(kind, new, reported, nullable=True)
-        _refuse(kind, new, [*renamed, *wrong, *check_status(kind.resource, old, new)])
+        _refuse(kind, new, [*renamed, *wrong, *check_status(kind.resource, old, new, part)])
 
 
 def validate_status(

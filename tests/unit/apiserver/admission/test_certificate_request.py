@@ -97,14 +97,25 @@ def test_approving_takes_a_right(gate, obj, request_of, joe):
     )
     approving = gate(CertificateRequests()).has(role, binding)
     old, new = request_of(), request_of(conditions=[APPROVED])
-    about = {"old": old, "subresource": "status"}
+    about = {"old": old, "subresource": "approval"}
     assert approving.refusal(new, Operation.UPDATE, user=joe, **about) == (
         'certificatesigningrequests.certificates.k8s.io "c" is forbidden: user not permitted to '
         f'approve requests with signerName "{CLIENT_SIGNER}"'
     )
     ann = authenticated("ann")
-    (row,) = approving.admits(new, Operation.UPDATE, user=ann, **about)["status"]["conditions"]
-    assert row["lastTransitionTime"] == row["lastUpdateTime"]
+    assert approving.admits(new, Operation.UPDATE, user=ann, **about) == new
+
+
+def test_signing_takes_another_right(gate, request_of, joe):
+    """Unless there is nothing new about it."""
+    old, new = request_of(), request_of(conditions=[APPROVED])
+    about = {"old": old, "subresource": "status"}
+    signing = gate(CertificateRequests())
+    assert signing.refusal(new, Operation.UPDATE, user=joe, **about) == (
+        'certificatesigningrequests.certificates.k8s.io "c" is forbidden: user not permitted to '
+        f'sign requests with signerName "{CLIENT_SIGNER}"'
+    )
+    assert signing.admits(old, Operation.UPDATE, user=joe, **about) == old
 
 
 def test_other_kinds_pass(gate, pod):

@@ -8,6 +8,7 @@ LABELLED = {"metadata": {"labels": {"a": "b"}}, "status": {}}
 MERGE = "application/merge-patch+json"
 VOLUMES = "/api/v1/persistentvolumes"
 CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+RANGES = "/apis/networking.k8s.io/v1/servicecidrs"
 SETS = "/apis/apps/v1/namespaces/default/replicasets"
 POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
@@ -50,3 +51,37 @@ def test_a_volume_says_since_when_it_is_in_its_phase(api):
         found = api.ask("PATCH", f"{where}/status", {"status": status}, content_type=MERGE)
         since = found.json["status"]["lastPhaseTransitionTime"]
         assert since == said if said else since > first
+
+
+def test_a_volume_forgets_no_time_while_it_stays_in_its_phase(api):
+    """Though whoever writes its status does not say it."""
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/x"},
+    }
+    where = made(api, VOLUMES, "v1", "PersistentVolume", spec)
+    volume = api.get(where).json
+    since = volume["status"]["lastPhaseTransitionTime"]
+    kept = api.put(f"{where}/status", {**volume, "status": {"phase": "Pending", "message": "m"}})
+    assert kept.json["status"]["lastPhaseTransitionTime"] == since
+
+
+def test_the_status_of_a_service_cidr_is_written_with_the_rest(api):
+    """Its metadata are not, along with its status."""
+    where = made(api, RANGES, "networking.k8s.io/v1", "ServiceCIDR", {"cidrs": ["10.1.0.0/24"]})
+    found = api.get(where).json
+    ready = {"type": "Ready", "status": "True", "reason": "r", "message": "",
+             "lastTransitionTime": "2026-01-01T00:00:00Z"}  # fmt: skip
+    written = api.put(where, {**found, "status": {"conditions": [ready]}})
+    assert written.json["status"]["conditions"] == [ready]
+    labelled = api.patch(f"{where}/status", LABELLED)
+    assert "labels" not in labelled.json["metadata"]
+
+
+def test_what_this_server_serves_itself_is_available_at_once(api):
+    spec = {"group": "a.b", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
+    obj = {"metadata": {"name": "v1.a.b"}, "spec": spec}
+    answer = api.post("/apis/apiregistration.k8s.io/v1/apiservices", obj)
+    (condition,) = answer.json["status"]["conditions"]
+    assert (condition["type"], condition["reason"]) == ("Available", "Local")

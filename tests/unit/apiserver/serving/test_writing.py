@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+EVENTS = "/api/v1/namespaces/default/events"
+
 
 def test_a_dry_run_changes_nothing(api, config_maps):
     made = api.post(f"{config_maps}?dryRun=All", {"metadata": {"name": "a"}})
@@ -215,3 +217,12 @@ def test_a_namespace_ends_when_it_is_finalized(api):
     assert going["status"] == {"phase": "Terminating"}
     api.put("/api/v1/namespaces/n/finalize", {"metadata": {"name": "n"}, "spec": {}})
     assert api.get("/api/v1/namespaces/n").status == 404
+
+
+@pytest.mark.parametrize("policy", ["Foreground", "Orphan"])
+def test_nobody_waits_for_what_an_event_owns(api, policy):
+    """Events own nothing, whatever a client thinks."""
+    about = {"kind": "Pod", "namespace": "default", "name": "p"}
+    api.post(EVENTS, {"metadata": {"name": "e"}, "involvedObject": about})
+    gone = api.delete(f"{EVENTS}/e?propagationPolicy={policy}")
+    assert (gone.json["kind"], api.get(f"{EVENTS}/e").status) == ("Status", 404)

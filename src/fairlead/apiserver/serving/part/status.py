@@ -1,15 +1,22 @@
-"""status: what a controller has found out about an object."""
+"""status: what a controller has found out about an object; approval: what somebody decided."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import PERSISTENT_VOLUME
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.served.signing import decided, reported
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.view import written
 from fairlead.apiserver.serving.reading import found
 from fairlead.apiserver.serving.writing import require_same
 from fairlead.apiserver.storage import Json
+
+# What is made of an object and what was sent in its place, at that time.
+Prepare = Callable[[Json, Json, str], Json]
 
 
 def status(call: Call) -> Response:
@@ -20,18 +27,30 @@ def status(call: Call) -> Response:
     old = found(call)
     if call.verb == "patch":
         require_same(call.kind, old, change.view)
-    view = change.view
-    if call.kind is PERSISTENT_VOLUME:
-        view = _with_transition(old, view, call.now)
+    view, part = change.view, call.target.subresource
+    prepare = _PREPARED.get((call.kind.resource, part))
+    if prepare is not None:
+        view = prepare(old, view, format_timestamp(call.now))
     store = call.parts.store
-    return call.shown(store.replace_status(call.kind, old, view, write=change.write))
+    return call.shown(store.replace_status(call.kind, old, view, write=change.write, part=part))
 
 
-def _with_transition(old: Json, new: Json, now: int) -> Json:
+def _with_transition(old: Json, new: Json, timestamp: str) -> Json:
     """A volume that says since when it is in its phase."""
     # upstream: persistentvolume/strategy.go:persistentvolumeStatusStrategy
     before, after = old.get("status") or {}, new.get("status") or {}
     key = "lastPhaseTransitionTime"
-    if before.get("phase") == after.get("phase") or after.get(key) not in (None, before.get(key)):
-        return new
-    return {**new, "status": {**after, key: format_timestamp(now)}}
+    had, has = before.get(key), after.get(key)
+    if before.get("phase") == after.get("phase"):
+        since = had if has is None else has
+    else:
+        since = timestamp if has in (None, had) else has
+    return new if since == has else {**new, "status": {**after, key: since}}
+
+
+_REQUESTS: Final = "certificatesigningrequests.certificates.k8s.io"
+_PREPARED: Final[Mapping[tuple[str, str], Prepare]] = {
+    (PERSISTENT_VOLUME.resource, "status"): _with_transition,
+    (_REQUESTS, "status"): reported,
+    (_REQUESTS, "approval"): decided,
+}

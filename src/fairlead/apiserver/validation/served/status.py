@@ -28,6 +28,7 @@ from fairlead.apiserver.validation.served.form import (
 )
 from fairlead.apiserver.validation.served.job_status import check_job_status
 from fairlead.apiserver.validation.served.quota import check_limits
+from fairlead.apiserver.validation.served.signing import check_decided, check_signed
 
 Json = dict[str, Any]
 CheckStatus = Callable[[Json, Json], Causes]
@@ -105,19 +106,22 @@ _REASON_BYTES_MAX: Final = 1024
 _MESSAGE_BYTES_MAX: Final = 32 * 1024
 
 
-def check_status(resource: str, old: Json, new: Json) -> Causes:
-    """What is wrong with the status of `new`, an object of `resource` that was `old`."""
+def check_status(resource: str, old: Json, new: Json, part: str = "status") -> Causes:
+    """What is wrong with the status of `new`, an object of `resource` that was `old`.
+
+    `part` is the subresource by way of which it is written.
+    """
     status = new.get("status") or {}
     if resource == "poddisruptionbudgets.policy":
         yield from _check_conditions("status.conditions", status.get("conditions") or ())
     for name in _COUNTS.get(resource, ()):
         yield from non_negative(f"status.{name}", status.get(name) or 0)
-    for part, whole, why in _PARTS.get(resource, ()):
-        if (status.get(part) or 0) > (status.get(whole) or 0):
-            yield invalid(f"status.{part}", status[part], why)
+    for some, whole, why in _PARTS.get(resource, ()):
+        if (status.get(some) or 0) > (status.get(whole) or 0):
+            yield invalid(f"status.{some}", status[some], why)
     if resource in _COLLIDING:
         yield from _check_collisions(old.get("status") or {}, status)
-    check = _CHECKS.get(resource)
+    check = _CHECKS.get(resource if part == "status" else f"{resource}/{part}")
     if check is not None:
         yield from check(old, new)
 
@@ -223,4 +227,6 @@ _CHECKS: Final[Mapping[str, CheckStatus]] = {
     "persistentvolumeclaims": _check_claim,
     "jobs.batch": check_job_status,
     "nodes": _check_node,
+    "certificatesigningrequests.certificates.k8s.io": check_signed,
+    "certificatesigningrequests.certificates.k8s.io/approval": check_decided,
 }
