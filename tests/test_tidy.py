@@ -45,8 +45,10 @@ OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.http.punctual",
     "fairlead.apiserver.http.stream",
     "fairlead.apiserver.http.webhooks",
+    "fairlead.apiserver.auth.impersonation",  # how keys are written in headers
     "fairlead.apiserver.serving.audit",  # how query strings are written
     "fairlead.apiserver.journal",  # what outlives the process
+    "fairlead.apiserver.journal_file",
 )
 # fmt: off
 IMPURE_MODULES: Final = frozenset({

@@ -14,6 +14,8 @@ AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 
 Headers = tuple[tuple[str, str], ...]
+# Between the values of a header that came more than once; it can be in none of them.
+SEPARATOR: Final = "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +50,8 @@ NO_ANSWERS: Final[Mapping[str, WebhookAnswer]] = {}
 class Request:
     """One request; names of `headers` are in lower case, `query` is decoded and in order.
 
+    Of a header that came several times the first counts, except where it is a list
+    (`Impersonate-…`): its values are kept apart by SEPARATOR.
     `webhooks` are the answers of those that were asked about it already; `drawn` are the ids that
     it was given while it waited for them. `notes` are for the audit log.
     """

@@ -1,18 +1,22 @@
 """Impersonation: whoever may, asks as somebody else.
 
-upstream: apiserver/pkg/endpoints/filters/impersonation
+Each thing that is said of that somebody (name, groups, uid, extra) is a right of its own.
+
+upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
+from urllib.parse import unquote
 
+from fairlead.apiserver.auth.node import USER_PREFIX as NODE_PREFIX
 from fairlead.apiserver.auth.rbac import SERVICE_ACCOUNT_PREFIX, refusal
 from fairlead.apiserver.auth.token import ANONYMOUS
 from fairlead.apiserver.error import ApiError, internal_error
-from fairlead.apiserver.request import AUTHENTICATED, User
+from fairlead.apiserver.request import AUTHENTICATED, SEPARATOR, UNAUTHENTICATED, User
 from fairlead.apiserver.serving.identity import Attributes, Authorize
 
 USER: Final = "impersonate-user"
@@ -20,8 +24,10 @@ GROUP: Final = "impersonate-group"
 UID: Final = "impersonate-uid"
 _EXTRA: Final = "impersonate-extra-"
 SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
-# upstream: the verb that constrained impersonation asks for last, so refusals name it
-_ON_BEHALF: Final = "impersonate-on:user-info:"
+_VERB: Final = "impersonate"
+# upstream: the verb that constrained impersonation asks for first, so refusals name it
+_ON_BEHALF: Final = "impersonate-on"
+_GROUP: Final = "authentication.k8s.io"
 
 
 def impersonated(asked: Attributes, headers: Mapping[str, str], authorize: Authorize) -> User:
@@ -34,14 +40,17 @@ def impersonated(asked: Attributes, headers: Mapping[str, str], authorize: Autho
         if any(header in (GROUP, UID) or header.startswith(_EXTRA) for header in headers):
             raise internal_error("requested impersonation without impersonating a user")
         return asked.user
-    groups = tuple(filter(None, (part.strip() for part in headers.get(GROUP, "").split(","))))
+    groups = tuple(headers[GROUP].split(SEPARATOR)) if GROUP in headers else ()
+    wanted = User(name=name, groups=groups, uid=headers.get(UID, ""), extra=_extra(headers))
     try:
-        authorize(_wish(asked.user, name))
-        for group in groups:
-            authorize(Attributes(asked.user, "impersonate", resource="groups", name=group))
+        for wish in _wishes(asked.user, wanted):
+            authorize(wish)
     except ApiError:
-        raise refusal(replace(asked, verb=f"{_ON_BEHALF}{asked.verb}")) from None
-    return User(name=name, groups=groups or _usual_groups(name), uid=headers.get(UID, ""))
+        mode = _mode(wanted)
+        if not mode:
+            raise
+        raise refusal(replace(asked, verb=f"{_ON_BEHALF}:{mode}:{asked.verb}")) from None
+    return replace(wanted, groups=_groups(wanted))
 
 
 def service_account_groups(namespace: str) -> tuple[str, ...]:
@@ -49,18 +58,57 @@ def service_account_groups(namespace: str) -> tuple[str, ...]:
     return (SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{namespace}", AUTHENTICATED)
 
 
-def _wish(user: User, name: str) -> Attributes:
-    if name.startswith(SERVICE_ACCOUNT_PREFIX):
-        namespace, _, account = name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")
-        return Attributes(
-            user, "impersonate", resource="serviceaccounts", namespace=namespace, name=account
-        )
-    return Attributes(user, "impersonate", resource="users", name=name)
+def _extra(headers: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    return {
+        unquote(header.removeprefix(_EXTRA)): tuple(text.split(SEPARATOR))
+        for header, text in headers.items()
+        if header.startswith(_EXTRA)
+    }
 
 
-def _usual_groups(name: str) -> tuple[str, ...]:
-    if name == ANONYMOUS.name:
-        return ANONYMOUS.groups
-    if name.startswith(SERVICE_ACCOUNT_PREFIX):
-        return service_account_groups(name.removeprefix(SERVICE_ACCOUNT_PREFIX).partition(":")[0])
-    return (AUTHENTICATED,)
+def _wishes(user: User, wanted: User) -> Iterator[Attributes]:
+    """What `user` must be allowed for."""
+    account = _account(wanted.name)
+    if account:
+        namespace, name = account
+        yield Attributes(user, _VERB, resource="serviceaccounts", namespace=namespace, name=name)
+    else:
+        yield Attributes(user, _VERB, resource="users", name=wanted.name)
+    if wanted.uid:
+        yield Attributes(user, _VERB, group=_GROUP, resource="uids", name=wanted.uid)
+    for group in wanted.groups:
+        yield Attributes(user, _VERB, resource="groups", name=group)
+    for key, values in wanted.extra.items():
+        for value in values:
+            yield Attributes(
+                user, _VERB, group=_GROUP, resource="userextras", subresource=key, name=value
+            )
+
+
+def _account(name: str) -> tuple[str, str] | None:
+    """Namespace and name of the service account whose user that is, None if it is none's."""
+    # upstream: apiserver/pkg/authentication/serviceaccount/util.go:SplitUsername
+    parts = name.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")
+    is_account = name.startswith(SERVICE_ACCOUNT_PREFIX) and len(parts) == 2 and all(parts)
+    return (parts[0], parts[1]) if is_account else None
+
+
+def _mode(wanted: User) -> str:
+    """Which constrained impersonation it would be, "" for none."""
+    is_name_alone = not (wanted.groups or wanted.uid or wanted.extra)
+    if wanted.name.startswith(NODE_PREFIX):
+        return "arbitrary-node" if is_name_alone else ""
+    if _account(wanted.name):
+        return "serviceaccount" if is_name_alone else ""
+    return "user-info"
+
+
+def _groups(wanted: User) -> tuple[str, ...]:
+    """The groups of whoever is impersonated, with those that follow from who it is."""
+    account = _account(wanted.name)
+    if account and not wanted.groups:
+        return service_account_groups(account[0])
+    standing = UNAUTHENTICATED if wanted.name == ANONYMOUS.name else AUTHENTICATED
+    if standing in wanted.groups or UNAUTHENTICATED in wanted.groups:
+        return wanted.groups
+    return (*wanted.groups, standing)

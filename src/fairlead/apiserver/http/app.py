@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 
 from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.http.header import headers_of
 from fairlead.apiserver.http.peer import PEER
 from fairlead.apiserver.http.piece import pieces_of
 from fairlead.apiserver.http.receiving import BodyTooLongError, ClientGone, read_body
@@ -87,9 +88,7 @@ class ApiApp:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request (ASGI)."""
-        headers = {
-            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
-        }
+        headers = headers_of(scope["headers"])
         try:
             answer = await self._answer(scope, headers, receive)
         except ApiError as refusal:

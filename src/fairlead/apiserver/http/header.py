@@ -1,0 +1,30 @@
+"""Headers as a request has them: each name once, whatever the client has sent.
+
+upstream: net/http's Header.Get; apiserver/pkg/endpoints/filters/impersonation, which reads lists
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from fairlead.apiserver.request import SEPARATOR
+
+# These say one thing each time that they come.
+_LISTS: Final = "impersonate-"
+
+
+def headers_of(sent: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    """`sent` (names in lower case) by their names."""
+    found = {name.decode("latin-1"): text.decode("latin-1") for name, text in sent}
+    return found if len(found) == len(sent) else _gathered(sent)
+
+
+def _gathered(sent: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    gathered: dict[str, list[str]] = {}
+    for name, text in sent:
+        gathered.setdefault(name.decode("latin-1"), []).append(text.decode("latin-1"))
+    return {
+        name: SEPARATOR.join(texts) if name.startswith(_LISTS) else texts[0]
+        for name, texts in gathered.items()
+    }

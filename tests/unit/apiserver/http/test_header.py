@@ -1,0 +1,23 @@
+"""Headers that come more than once."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.http.header import headers_of
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        ([], {}),
+        ([(b"a", b"1"), (b"b", b"\xff")], {"a": "1", "b": "ÿ"}),
+        ([(b"accept", b"x"), (b"accept", b"y")], {"accept": "x"}),
+        (
+            [(b"impersonate-group", b"a,b"), (b"host", b"h"), (b"impersonate-group", b"c")],
+            {"impersonate-group": "a,b\nc", "host": "h"},
+        ),
+    ],
+)
+def test_the_first_counts_but_of_lists(sent, expected):
+    assert headers_of(sent) == expected
