@@ -11,7 +11,7 @@ import msgspec
 
 from fairlead.api import objects
 
-View = TypeVar("View", bound=objects.ApiObject)
+View = TypeVar("View", bound=msgspec.Struct)
 
 VIEWS: Final[dict[tuple[str, str], type[objects.ApiObject]]] = {
     ("v1", "Pod"): objects.Pod,
@@ -85,7 +85,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def decode_as(view: type[View], obj: Any) -> View:
-    """`obj`, a JSON value without nulls, as `view`.
+    """`obj`, a JSON value without nulls, as `view`, a kind or a part of one.
 
     Raises DecodeError naming object and field when the form does not fit.
     """

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.admission.admission_request import Asked, namespace_of, request_of
 from fairlead.apiserver.admission.authorizer import Judge, authorizer
@@ -146,9 +146,7 @@ def _labels(obj: Json | None) -> Json:
 def _selects(selector: Json | None, labels: Json) -> bool:
     if not selector:
         return True
-    # A budget is the smallest kind with a label selector in it.
-    decoded = decode_as(PodDisruptionBudget, {"spec": {"selector": selector}}).spec.selector
-    return selector_matches(decoded, labels)
+    return selector_matches(decode_as(LabelSelector, selector), labels)
 
 
 def _is_in_namespace(selector: Json | None, asked: Asked, storage: Storage) -> bool:

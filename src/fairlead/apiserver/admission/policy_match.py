@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.admission.admission_request import Asked
 from fairlead.apiserver.admission.language import Scope
@@ -154,9 +154,7 @@ def _referred(kind: Kind, namespace: str, reference: Json, storage: Storage) -> 
         if found is not None:
             yield found
         return
-    # A budget is the smallest kind with a label selector in it.
-    spec: dict[str, Any] = {"spec": {"selector": reference.get("selector") or {}}}
-    selector = decode_as(PodDisruptionBudget, spec).spec.selector
+    selector = decode_as(LabelSelector, reference.get("selector") or {})
     for obj in storage.items(kind, namespace if kind.namespaced else None):
         if selector_matches(selector, obj["metadata"].get("labels") or {}):
             yield obj

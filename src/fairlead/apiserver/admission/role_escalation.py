@@ -1,7 +1,8 @@
 """Nobody gives rights that they do not have.
 
 Whoever writes a role must have all that is in it, and whoever binds one must have all that is in
-that role, unless they may `escalate`, or `bind`.
+that role, unless they may `escalate`, or `bind`. A role that gathers the rules of others may gather
+anything: that takes all rights there are.
 
 upstream: pkg/registry/rbac/{role,clusterrole,rolebinding,clusterrolebinding}/policybased/storage.go
 """
@@ -10,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
-from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.rule import compact, described, uncovered
-from fairlead.apiserver.error import ApiError, forbidden
+from fairlead.apiserver.error import ApiError, forbidden, not_found
 from fairlead.apiserver.kind import (
     CLUSTER_ROLE,
     CLUSTER_ROLE_BINDING,
@@ -23,16 +24,22 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
-from fairlead.apiserver.serving.identity import Attributes
+from fairlead.apiserver.serving.identity import Attributes, Rights
 from fairlead.apiserver.storage import Json, Storage
+
+_ROLES: Final = (ROLE, CLUSTER_ROLE)
+_BINDINGS: Final = (ROLE_BINDING, CLUSTER_ROLE_BINDING)
+_EVERYTHING: Final[tuple[Json, ...]] = (
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+)
+_GATHERING: Final = "must have cluster-admin privileges to use the aggregationRule"
+# What the garbage collector may change anywhere; upstream: helpers.go:IsOnlyMutatingGCFields
+_TIES: Final = ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
 
 
 class RoleEscalation:
-    """The admission plugin; rights are read from the storage that is written to."""
-
-    def __init__(self) -> None:
-        """Nothing is read before somebody writes a role or a binding."""
-        self._rights: tuple[Storage, Rbac] | None = None
+    """The admission plugin."""
 
     def admit(
         self,
@@ -42,50 +49,52 @@ class RoleEscalation:
         storage: Storage,
         circumstances: Circumstances = ALONE,
     ) -> Json:
-        """Refuse who gives more than they have. Raises ApiError 403."""
-        user = circumstances.write.user
+        """Refuse who gives more than they have. Raises ApiError 403; 404 where nobody knows."""
+        write, old = circumstances.write, circumstances.old
         is_written = operation in (Operation.CREATE, Operation.UPDATE)
-        if user is None or SYSTEM_MASTERS in user.groups or not is_written:
+        if not is_written or kind not in (*_ROLES, *_BINDINGS):
             return obj
-        if kind in (ROLE, CLUSTER_ROLE):
-            _require_role(self._rights_in(storage), user, kind, obj)
-        elif kind in (ROLE_BINDING, CLUSTER_ROLE_BINDING):
-            _require_bound(self._rights_in(storage), user, kind, obj)
+        if write.user is None or write.rights is None or SYSTEM_MASTERS in write.user.groups:
+            return obj
+        if old is not None and _untied(obj) == _untied(old):
+            return obj
+        asker = _Asker(write.rights, write.user)
+        if kind in _ROLES:
+            asker.require_role(kind, obj, old or {})
+        else:
+            asker.require_bound(kind, obj)
         return obj
-
-    def _rights_in(self, storage: Storage) -> Rbac:
-        if self._rights is None or self._rights[0] is not storage:
-            self._rights = storage, Rbac(storage)
-        return self._rights[1]
-
-
-def _require_role(rights: Rbac, user: User, kind: Kind, role: Json) -> None:
-    asker = _Asker(rights, user)
-    if not asker.may("escalate", kind, _namespace(role), role["metadata"]["name"]):
-        asker.require(kind, role, role.get("rules") or ())
-
-
-def _require_bound(rights: Rbac, user: User, kind: Kind, binding: Json) -> None:
-    asker, namespace = _Asker(rights, user), _namespace(binding)
-    reference = binding.get("roleRef") or {}
-    role = ROLE if reference.get("kind") == ROLE.kind else CLUSTER_ROLE
-    if not asker.may("bind", role, namespace, reference.get("name", "")):
-        asker.require(kind, binding, rights.rules_of(reference, namespace))
-
-
-def _namespace(obj: Json) -> str:
-    found: str = obj["metadata"].get("namespace", "")
-    return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Asker:
     """Somebody with rights."""
 
-    rights: Rbac
+    rights: Rights
     user: User
 
-    def may(self, verb: str, kind: Kind, namespace: str, name: str) -> bool:
+    def require_role(self, kind: Kind, role: Json, old: Json) -> None:
+        """Refuse a role that gives more. Raises ApiError 403."""
+        namespace, name = _namespace(role), role["metadata"]["name"]
+        if self._may("escalate", kind, namespace, name):
+            return
+        self._require(kind, role, role.get("rules") or ())
+        if (_gathers(role) or _gathers(old)) and self._lacks(_EVERYTHING, namespace):
+            raise forbidden(kind, namespace, name, _GATHERING)
+
+    def require_bound(self, kind: Kind, binding: Json) -> None:
+        """Refuse a binding that gives more. Raises ApiError 403, 404."""
+        reference, namespace = binding.get("roleRef") or {}, _namespace(binding)
+        name, is_role = reference.get("name", ""), reference.get("kind") == ROLE.kind
+        role = ROLE if is_role else CLUSTER_ROLE
+        if self._may("bind", role, namespace, name):
+            return
+        rules = self.rights.rules_of(reference, namespace)
+        if rules is None:
+            raise not_found(role, namespace if is_role else "", name)
+        self._require(kind, binding, rules)
+
+    def _may(self, verb: str, kind: Kind, namespace: str, name: str) -> bool:
         """Whether they may do that to a role."""
         asked = Attributes(
             self.user,
@@ -98,12 +107,28 @@ class _Asker:
         )
         return self.rights.verdict(asked).allowed
 
-    def require(self, kind: Kind, obj: Json, wanted: Sequence[Json]) -> None:
-        """Refuse `obj` unless they have all that is `wanted`. Raises ApiError 403."""
-        owned = self.rights.rules_for(self.user, _namespace(obj))
-        missing = uncovered(owned, wanted)
+    def _lacks(self, wanted: Sequence[Json], namespace: str) -> list[Json]:
+        """What of that they do not have."""
+        return uncovered(self.rights.rules_for(self.user, namespace), wanted)
+
+    def _require(self, kind: Kind, obj: Json, wanted: Sequence[Json]) -> None:
+        missing = self._lacks(wanted, _namespace(obj))
         if missing:
             raise _refusal(self.user, kind, obj, missing)
+
+
+def _namespace(obj: Json) -> str:
+    found: str = obj["metadata"].get("namespace", "")
+    return found
+
+
+def _gathers(role: Json) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _untied(obj: Json) -> Json:
+    meta = {key: value for key, value in obj["metadata"].items() if key not in _TIES}
+    return {**obj, "metadata": meta}
 
 
 def _refusal(user: User, kind: Kind, obj: Json, missing: list[Json]) -> ApiError:

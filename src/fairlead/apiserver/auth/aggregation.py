@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairlead.api.codec import decode_as
-from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.kind import CLUSTER_ROLE
 from fairlead.apiserver.storage import Storage
@@ -18,24 +18,36 @@ from fairlead.apiserver.storage import Storage
 Json = dict[str, Any]
 
 
-def aggregated_rules(
-    role: Json, storage: Storage, gathered: frozenset[str] = frozenset()
-) -> list[Json]:
-    """The rules of `role`, with those it gathers from others; not again from those `gathered`."""
-    rules = list(role.get("rules") or ())
+def aggregated_rules(role: Json, storage: Storage) -> list[Json]:
+    """The rules of `role`, with those that it gathers from others, and those from others again."""
+    rules: dict[str, Json] = {}
+    gathered = {_name(role)}
+    waiting = [role]
+    while waiting:
+        one = waiting.pop()
+        rules.update((repr(rule), rule) for rule in one.get("rules") or ())
+        found = [other for other in _chosen(one, storage) if _name(other) not in gathered]
+        gathered.update(map(_name, found))
+        waiting += reversed(found)
+    return list(rules.values())
+
+
+def _name(role: Json) -> str:
+    found: str = role["metadata"]["name"]
+    return found
+
+
+def _chosen(role: Json, storage: Storage) -> list[Json]:
+    """The roles that `role` itself gathers, in order of their names."""
     selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
     if not selectors:
-        return rules
-    gathered |= {role["metadata"]["name"]}
-    for other in storage.items(CLUSTER_ROLE):
-        is_new = other["metadata"]["name"] not in gathered
-        if is_new and any(_selects(one, other) for one in selectors):
-            found = aggregated_rules(other, storage, gathered)
-            rules += (rule for rule in found if rule not in rules)
-    return rules
+        return []
+    return [
+        other
+        for other in storage.items(CLUSTER_ROLE)
+        if any(_selects(one, other) for one in selectors)
+    ]
 
 
 def _selects(selector: Json, role: Json) -> bool:
-    # A budget is the smallest kind with a label selector in it.
-    decoded = decode_as(PodDisruptionBudget, {"spec": {"selector": selector}}).spec.selector
-    return selector_matches(decoded, role["metadata"].get("labels", {}))
+    return selector_matches(decode_as(LabelSelector, selector), role["metadata"].get("labels", {}))

@@ -91,14 +91,14 @@ class Rbac:
         """All rules that the user has in a namespace, or ("") in the cluster."""
         return [rule for grant, _ in self._granted(user, namespace) for rule in grant.rules]
 
-    def rules_of(self, reference: Json, namespace: str) -> list[Json]:
-        """The rules of the role that a binding in `namespace` refers to, if it is there."""
+    def rules_of(self, reference: Json, namespace: str) -> list[Json] | None:
+        """The rules of the role that a binding in `namespace` refers to; None: there is none."""
         name = reference.get("name", "")
         if reference.get("kind") == ROLE.kind:
             role = self._storage.find(ROLE, namespace, name)
-            return list((role or {}).get("rules") or ())
+            return None if role is None else list(role.get("rules") or ())
         role = self._storage.find(CLUSTER_ROLE, "", name)
-        return aggregated_rules(role, self._storage) if role else []
+        return None if role is None else aggregated_rules(role, self._storage)
 
     def _granted(self, user: User, namespace: str) -> Iterator[tuple[_Grant, str]]:
         grants = self._read()
@@ -123,7 +123,7 @@ class Rbac:
         assert self._grants is not None
         name = f"{meta['name']}/{namespace}" if namespace else meta["name"]
         role = f'{reference.get("kind", "")} "{reference.get("name", "")}"'
-        rules = self.rules_of(reference, namespace)
+        rules = self.rules_of(reference, namespace) or ()
         told = f'{kind.kind} "{name}" of {role}'
         grant = _Grant(binding.get("subjects") or (), rules, namespace, told)
         self._grants.setdefault(namespace, []).append(grant)

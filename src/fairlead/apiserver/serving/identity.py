@@ -63,6 +63,10 @@ class Rights(Protocol):
         """All rules that the user has in a namespace, or ("") in the cluster."""
         ...
 
+    def rules_of(self, reference: Json, namespace: str) -> Sequence[Json] | None:
+        """The rules of the role that a binding in `namespace` refers to; None: there is none."""
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from fairlead.apiserver.admission.chain import served_admission
@@ -17,6 +19,7 @@ from fairlead.apiserver.admission.storage_defaults import (
     StorageObjectInUseProtection,
 )
 from fairlead.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
+from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.token import authenticated
 
 NODE_1 = authenticated("system:node:node-1", ("system:nodes",))
@@ -164,21 +167,83 @@ def test_a_kubelet_may_not_label_its_node_as_it_likes(gate, obj):
 # --- rights --------------------------------------------------------------------------------
 
 
-def test_nobody_gives_what_they_do_not_have(gate, obj):
-    group = "rbac.authorization.k8s.io/v1"
+RBAC = "rbac.authorization.k8s.io/v1"
+ALL = [
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+]
+GATHERING = {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}
+
+
+@pytest.fixture
+def rights(gate, obj):
+    """Where alice has these rights, in all namespaces, and nobody else has any."""
+
+    def made(*rules):
+        found = gate(RoleEscalation())
+        subject = {"kind": "User", "name": "alice"}
+        reference = {"kind": "ClusterRole", "name": "own"}
+        bound = obj("ClusterRoleBinding", "b", "", RBAC, roleRef=reference, subjects=[subject])
+        found.has(obj("ClusterRole", "own", "", RBAC, rules=list(rules)), bound)
+        alone = {"user": ALICE, "rights": Rbac(found.storage)}
+        return partial(found.admits, **alone), partial(found.refusal, **alone)
+
+    return made
+
+
+def test_nobody_gives_what_they_do_not_have(rights, obj):
     wanted = {"verbs": ["*"], "apiGroups": ["x.io"], "resources": ["*"]}
-    role = obj("Role", version=group, rules=[wanted])
-    found = gate(RoleEscalation())
-    assert found.refusal(role, user=ALICE) == (
+    role = obj("Role", version=RBAC, rules=[wanted])
+    _, refusal = rights()
+    assert refusal(role) == (
         'roles.rbac.authorization.k8s.io "x" is forbidden: user "alice" '
         '(groups=["dev" "system:authenticated"]) is attempting to grant RBAC permissions not '
         'currently held:\n{APIGroups:["x.io"], Resources:["*"], Verbs:["*"]}'
     )
-    subject = {"kind": "User", "name": "alice"}
-    reference = {"kind": "ClusterRole", "name": "all"}
-    bound = obj("ClusterRoleBinding", "b", "", group, roleRef=reference, subjects=[subject])
-    found.has(obj("ClusterRole", "all", "", group, rules=[wanted]), bound)
-    assert found.admits(role, user=ALICE) == role
+    admits, _ = rights(wanted)
+    assert admits(role) == role
+
+
+@pytest.mark.parametrize("gathers", [{"old": {}, "new": GATHERING}, {"old": GATHERING, "new": {}}])
+def test_who_lets_a_role_gather_has_all_rights(rights, obj, gathers):
+    """Or no longer lets it: what it gathers may keep others from something."""
+    old = obj("ClusterRole", "x", "", RBAC, aggregationRule=gathers["old"])
+    new = obj("ClusterRole", "x", "", RBAC, aggregationRule=gathers["new"])
+    _, refusal = rights({"verbs": ["get"], "apiGroups": ["*"], "resources": ["*"]})
+    assert refusal(new, Operation.UPDATE, old=old) == (
+        'clusterroles.rbac.authorization.k8s.io "x" is forbidden: must have cluster-admin '
+        "privileges to use the aggregationRule"
+    )
+    admits, _ = rights(*ALL)
+    assert admits(new, Operation.UPDATE, old=old) == new
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespace", "role"),
+    [
+        ("RoleBinding", "n", "Role"),
+        ("RoleBinding", "n", "ClusterRole"),
+        ("ClusterRoleBinding", "", "ClusterRole"),
+    ],
+)
+def test_nobody_binds_a_role_that_is_not_there(rights, obj, kind, namespace, role):
+    """Whatever may be in it one day, unless they may bind anything."""
+    binding = obj(kind, "y", namespace, RBAC, roleRef={"kind": role, "name": "later"})
+    _, refusal = rights(*ALL[1:])
+    plural = f"{role.lower()}s"
+    assert refusal(binding) == f'{plural}.rbac.authorization.k8s.io "later" not found'
+    group = RBAC.partition("/")[0]
+    admits, _ = rights({"verbs": ["bind"], "apiGroups": [group], "resources": [plural]})
+    assert admits(binding) == binding
+
+
+def test_the_collector_may_untie_roles_whatever_is_in_them(rights, obj):
+    old = obj("ClusterRole", "x", "", RBAC, rules=ALL, metadata={"finalizers": ["a.io/b"]})
+    new = obj("ClusterRole", "x", "", RBAC, rules=ALL)
+    admits, refusal = rights()
+    assert admits(new, Operation.UPDATE, old=old) == new
+    labelled = obj("ClusterRole", "x", "", RBAC, rules=ALL, metadata={"labels": {"a": "b"}})
+    assert "not currently held" in refusal(labelled, Operation.UPDATE, old=old)
 
 
 # --- volumes -------------------------------------------------------------------------------

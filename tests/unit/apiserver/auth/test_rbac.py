@@ -169,6 +169,19 @@ def test_roles_gather_the_rules_of_others_even_of_themselves(storage):
     assert rights.verdict(asks(BOB, "get", "widgets", group="example.com")).allowed
 
 
+def test_roles_that_all_gather_each_other_are_gathered_once(storage):
+    """Not once on each way from one to another: of twelve there are millions."""
+    for number in range(12):
+        gathering = role(f"r{number:02}", rule("get", f"things{number}"))
+        gathering["aggregationRule"] = {"clusterRoleSelectors": [{"matchLabels": {"in": "ring"}}]}
+        gathering["metadata"]["labels"] = {"in": "ring"}
+        put(storage, gathering)
+    rules = Rbac(storage).rules_of({"kind": "ClusterRole", "name": "r05"}, "")
+    given = [one["resources"][0] for one in rules]
+    assert sorted(given) == sorted(f"things{number}" for number in range(12))
+    assert given[:3] == ["things5", "things0", "things1"]
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
