@@ -12,6 +12,7 @@ from cryptography.x509.oid import NameOID
 
 from fairlead.apiserver.admission.certificate_request import CLIENT_SIGNER, CertificateRequests
 from fairlead.apiserver.admission.plugin import Operation
+from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.token import authenticated
 
 GROUP = "certificates.k8s.io/v1"
@@ -97,7 +98,8 @@ def test_approving_takes_a_right(gate, obj, request_of, joe):
     )
     approving = gate(CertificateRequests()).has(role, binding)
     old, new = request_of(), request_of(conditions=[APPROVED])
-    about = {"old": old, "subresource": "approval"}
+    rights = Rbac(approving.storage)
+    about = {"old": old, "subresource": "approval", "rights": rights}
     assert approving.refusal(new, Operation.UPDATE, user=joe, **about) == (
         'certificatesigningrequests.certificates.k8s.io "c" is forbidden: user not permitted to '
         f'approve requests with signerName "{CLIENT_SIGNER}"'
@@ -109,8 +111,8 @@ def test_approving_takes_a_right(gate, obj, request_of, joe):
 def test_signing_takes_another_right(gate, request_of, joe):
     """Unless there is nothing new about it."""
     old, new = request_of(), request_of(conditions=[APPROVED])
-    about = {"old": old, "subresource": "status"}
     signing = gate(CertificateRequests())
+    about = {"old": old, "subresource": "status", "rights": Rbac(signing.storage)}
     assert signing.refusal(new, Operation.UPDATE, user=joe, **about) == (
         'certificatesigningrequests.certificates.k8s.io "c" is forbidden: user not permitted to '
         f'sign requests with signerName "{CLIENT_SIGNER}"'
