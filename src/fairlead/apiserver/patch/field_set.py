@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.integer import parse_int64
+from fairlead.api.nesting import is_too_deep
 from fairlead.api.text_cache import text_cache
 
 CACHE_SIZE: Final = 4_096
@@ -167,6 +168,8 @@ def _is_step(step: str) -> bool:
     try:
         value = msgspec.json.decode(rest) if sort in ("k:", "v:") else None
     except (msgspec.DecodeError, RecursionError):
+        return False
+    if is_too_deep(value):  # it is read again, where less of the stack may be left
         return False
     return isinstance(value, dict) if sort == "k:" else sort == "v:"
 

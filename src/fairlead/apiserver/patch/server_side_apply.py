@@ -32,8 +32,10 @@ from fairlead.apiserver.patch.managed_fields import (
     with_managed,
 )
 from fairlead.apiserver.patch.ownership import OwnershipConflictError, after_apply
-from fairlead.apiserver.patch.typed import compare, field_set, problems
+from fairlead.apiserver.patch.typed import compare, field_set
+from fairlead.apiserver.patch.typing_problem import problems
 from fairlead.apiserver.schema.decoding import empty
+from fairlead.apiserver.schema.json_text import parse_json
 
 Json = dict[str, Any]
 
@@ -61,9 +63,14 @@ def server_side_apply(
     sense, 409 conflicts, 500 it is not of its type.
     """
     config = application.config
-    _check(tracking, config)
+    if "managedFields" in _metadata(config):
+        raise bad_request("metadata.managedFields must be nil")
+    _require_type(tracking, config, "patch", may_repeat=False)
     managed = entries_of(live)
     bare = _bare(live) if live else {}
+    if live:
+        # A definition may have changed since its objects were stored.
+        _require_type(tracking, bare, "live", may_repeat=True)
     if live and not managed:
         managed = _everybody_else(tracking, bare, config["apiVersion"], timestamp)
     new, managed = _applied(tracking, bare, managed, application, timestamp)
@@ -72,13 +79,12 @@ def server_side_apply(
     return with_managed(new, managed)
 
 
-def _check(tracking: Tracking, config: Json) -> None:
-    if "managedFields" in _metadata(config):
-        raise bad_request("metadata.managedFields must be nil")
-    wrong = list(problems(tracking.schema, config))
+def _require_type(tracking: Tracking, obj: Json, sort: str, *, may_repeat: bool) -> None:
+    wrong = list(problems(tracking.schema, obj, may_repeat=may_repeat))
     if wrong:
         stated = wrong[0] if len(wrong) == 1 else "errors:\n  " + "\n  ".join(wrong)
-        raise ApiError("", 500, f"failed to create typed patch object ({_name(config)}): {stated}")
+        failed = f"failed to create typed {sort} object ({object_name(obj)})"
+        raise ApiError("", 500, f"{failed}: {stated}")
 
 
 def _metadata(config: Json) -> Json:
@@ -86,12 +92,22 @@ def _metadata(config: Json) -> Json:
     return meta if isinstance(meta, dict) else {}
 
 
-def _name(config: Json) -> str:
+def object_name(obj: Json) -> str:
     """As upstream names an object: `namespace/name; group/version, Kind=…`."""
-    meta = _metadata(config)
-    api_version = config["apiVersion"]
-    versioned = api_version if "/" in api_version else f"/{api_version}"
-    return f"{meta.get('namespace', '')}/{meta.get('name', '')}; {versioned}, Kind={config['kind']}"
+    # upstream: structuredmerge.go:objectGVKNN
+    meta = _metadata(obj)
+    namespace, name = (_text(meta.get(key)) for key in ("namespace", "name"))
+    return f"{namespace}/{name}; {type_name(obj)}"
+
+
+def type_name(obj: Json) -> str:
+    """`group/version, Kind=…`, with nothing before the stroke for the core group."""
+    api_version = obj["apiVersion"]
+    return f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={obj['kind']}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _applied(
@@ -185,7 +201,7 @@ def _stated(writer: Writer) -> str:
 def _as_last_applied(tracking: Tracking, live: Json) -> FieldSet:
     """The fields that are as kubectl's annotation last had them."""
     try:
-        last = json.loads(live["metadata"]["annotations"][LAST_APPLIED])
+        last = parse_json(live["metadata"]["annotations"][LAST_APPLIED])
     except (KeyError, ValueError):
         return NOTHING
     if not isinstance(last, dict) or next(problems(tracking.schema, last), None):
@@ -197,8 +213,8 @@ def _as_last_applied(tracking: Tracking, live: Json) -> FieldSet:
 
 def _with_last_applied(obj: Json, config: Json) -> Json:
     """`obj`, if it has kubectl's annotation, with the configuration that is applied now."""
-    meta = obj.get("metadata", {})
-    if LAST_APPLIED not in meta.get("annotations", {}):
+    meta = obj.get("metadata") or {}
+    if LAST_APPLIED not in (meta.get("annotations") or {}):
         return obj
     text = json.dumps(_own_words(config), sort_keys=True, separators=(",", ":")) + "\n"
     annotations = {**meta["annotations"], LAST_APPLIED: text}
@@ -206,8 +222,8 @@ def _with_last_applied(obj: Json, config: Json) -> Json:
 
 
 def _own_words(config: Json) -> Json:
-    meta = config.get("metadata", {})
-    annotations = dict(meta.get("annotations", {}))
+    meta = config.get("metadata") or {}
+    annotations = dict(meta.get("annotations") or {})
     annotations.pop(LAST_APPLIED, None)
     rest = {key: value for key, value in meta.items() if key != "annotations"}
     if annotations:

@@ -68,9 +68,9 @@ def _retained(original: Json, patch: Json) -> Json:
     """`original`, or the fields of it that $retainKeys names."""
     if RETAIN_KEYS not in patch:
         return dict(original)
-    kept = patch[RETAIN_KEYS]
-    if not isinstance(kept, list):
+    if not isinstance(patch[RETAIN_KEYS], list):
         raise bad_request("invalid patch format of retainKeys")
+    kept = {key for key in patch[RETAIN_KEYS] if isinstance(key, str)}
     for key, value in patch.items():
         special = value is None or key == RETAIN_KEYS or key.startswith((DELETE_FROM, SET_ORDER))
         if not special and key not in kept:

@@ -94,7 +94,13 @@ def test_items_stand_in_the_order_of_their_numbers_on_the_wire():
     ]
 
 
-@pytest.mark.parametrize("step", ["k:{", "k:[1]", "v:", "v:{", "i:x", "x", "k:" + "[" * 100_000])
+# As deep as values are read, but only while the stack is as empty as in a test.
+DEEP = 'k:{"a":1,"b":' + "[" * 250 + "]" * 250 + "}"
+
+
+@pytest.mark.parametrize(
+    "step", ["k:{", "k:[1]", "v:", "v:{", "i:x", "x", "k:" + "[" * 100_000, DEEP]
+)
 def test_a_step_that_leads_nowhere(step):
     """What cannot be told to a user later on is refused at once."""
     with pytest.raises(ValueError, match="is no step to a field"):

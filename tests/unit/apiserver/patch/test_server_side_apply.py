@@ -233,6 +233,27 @@ def test_kubectl_takes_over_what_it_applied_from_the_client():
     assert '"data":{"k":"2"}' in made["metadata"]["annotations"][LAST_APPLIED]
 
 
+@pytest.mark.parametrize("metadata", [{"annotations": None}, {"annotations": {LAST_APPLIED: None}}])
+def test_kubectl_may_apply_annotations_that_are_null(metadata):
+    live = stored(update(None, config({"k": "1"}, annotations={LAST_APPLIED: "{}"})))
+    made = apply(live, config({"k": "2"}, **metadata), "kubectl", force=True)
+    assert made["data"] == {"k": "2"}
+
+
+def test_kubectl_may_apply_metadata_that_is_null():
+    live = stored(update(None, config({"k": "1"}, annotations={LAST_APPLIED: "{}"})))
+    made = apply(live, {**config({"k": "2"}), "metadata": None}, "kubectl", force=True)
+    assert made["data"] == {"k": "2"}
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"data":' + "[" * 100_000])
+def test_an_annotation_that_is_no_object_waives_no_conflict(text):
+    live = stored(update(None, config({"k": "1"}, annotations={LAST_APPLIED: text})))
+    with pytest.raises(ApiError) as refused:
+        apply(live, config({"k": "2"}), "kubectl")
+    assert refused.value.code == 409
+
+
 DATA = st.dictionaries(st.sampled_from("abc"), st.sampled_from("12"), max_size=3)
 
 
