@@ -6,6 +6,7 @@ from typing import Final
 
 _TOLD: Final = (
     "failed to create typed patch object",
+    "failed to convert new object",
     "failed to create manager for existing fields",
     "resourceVersion: Invalid value",
     "resourceVersion should not be set on objects to be created",

@@ -27,9 +27,9 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.patch.json_patch import apply_json_patch
-from fairlead.apiserver.patch.step import ANYTHING, inner_schema
+from fairlead.apiserver.patch.step import inner_schema
 from fairlead.apiserver.patch.typed import merged
-from fairlead.apiserver.schema.model import Schema, Topology, Type, schema_of
+from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, schema_of
 from fairlead.apiserver.storage import Json, Storage
 
 _IF_NEEDED: Final = "IfNeeded"

@@ -57,6 +57,8 @@ def structural(raw: Json) -> Structural:
     """The type that an OpenAPI v3 schema describes."""
     inner = {name: structural(one) for name, one in (raw.get("properties") or {}).items()}
     items, additional = _type_of(raw.get("items")), _type_of(raw.get("additionalProperties"))
+    if raw.get("additionalProperties") is True:  # values of which nothing is known
+        additional = structural({})
     rules = tuple(raw.get("x-kubernetes-validations") or ())
     below = (*inner.values(), items, additional)
     return Structural(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.api.field_problem import quoted
+
 
 def go_text(value: Any) -> str:
     """`map[a:1 b:[x y]]`: keys in order, texts without quotes, null as <nil>."""
@@ -22,6 +24,22 @@ def go_text(value: Any) -> str:
             return "true" if value else "false"
         case _:
             return str(value)
+
+
+def go_syntax(value: Any) -> str:
+    """`map[string]interface {}{"a":1}`: a value as a program has it, members in order."""
+    match value:
+        case dict():
+            members = ", ".join(f"{quoted(key)}:{go_syntax(value[key])}" for key in sorted(value))
+            return f"{go_kind(value)}{{{members}}}"
+        case list():
+            return f"{go_kind(value)}{{{', '.join(map(go_syntax, value))}}}"
+        case str():
+            return quoted(value)
+        case None:
+            return "interface {}(nil)"
+        case _:
+            return go_text(value)
 
 
 def go_kind(value: Any) -> str:

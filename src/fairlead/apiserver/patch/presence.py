@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.patch.field_set import LEAF, NOTHING, SELF, FieldSet, field_step
 from fairlead.apiserver.patch.step import is_composite, items_by_step
-from fairlead.apiserver.schema.model import Schema, Topology, Type
+from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type
 
 Presence = Callable[[Any], FieldSet]
 
@@ -39,7 +39,7 @@ def _presence(schema: Schema) -> Presence:
         return _leaf
     if schema.type is Type.LIST:
         return _of_list(schema)
-    return _of_object(schema) if schema.type is Type.OBJECT else _of_map(schema)
+    return _of_map(schema) if schema.type is Type.MAP else _of_object(schema)
 
 
 def _leaf(_: Any) -> FieldSet:
@@ -61,13 +61,14 @@ def _of_object(schema: Schema) -> Presence:
         made: FieldSet = {SELF: NOTHING}
         for key, item in value.items():
             row = rows.get(key)
-            step, inner = row or (field_step(key), None)
+            step, inner = row or (field_step(key), rest)
             made[step] = inner(item) if inner and item else LEAF
         return made
 
     _MADE[schema] = presence
     for key, field in schema.fields.items():
         rows[key] = field_step(key), _inner(field.schema)
+    rest = _inner(schema.items or ANYTHING)
     return presence
 
 

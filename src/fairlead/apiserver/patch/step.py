@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import Any, Final
 
 from fairlead.apiserver.patch.field_set import key_step, value_step
-from fairlead.apiserver.schema.model import Schema, Topology, Type, Zero
+from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, Zero
 from fairlead.apiserver.schema.zero import zero_value
 
 CACHE_SIZE: Final = 1 << 12
-ANYTHING: Final = Schema(Type.ANY)
+_COMPOSITE: Final = (Type.OBJECT, Type.MAP, Type.LIST, Type.ANY)
 
 
 def is_leaf(schema: Schema, value: Any) -> bool:
@@ -29,7 +29,7 @@ def is_leaf(schema: Schema, value: Any) -> bool:
 
 def is_composite(schema: Schema) -> bool:
     """Whether there is something in values of this type."""
-    return schema.type in (Type.OBJECT, Type.MAP, Type.LIST)
+    return schema.type in _COMPOSITE
 
 
 def inner_schema(schema: Schema, step: str) -> Schema:
@@ -41,10 +41,8 @@ def inner_schema(schema: Schema, step: str) -> Schema:
 
 def member_schema(schema: Schema, key: str) -> Schema:
     """The type of a field, or of a map's entry."""
-    if schema.type is Type.OBJECT:
-        known = schema.fields.get(key)
-        return known.schema if known else ANYTHING
-    return schema.items or ANYTHING
+    known = schema.fields.get(key)
+    return known.schema if known else schema.items or ANYTHING
 
 
 def items_by_step(schema: Schema, value: list[Any] | None) -> Iterator[tuple[str, Any]]:

@@ -4,7 +4,7 @@ A value that is null counts as one that says nothing. Lists and maps are walked 
 has it: an atomic one is a single field, a list with keys is a set of items, a granular object a
 set of fields.
 
-upstream: sigs.k8s.io/structured-merge-diff/typed/{tofieldset,compare,merge,remove,validate}.go
+upstream: sigs.k8s.io/structured-merge-diff/typed/{tofieldset,compare,merge,remove}.go
 """
 
 from __future__ import annotations
@@ -19,16 +19,12 @@ from fairlead.apiserver.patch.field_set import (
     SELF,
     FieldSet,
     field_step,
-    step_text,
 )
 from fairlead.apiserver.patch.interleaving import interleaved
 from fairlead.apiserver.patch.presence import presence_of
 from fairlead.apiserver.patch.step import (
-    ANYTHING,
     inner_schema,
-    is_composite,
     is_leaf,
-    item_step,
     items_by_step,
     member_schema,
 )
@@ -67,7 +63,7 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
         return made
     for key, item in value.items():
         inner = field_set(member_schema(schema, key), item)
-        if schema.type is Type.MAP or item is None or item == {}:
+        if key not in schema.fields or item is None or item == {}:
             inner = {SELF: {}, **inner}
         if inner:
             made[field_step(key)] = inner
@@ -91,7 +87,10 @@ def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
         return {}, {}, presence_of(schema)(old)
     if old == new:
         return {}, {}, {}
-    if is_leaf(schema, old if new is None else new) or not (old or new):
+    if is_leaf(schema, old) or is_leaf(schema, new):
+        # A single value instead of fields, or the other way round: all of them changed.
+        return _inside(schema, new), LEAF, _inside(schema, old)
+    if not (old or new):
         return {}, LEAF, {}
     if not old:
         return _inside(schema, new), {}, {}
@@ -142,8 +141,10 @@ def _steps(schema: Schema, value: Any) -> dict[str, Any]:
 
 def merged(schema: Schema, base: Any, over: Any) -> Any:
     """`base` with what `over` says; what `over` does not say stays."""
-    if over is None or base is None or is_leaf(schema, over) or is_leaf(schema, base):
+    if is_leaf(schema, over) or is_leaf(schema, base) or base is None:
         return over
+    if over is None:  # null says nothing of what is inside
+        return base or None
     if schema.type is Type.LIST:
         return _merged_list(schema, base, over)
     made = dict(base)
@@ -169,10 +170,9 @@ def _merged_list(schema: Schema, base: list[Any], over: list[Any]) -> list[Any]:
 def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
     """`value` without `fields`; what has nothing left is null."""
     # upstream: remove.go:removingWalker
-    if value is None or schema.topology is Topology.ATOMIC or schema.type is Type.ANY:
-        return None if is_composite(schema) or isinstance(value, dict | list) else value
-    if not is_composite(schema):
-        return value
+    if value is None or is_leaf(schema, value):
+        atomic = schema.topology is Topology.ATOMIC or schema.type is Type.ANY
+        return None if atomic and isinstance(value, dict | list) else value
     left: Any
     if schema.type is Type.LIST:
         left = []
@@ -198,71 +198,6 @@ def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
             made[step] = node
             continue
         inner = with_named_fields(inner_schema(schema, step), node)
-        named = schema.type is Type.OBJECT and step[2:] in schema.fields and step[:2] == "f:"
+        named = step[:2] == "f:" and step[2:] in schema.fields
         made[step] = {SELF: {}, **inner} if named else inner
     return made
-
-
-def problems(schema: Schema, value: Any, path: str = "") -> Iterator[str]:
-    """Why `value` is not of its type: unknown fields, wrong types, items that are there twice."""
-    if value is None or schema.type is Type.ANY:
-        return
-    if not is_composite(schema):
-        yield from _scalar_problems(schema, value, path)
-    elif schema.type is Type.LIST:
-        yield from _list_problems(schema, value, path)
-    elif not isinstance(value, dict):
-        yield f"{path}: expected map, got {_described(value)}"
-    else:
-        for key in sorted(value):
-            if schema.type is Type.OBJECT and key not in schema.fields:
-                yield f"{path}.{key}: field not declared in schema"
-                return  # upstream looks no further, either
-            yield from problems(member_schema(schema, key), value[key], f"{path}.{key}")
-
-
-def _list_problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    if not isinstance(value, list):
-        yield f"{path}: expected list, got {_described(value)}"
-        return
-    seen: dict[str, None] = {}
-    atomic = schema.topology is Topology.ATOMIC
-    for place, item in enumerate(value):
-        step = f"i:{place}" if atomic else item_step(schema, item)
-        if step == "k:{}":
-            yield f"{path}: element {place}: {_keyless(schema)}"
-            continue
-        if step in seen:
-            yield f"{path}: duplicate entries for key {step_text(step)}"
-            continue
-        seen[step] = None
-        yield from problems(schema.items or ANYTHING, item, path + step_text(step))
-
-
-def _keyless(schema: Schema) -> str:
-    keys = ", ".join(f'"{key}"' for key in schema.keys)
-    return f"associative list with keys has an element that omits key field {keys}"
-
-
-_NUMERIC: Final = (Type.INT32, Type.INT64, Type.NUMBER)
-_TEXTS: Final = (Type.STRING, Type.BYTES, Type.TIME, Type.MICRO_TIME)
-
-
-def _scalar_problems(schema: Schema, value: Any, path: str) -> Iterator[str]:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if schema.type in _NUMERIC and not is_number:
-        yield f"{path}: expected numeric (int or float), got {_described(value)}"
-    elif schema.type in _TEXTS and not isinstance(value, str):
-        yield f"{path}: expected string, got {_described(value)}"
-    elif schema.type is Type.BOOLEAN and not isinstance(value, bool):
-        yield f"{path}: expected boolean, got {_described(value)}"
-    elif isinstance(value, dict | list):
-        yield f"{path}: expected scalar, got {_described(value)}"
-
-
-def _described(value: Any) -> str:
-    # upstream prints its own wrapper of the value
-    if isinstance(value, str):
-        return value
-    shown = {True: "true", False: "false"}.get(value, value) if isinstance(value, bool) else value
-    return f"&value.valueUnstructured{{Value:{shown}}}"

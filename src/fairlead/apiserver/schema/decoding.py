@@ -31,7 +31,7 @@ Json = dict[str, Any]
 
 CACHE_SIZE: Final = 1 << 10
 _LIMITS: Final = {Type.INT32: 31, Type.INT64: 63}
-_INT32: Final = Schema(Type.INT32)
+_WHOLE: Final = Schema(Type.INT32)  # what an IntOrString reads that is no text
 
 
 class TypeMismatchError(ValueError):
@@ -128,7 +128,7 @@ class _Walk:
             case Type.QUANTITY:
                 return _quantity(value)
             case Type.INT_OR_STRING if not isinstance(value, str):
-                return _integer(_INT32, value, place)
+                return _integer(_WHOLE, value, place)
             case _:
                 return _SCALARS[schema.type](schema, value, place)
 
@@ -203,7 +203,8 @@ def _bytes(schema: Schema, value: Any, place: _Place) -> Any:
     try:
         return base64.b64encode(base64.b64decode(text, validate=True)).decode()
     except (binascii.Error, ValueError):
-        raise TypeMismatchError(f"illegal base64 data at input byte {_illegal(text)}") from None
+        why = f"illegal base64 data at input byte {_illegal(text)}"
+        raise TypeMismatchError(why, f"error decoding from json: {why}") from None
 
 
 def _illegal(text: str) -> int:
@@ -285,19 +286,26 @@ def _mismatch(schema: Schema, value: Any, place: _Place, *, shown: str = "") -> 
     where = f"struct field {place.struct}.{place.names}" if place.names else "value"
     return TypeMismatchError(
         f"json: cannot unmarshal {what} into Go {where} of type {go_type(schema)}",
-        _restoring(schema, value),
+        _restoring(schema, value, what),
     )
 
 
-def _restoring(schema: Schema, value: Any) -> str:
+def _restoring(schema: Schema, value: Any, what: str) -> str:
     # upstream: apimachinery/pkg/runtime/converter.go:fromUnstructured
+    kind = go_kind(value)
     match schema.type:
         case Type.OBJECT:
-            return f"cannot restore struct from: {go_kind(value)}"
-        case Type.LIST:
-            return f"cannot restore slice from {go_kind(value)}"
+            return f"cannot restore struct from: {kind}"
+        case Type.LIST | Type.BYTES:
+            return f"cannot restore slice from {kind}"
         case Type.MAP:
-            return f"cannot restore map from {go_kind(value)}"
+            return f"cannot restore map from {kind}"
+        case _ if schema is _WHOLE or schema.type in (Type.TIME, Type.MICRO_TIME):
+            return f"json: cannot unmarshal {what} into Go value of type {go_type(schema)}"
+        case Type.STRING if kind == "int64":
+            return "cannot convert int64 to string"
+        case Type.INT32 | Type.INT64 if kind == "float64":
+            return f"cannot convert float64 to {go_type(schema)}"
         case _:
             return f"unrecognized type: {go_type(schema)}"
 

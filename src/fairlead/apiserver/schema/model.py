@@ -21,6 +21,8 @@ import msgspec
 
 VERSION: Final = "1.36"
 _GZIP: Final = 16 + zlib.MAX_WBITS
+# upstream: kube-openapi/pkg/schemaconv/openapi.go: one value, whatever is in it
+_RAW: Final = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
 class Type(StrEnum):
@@ -76,7 +78,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Schema:
-    """A type. `fields` is an OBJECT's, `items` what a LIST or MAP holds.
+    """A type. `fields` is an OBJECT's, `items` what a LIST or MAP holds, or an OBJECT besides.
+
+    A granular ANY is what its value shows: objects have fields, everything else is one value.
 
     `keys` tell the items of a LIST with Topology.MAP apart; `key_defaults` stand for keys that an
     item of this type lacks. `definition` is the full name of a type that has one.
@@ -99,6 +103,9 @@ class Schema:
     def long_name(self) -> str:
         """`core.v1.Event`: with the group, where types of two groups share a name."""
         return ".".join(self.definition.split(".")[-3:])
+
+
+ANYTHING: Final = Schema(Type.ANY)
 
 
 class _Composite(msgspec.Struct, frozen=True):
@@ -180,7 +187,8 @@ class SchemaSet:
 def _scalar(name: str) -> Schema:
     """`int32`, or `any#Definition` for a type whose values are not looked into."""
     sort, _, definition = name.partition("#")
-    return Schema(Type(sort), definition=definition)
+    topology = Topology.ATOMIC if definition == _RAW else Topology.GRANULAR
+    return Schema(Type(sort), topology, definition=definition)
 
 
 @cache

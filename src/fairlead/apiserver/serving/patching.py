@@ -22,18 +22,21 @@ from fairlead.apiserver.conversion import shown, stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.merge_patch import merge_patch
-from fairlead.apiserver.patch.go_text import go_text
 from fairlead.apiserver.patch.json_patch import apply_json_patch
-from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
+from fairlead.apiserver.patch.server_side_apply import (
+    Application,
+    object_name,
+    server_side_apply,
+    type_name,
+)
 from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
-from fairlead.apiserver.schema.declared import as_declared
 from fairlead.apiserver.schema.decoding import TypeMismatchError
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
-from fairlead.apiserver.schema.model import Schema, Type
+from fairlead.apiserver.schema.restoring import restored
 from fairlead.apiserver.serving.body import media_type_of, parsed_yaml
 from fairlead.apiserver.serving.call import Call
-from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.options import WriteOptions
+from fairlead.apiserver.serving.patch_refusal import Sent, Shown, Told, invalid_patch
 from fairlead.apiserver.serving.refusal import bad_option, unknown_body, unknown_patch
 from fairlead.apiserver.serving.tracking import tracking_of
 from fairlead.apiserver.serving.typed import (
@@ -52,37 +55,6 @@ STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 _GO_MAP: Final = "map[string]interface {}"
 CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What a patch made of what: shown as upstream's patcher writes it.
-
-    Objects that it went through have their members sorted; others are as they were written, by
-    the server or in the patch.
-    """
-
-    schema: Schema | None
-    old: Json
-    made: Json
-
-    def text(self) -> str:
-        """In a refusal."""
-        return encode(_touched(self.schema, self.old, self.made)).decode()
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What was sent, shown as Go prints a map."""
-
-    sent: Json
-
-    def text(self) -> str:
-        """In a refusal."""
-        return go_text(self.sent)
-
-
-_Told = Shown | Sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +110,19 @@ class Patch:
         )
         timestamp = format_timestamp(self.call.now)
         made = server_side_apply(tracking, old, application, timestamp)
-        return self._shaped(made, [], Sent(config))
+        return self._made_of(config, made)
+
+    def _made_of(self, config: Json, applied: Json) -> Json:
+        """What was applied, as its kind has it."""
+        try:
+            made, _ = self._restored(applied)  # and nobody is told what is dropped
+        except TypeMismatchError as cause:
+            why = cause.restoring
+            if not self.kind.is_custom:
+                why = f"unable to convert unstructured object to {type_name(config)}: {why}"
+            said = f"failed to convert new object ({object_name(config)}) to proper version: "
+            raise ApiError("", 500, said + why) from None
+        return made
 
     def _by_operations(self, old: Json) -> Json:
         operations = self._parsed("error decoding patch: ")
@@ -203,20 +187,20 @@ class Patch:
             raise bad_request(said + listed)
         self.call.warnings.extend(told(notes, self.options.validation))
 
-    def _shaped(self, made: Json, notes: list[str], told_of: _Told) -> Json:
+    def _shaped(self, made: Json, notes: list[str], told_of: Told) -> Json:
         """`made` as its kind has it; `told_of` is what a refusal shows."""
         self._require_kind(made, told_of)
         made, more = self._decoded(made, told_of)
         notes += more
         if notes and self.options.validation == STRICT:
-            raise _invalid(told_of, strict_error(notes))
+            raise invalid_patch(told_of, strict_error(notes))
         self.call.warnings.extend(told(notes, self.options.validation))
         return made
 
     def _shown(self, old: Json, made: Json) -> Shown:
         return Shown(schema_of_kind(self.kind), old, made)
 
-    def _require_kind(self, made: Json, told_of: _Told) -> None:
+    def _require_kind(self, made: Json, told_of: Told) -> None:
         kind, stated = self.kind, (made.get("apiVersion"), made.get("kind"))
         if stated != (kind.api_version, kind.kind):
             package = kind.group.partition(".")[0] or "core"
@@ -224,14 +208,24 @@ class Patch:
                 f"converting ({kind.version}.{stated[1]}) to ({package}.{kind.kind}): "
                 "unknown conversion"
             )
-            raise _invalid(told_of, why)
+            raise invalid_patch(told_of, why)
 
-    def _decoded(self, made: Json, told_of: _Told) -> tuple[Json, list[str]]:
+    def _restored(self, made: Json) -> tuple[Json, list[str]]:
+        """`made`, which upstream does not read again. Raises TypeMismatchError."""
         try:
-            shaped, notes = read_by_type(self.kind, made)
+            return read_by_type(self.kind, made)
+        except TypeMismatchError:
+            schema = schema_of_kind(self.kind)
+            if schema is None or self.kind.is_custom:
+                raise
+            return read_by_type(self.kind, restored(schema, made))
+
+    def _decoded(self, made: Json, told_of: Told) -> tuple[Json, list[str]]:
+        is_read = isinstance(told_of, Shown)
+        try:
+            shaped, notes = read_by_type(self.kind, made) if is_read else self._restored(made)
         except TypeMismatchError as cause:
-            why = str(cause) if isinstance(told_of, Shown) else cause.restoring
-            raise _invalid(told_of, why) from None
+            raise invalid_patch(told_of, str(cause) if is_read else cause.restoring) from None
         if len(notes) > 1:  # upstream reads the result with its members in order
             _, notes = read_by_type(self.kind, _in_order(made))
         return shaped, notes
@@ -293,29 +287,6 @@ def go_kind_of_json(value: Any) -> str:
             return "string"
         case _:
             return "number"
-
-
-def _invalid(told_of: _Told, why: str) -> ApiError:
-    quoted = told_of.text().replace("\\", "\\\\").replace('"', '\\"')
-    cause = Cause("FieldValueInvalid", f'Invalid value: "{quoted}": {why}', "patch")
-    message = f' "" is invalid: {cause}'
-    return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
-
-
-def _touched(schema: Schema | None, old: Any, made: Any) -> Any:
-    # upstream: github.com/evanphx/json-patch: what is not looked into stays as it was written
-    if old == made:
-        return as_declared(schema, made)
-    if not isinstance(made, dict) or not isinstance(old, dict):
-        return made
-    return {key: _touched(_inside(schema, key), old.get(key), made[key]) for key in sorted(made)}
-
-
-def _inside(schema: Schema | None, key: str) -> Schema | None:
-    if schema is None or schema.type is not Type.OBJECT:
-        return schema.items if schema is not None else None
-    known = schema.fields.get(key)
-    return known.schema if known is not None else None
 
 
 def _in_order(value: Any) -> Any:

@@ -45,6 +45,7 @@ SENSE = {
 PATCHES = ("strategic-merge-patch+json", "merge-patch+json", "apply-patch+yaml")
 BROKEN = (
     "failed to create typed patch object",
+    "failed to convert new object",
     "target.name",
     "expected a []interface {}",
     "map: map[",

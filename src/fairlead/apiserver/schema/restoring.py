@@ -1,0 +1,47 @@
+"""Restoring: what upstream makes of an object that a patch made, before it looks at it.
+
+A patch's result is not read as JSON again; its values are put into upstream's types one by one.
+Numbers become what their field can hold on the way: whole ones lose their point, those beyond 32
+bits their upper half.
+
+upstream: apimachinery/pkg/runtime/converter.go:fromUnstructured
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.apiserver.schema.model import Schema, Type
+
+_LOW: Final = 1 << 31
+_HALF: Final = 1 << 32
+_INT64: Final = 1 << 63
+
+
+def restored(schema: Schema, value: Any) -> Any:
+    """`value` with its numbers as fields of their types hold them."""
+    match value:
+        case dict() if schema.type is Type.OBJECT:
+            fields = schema.fields
+            return {
+                key: restored(fields[key].schema, item) if key in fields else item
+                for key, item in value.items()
+            }
+        case dict() | list() if schema.items is None:
+            return value
+        case dict():
+            return {key: restored(schema.items, item) for key, item in value.items()}
+        case list():
+            return [restored(schema.items, item) for item in value]
+        case _:
+            return _number(schema, value)
+
+
+def _number(schema: Schema, value: Any) -> Any:
+    if schema.type not in (Type.INT32, Type.INT64) or isinstance(value, bool):
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < _INT64:
+        value = int(value)
+    if isinstance(value, int) and schema.type is Type.INT32 and abs(value) < _INT64:
+        return (value + _LOW) % _HALF - _LOW
+    return value
