@@ -44,17 +44,18 @@ class ColdStorage(Storage):
         return map(value_of, super().unsorted(kind))
 
     def put(self, kind: Kind, obj: Json) -> Json:
-        """Store `obj` as the newest version of itself; gives back what was stored."""
+        """Store `obj` as the newest version of itself; see Storage."""
         key = self._warmed(kind, obj["metadata"])
         stored = super().put(kind, obj)
         self._keep(kind, key)
         return stored
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
-        """Forget an object; gives back its last version. Raises KeyError when there is none."""
+        """Forget an object; gives back its last version; see Storage."""
         self._warmed(kind, {"namespace": namespace, "name": name})
+        last = super().remove(kind, namespace, name)
         self._hot.pop((kind.resource, (namespace, name)), None)
-        return super().remove(kind, namespace, name)
+        return last
 
     def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
         """Take over objects that bear their versions already; see Storage."""

@@ -120,6 +120,12 @@ def internal_error(message: str) -> ApiError:
     return ApiError("InternalError", 500, message)
 
 
+def no_space() -> ApiError:
+    """500: nothing more can be stored."""
+    # upstream: etcd's api/v3rpc/rpctypes/error.go:ErrGRPCNoSpace, handed on as it is
+    return ApiError("", 500, "etcdserver: mvcc: database space exceeded")
+
+
 def too_many_requests(message: str, cause: Cause, *, retry_after_s: int = 0) -> ApiError:
     """429: not now."""
     return ApiError("TooManyRequests", 429, message, causes=(cause,), retry_after_s=retry_after_s)

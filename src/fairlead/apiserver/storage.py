@@ -3,6 +3,7 @@
 One counter numbers all changes, so a resource version is a place in the one history of all
 kinds. `put` and `remove` are the only ways in; they give the version, append to the log and tell
 the listeners, in that order, before they return. There are no rules here: those are `store`'s.
+Who keeps the changes may run out of room; from the next look at that on, none are taken.
 
 An object is a JSON value that nobody mutates; a change makes a new one that shares what did not
 change. Another storage (a file, say) has the same five verbs.
@@ -19,7 +20,7 @@ from typing import Any, Final
 
 import msgspec
 
-from fairlead.apiserver.error import expired
+from fairlead.apiserver.error import expired, no_space
 from fairlead.apiserver.kind import Kind
 
 Json = dict[str, Any]
@@ -57,6 +58,10 @@ _NONE: Final[Mapping[Key, Kept]] = {}
 _decode: Final = msgspec.json.Decoder(type=Json).decode
 
 
+def _always() -> bool:
+    return True
+
+
 def value_of(kept: Kept) -> Json:
     """An object as a value."""
     return _decode(kept) if isinstance(kept, bytes) else kept
@@ -73,11 +78,27 @@ class Storage:
         self._listeners: list[Listener] = []
         self._version = 0
         self._oldest = 0
+        # Whether there is room for changes, for whoever keeps them.
+        self.has_room: Callable[[], bool] = _always
+        self._is_full = False
 
     @property
     def version(self) -> int:
         """The version of the newest change."""
         return self._version
+
+    def look_for_room(self) -> bool:
+        """Whether changes are taken, from now until the next look.
+
+        Look before each thing to do, which is then done as a whole.
+        """
+        self._is_full = not self.has_room()
+        return not self._is_full
+
+    @property
+    def is_full(self) -> bool:
+        """Whether changes are refused, as the last look found."""
+        return self._is_full
 
     def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
         """The object of that name, None when there is none."""
@@ -113,7 +134,12 @@ class Storage:
         return list(self._kinds.values())
 
     def put(self, kind: Kind, obj: Json) -> Json:
-        """Store `obj` as the newest version of itself; gives back what was stored."""
+        """Store `obj` as the newest version of itself; gives back what was stored.
+
+        Raises ApiError 500 when there is no room.
+        """
+        if self._is_full:
+            raise no_space()
         self._version += 1
         meta = {**obj["metadata"], "resourceVersion": str(self._version)}
         stored = {**obj, "metadata": meta}
@@ -126,7 +152,12 @@ class Storage:
         return stored
 
     def remove(self, kind: Kind, namespace: str, name: str) -> Json:
-        """Forget an object; gives back its last version. Raises KeyError when there is none."""
+        """Forget an object; gives back its last version.
+
+        Raises KeyError when there is none, and ApiError 500 when there is no room.
+        """
+        if self._is_full:
+            raise no_space()
         previous = self._objects[kind.resource].pop((namespace, name))
         self._version += 1
         meta = {**previous["metadata"], "resourceVersion": str(self._version)}

@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fairlead.apiserver.auth.certificate import Pair, new_client, new_server
-from fairlead.apiserver.journal import Journal, JournalError
+from fairlead.apiserver.journal import Journal
+from fairlead.apiserver.journal_file import JournalError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED
 from fairlead.cli import exit_code

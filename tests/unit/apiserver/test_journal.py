@@ -7,12 +7,15 @@ import itertools
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from fairlead.apiserver import journal as journal_module
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.journal import Journal, JournalError
+from fairlead.apiserver.journal import Journal
+from fairlead.apiserver.journal_file import JournalError, free_bytes_at
 from fairlead.apiserver.kind import Kind, find_kind
 from fairlead.apiserver.storage import ChangeType, Storage
 
@@ -127,7 +130,7 @@ def test_settling_waits_for_what_was_recorded(tmp_path):
 
 def test_what_cannot_be_written_is_not_acknowledged(tmp_path):
     storage, journal = opened(tmp_path / "j")
-    journal._connection.execute("DROP TABLE log")
+    journal._file._connection.execute("DROP TABLE log")
 
     async def write():
         storage.put(CONFIG_MAP, config_map("a"))
@@ -138,6 +141,73 @@ def test_what_cannot_be_written_is_not_acknowledged(tmp_path):
             asyncio.run(write())
         assert refused.value.code == 500
     journal.close()
+
+
+def until(check):
+    """Wait until the journal's thread has seen to it."""
+    while not check():
+        threading.Event().wait(0.01)
+
+
+def test_what_could_not_be_written_is_written_when_it_can_be(tmp_path, monkeypatch):
+    """A disk that was full: nothing is told meanwhile, nothing is lost."""
+    monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
+    storage, journal = opened(tmp_path / "j")
+    pages = journal._file._connection.execute("PRAGMA page_count").fetchone()[0]
+    journal._file._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    async def write(name):
+        storage.put(CONFIG_MAP, config_map(name, x="x" * 9_999))
+        await journal.settle()
+
+    for name in ("a", "b"):
+        with pytest.raises(ApiError, match="full"):
+            asyncio.run(write(name))
+    assert not journal.has_room()
+    journal._file._connection.execute("PRAGMA max_page_count = 99999")
+    until(journal.has_room)
+    asyncio.run(journal.settle())
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    assert everything(again) == everything(storage)
+    assert again.version == storage.version == 2
+    journal.close()
+
+
+def test_before_the_disk_is_full_nothing_more_is_taken(tmp_path, monkeypatch):
+    """All that was taken before is safe, and nobody waits."""
+    monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
+    free = [journal_module.ROOM_BYTES_MIN]
+    storage, journal = opened(tmp_path / "j", free_bytes=lambda _: free[-1])
+    assert storage.look_for_room()
+    stored = storage.put(CONFIG_MAP, config_map("a"))
+    free.append(free[0] - 1)
+    until(lambda: not storage.look_for_room())
+    for change in (
+        lambda: storage.put(CONFIG_MAP, config_map("b")),
+        lambda: storage.remove(CONFIG_MAP, "default", "a"),
+    ):
+        with pytest.raises(ApiError) as refused:
+            change()
+        assert (refused.value.code, refused.value.reason) == (500, "")
+        assert str(refused.value) == "etcdserver: mvcc: database space exceeded"
+    asyncio.run(journal.settle())
+    assert storage.find(CONFIG_MAP, "default", "a") is stored
+    free.append(free[0])
+    until(storage.look_for_room)
+    storage.put(CONFIG_MAP, config_map("b"))
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    assert [obj["metadata"]["name"] for obj in again.items(CONFIG_MAP)] == ["a", "b"]
+    journal.close()
+
+
+def test_where_nobody_knows_what_is_free_there_is_room(tmp_path):
+    _, journal = opened(tmp_path / "j", free_bytes=lambda _: None)
+    assert journal.has_room()
+    journal.close()
+    assert free_bytes_at(tmp_path / "nowhere") is None
+    assert free_bytes_at(tmp_path) > 0
 
 
 @pytest.mark.parametrize("text", ["", "no database, but long enough to be taken for one" * 99])

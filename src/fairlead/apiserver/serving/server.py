@@ -111,6 +111,7 @@ class ApiServer:
         self._asked = OTHER
         self._authorize = authorize
         self._ids = store.ids
+        self._storage = store.storage
         self._documents = tuple(documents)
         registry = registry or Registry()
         self._definitions = Definitions(store, registry, _noted, late)
@@ -139,6 +140,7 @@ class ApiServer:
 
     def handle(self, request: Request, now: int) -> Answer:
         """Answer one request at `now` (ns since 1970). Raises WebhookNeeded."""
+        self._storage.look_for_room()
         if self._definitions.waits or self._upkeep.waits:
             self.follow_up(now)
         self._ids.begin(request.drawn)
@@ -157,7 +159,9 @@ class ApiServer:
         return answer
 
     def follow_up(self, now: int) -> None:
-        """Write what the server itself has to write by `now` (ns since 1970)."""
+        """Write what the server itself has to write by `now` (ns since 1970), if it can."""
+        if self._storage.is_full:
+            return
         self._definitions.settle(now)
         self._upkeep.settle(now)
 

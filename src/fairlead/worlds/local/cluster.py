@@ -85,6 +85,7 @@ class LocalCluster:
         is_new = journal is None or journal.is_empty
         if journal is not None and not is_new:
             journal.restore(self.store.storage)
+            journal.begin(self.store.storage)
         rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
         accounts = ServiceAccountTokens(account_key, self.store.storage, clock.now)
         self.tokens = Tokens(users, accounts.recognize)
@@ -106,8 +107,8 @@ class LocalCluster:
         now = clock.now()
         if is_new:
             self._load(options, now)
-        if journal is not None:
-            journal.begin(self.store.storage)
+            if journal is not None:
+                journal.begin(self.store.storage)
         self.journal = journal
         self.life = Life(
             self.store,

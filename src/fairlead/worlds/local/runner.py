@@ -2,17 +2,20 @@
 
 What a request changes is told to the engine as soon as the loop comes round; otherwise the engine
 is called when something is due. Long work is done in slices, so that requests are answered
-meanwhile.
+meanwhile. While nothing can be stored, nothing happens.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from time import perf_counter
 from typing import Final
 
+from fairlead.apiserver.error import no_space
 from fairlead.apiserver.http.webhooks import ask_webhook
+from fairlead.apiserver.request import WebhookAnswer
 from fairlead.core.instant import DurationNs, Instant
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.cluster import LocalCluster
@@ -20,6 +23,7 @@ from fairlead.worlds.local.outside import Waiting
 
 SLICE_S: Final = 0.02
 AFTER_DEFECT_S: Final = 1.0
+LOOK_FOR_ROOM_S: Final = 1.0
 
 
 class Runner:
@@ -31,6 +35,7 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.Handle | None = None
         self._asking: set[asyncio.Task[None]] = set()
+        self._answered: deque[tuple[Waiting, WebhookAnswer]] = deque()
         self._is_woken = False
         self._is_stepping = False
         self._unsubscribe: Callable[[], None] | None = None
@@ -70,7 +75,10 @@ class Runner:
             self._loop.call_soon(self._step)
 
     async def advance(self, duration: DurationNs) -> Instant:
-        """Let `duration` pass at once, with everything that falls due in it; what time it is."""
+        """Let `duration` pass at once, with everything that falls due in it; what time it is.
+
+        Raises ApiError when nothing more can be stored.
+        """
         clock = self._cluster.clock
         target = clock.now() + duration
         life = self._cluster.life
@@ -91,13 +99,18 @@ class Runner:
     def _slice(self, until: Instant, *, waits: bool = False) -> Instant:
         """Work until then, or for a slice of real time; how far that went.
 
-        With `waits` no time passes while webhooks are asked.
+        With `waits` no time passes while webhooks are asked. Raises ApiError when nothing more can
+        be stored.
         """
+        if not self._has_room():
+            raise no_space()
         end = perf_counter() + SLICE_S
         life = self._cluster.life
         waiting = life.waiting
         self._is_stepping = True
         try:
+            while self._answered:
+                life.go_on(*self._answered.popleft(), self._cluster.clock.now())
             return life.run_until(
                 until, stop_when=lambda: perf_counter() > end or (waits and bool(waiting))
             )
@@ -110,9 +123,11 @@ class Runner:
 
     async def _ask(self, waiting: Waiting) -> None:
         """Ask a webhook about what a controller wants to do."""
-        answer = await ask_webhook(waiting.call)
-        self._cluster.life.go_on(waiting, answer, self._cluster.clock.now())
+        self._answered.append((waiting, await ask_webhook(waiting.call)))
         self.wake()
+
+    def _has_room(self) -> bool:
+        return self._cluster.store.storage.look_for_room()
 
     def _step(self) -> None:
         self._is_woken = False
@@ -121,6 +136,9 @@ class Runner:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if not self._has_room():
+            self._timer = self._loop.call_later(LOOK_FOR_ROOM_S, self.wake)
+            return
         try:
             reached = self._slice(now)
         except Exception:

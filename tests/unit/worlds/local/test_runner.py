@@ -9,6 +9,8 @@ from itertools import count
 
 import pytest
 
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.storage import Storage
 from fairlead.core.instant import seconds
 from fairlead.worlds.local import runner
 from fairlead.worlds.local.clock import SteeredClock
@@ -44,6 +46,8 @@ class Life:
 @dataclass
 class Store:
     """Nobody writes into it."""
+
+    storage: Storage = field(default_factory=Storage)
 
     def subscribe(self, _):
         return lambda: None
@@ -111,6 +115,26 @@ def test_advancing_tells_of_a_defect():
             await one.advance(1)
 
     run(life, advance)
+
+
+def test_nothing_happens_while_there_is_no_room(monkeypatch):
+    """What is due waits, advancing is refused; it goes on by itself when there is room again."""
+    monkeypatch.setattr(runner, "LOOK_FOR_ROOM_S", 0.01)
+    life, room = Life([START, START + 1]), []
+
+    async def fill_and_empty(one):
+        one._cluster.store.storage.has_room = lambda: bool(room)
+        await asyncio.sleep(0.05)
+        assert life.done == []
+        with pytest.raises(ApiError, match="database space exceeded"):
+            await one.advance(1)
+        room.append("made")
+        await asyncio.sleep(0.05)
+        assert life.done == [START]
+        await one.advance(1)
+
+    assert run(life, fill_and_empty) == []
+    assert life.done == [START, START + 1]
 
 
 def test_slices_make_nothing_happen_later_than_it_falls_due(monkeypatch, cluster):

@@ -1,0 +1,215 @@
+"""JournalFile: the SQLite file of a journal.
+
+It has every object in its newest version, and a log of the newest changes, from which watches go
+on after a restart. With synchronous=FULL it withstands a power failure, without only the death of
+the process.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.apiserver.kind import KINDS, Kind, kind_of
+from fairlead.apiserver.storage import Change, ChangeType, Key, Storage
+
+Json = dict[str, Any]
+# Version, type of change, resource, namespace, name, and the object as text.
+Row = tuple[int, str, str, str, str, bytes]
+
+FORMAT: Final = 1
+COMPACTION_EVERY: Final = 1_000
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS current (
+    resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL,
+    PRIMARY KEY (resource, namespace, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS log (
+    version INTEGER PRIMARY KEY, type TEXT NOT NULL, resource TEXT NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL
+);
+"""
+# Of several versions the one that is stored.
+_BUILT_IN: Final = {kind.resource: kind for kind in reversed(KINDS) if not kind.is_custom}
+_LOGGED: Final = "INSERT INTO log VALUES {}"
+_KEPT: Final = "INSERT OR REPLACE INTO current VALUES {}"
+_GONE: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
+# Rows of one statement. Each statement lets go of the interpreter and must wait for it again,
+# which on a busy server takes longer than writing; SQLite takes 32,766 parameters at most.
+_ROWS_MAX: Final = 500
+_FORGOTTEN: Final = "DELETE FROM log WHERE version <= ?"
+_SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(type=Json).decode
+
+
+class JournalError(Exception):
+    """A file that is no journal of ours, is in use, or cannot be written."""
+
+
+class JournalFile:
+    """The file `path`. Used by one thread at a time."""
+
+    def __init__(self, path: Path, *, synced: bool, log_capacity: int) -> None:
+        """Open or create it; see Journal. Raises JournalError."""
+        self._path = path
+        self._log_capacity = log_capacity
+        self._connection = _opened(path, synced=synced)
+        self._uncompacted = 0
+
+    @property
+    def version(self) -> int:
+        """The newest version that was written."""
+        (logged,) = self._connection.execute("SELECT ifnull(max(version), 0) FROM log").fetchone()
+        return max(int(logged), self._value("version"))
+
+    @property
+    def time(self) -> int:
+        """The time that was written last, 0 if none was."""
+        return self._value("time")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever written to it."""
+        row = self._connection.execute("SELECT 1 FROM current LIMIT 1").fetchone()
+        return row is None and self.version == 0
+
+    def restore(self, storage: Storage) -> None:
+        """Fill an empty `storage` with what was written. Raises JournalError."""
+        query = "SELECT resource, namespace, name, object FROM current"
+        try:
+            storage.restore_texts(map(_placed, self._connection.execute(query)), self.version)
+            storage.resume(list(self._logged()))
+        except (sqlite3.Error, msgspec.DecodeError, LookupError, ValueError) as cause:
+            raise JournalError(f"{self._path}: is damaged: {cause}") from cause
+
+    def write_all(self, storage: Storage) -> None:
+        """Write what `storage` holds into an empty file. Raises JournalError."""
+        rows = [
+            (kind.resource, *_key(obj), _encode(obj))
+            for kind in storage.kinds()
+            for obj in storage.unsorted(kind)
+        ]
+        try:
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._execute(_KEPT, rows)
+                self._connection.execute(_SET, ("version", storage.version))
+        except sqlite3.Error as cause:
+            raise JournalError(f"{self._path}: {cause}") from cause
+
+    def write(self, rows: Sequence[Row], time: int | None) -> None:
+        """Write changes in their order, all or none of them. Raises JournalError."""
+        kept: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
+        gone = [key for key, row in kept.items() if row[1] == ChangeType.DELETED]
+        stay = [(*key, row[5]) for key, row in kept.items() if row[1] != ChangeType.DELETED]
+        try:
+            with self._connection:
+                self._connection.execute("BEGIN IMMEDIATE")
+                self._execute(_LOGGED, rows)
+                self._execute(_KEPT, stay)
+                self._execute(_GONE, gone)
+                if time is not None:
+                    self._connection.execute(_SET, ("time", time))
+                self._compact(rows)
+        except sqlite3.Error as cause:
+            raise JournalError(f"{self._path}: {cause}") from cause
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._connection.close()
+
+    def _value(self, name: str) -> int:
+        query = "SELECT value FROM about WHERE name = ?"
+        found = self._connection.execute(query, (name,)).fetchone()
+        return int(found[0]) if found else 0
+
+    def _logged(self) -> Iterator[Change]:
+        """The log from where each change is known with what was there before."""
+        known: dict[tuple[str, str, str], Json] = {}
+        changes: list[Change] = []
+        for version, kind_of_change, resource, namespace, name, blob in self._connection.execute(
+            "SELECT version, type, resource, namespace, name, object FROM log ORDER BY version"
+        ):
+            kind, obj = _loaded(resource, namespace, blob)
+            key, type_ = (resource, namespace, name), ChangeType(kind_of_change)
+            previous = known.get(key)
+            if previous is None and type_ is not ChangeType.ADDED:
+                changes.clear()
+            else:
+                changes.append(Change(type_, kind, obj, previous, version))
+            known[key] = obj
+            if type_ is ChangeType.DELETED:
+                del known[key]
+        return iter(changes)
+
+    def _execute(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        """Execute `statement` with many rows at once."""
+        for first in range(0, len(rows), _ROWS_MAX):
+            some = rows[first : first + _ROWS_MAX]
+            places = f"({', '.join('?' * len(some[0]))})"
+            values = [value for row in some for value in row]
+            self._connection.execute(statement.format(", ".join([places] * len(some))), values)
+
+    def _compact(self, rows: Sequence[Row]) -> None:
+        self._uncompacted += len(rows)
+        if self._uncompacted >= COMPACTION_EVERY:
+            self._uncompacted = 0
+            self._connection.execute(_FORGOTTEN, (rows[-1][0] - self._log_capacity,))
+            self._connection.execute(_SET, ("version", rows[-1][0]))
+
+
+def free_bytes_at(path: Path) -> int | None:
+    """What is free on the disk of `path`, None where nobody knows."""
+    try:
+        return shutil.disk_usage(path).free
+    except OSError:
+        return None
+
+
+def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+        connection.executescript(_SCHEMA)
+        connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))
+        found = connection.execute("SELECT value FROM about WHERE name = 'format'").fetchone()
+    except sqlite3.Error as cause:
+        is_locked = cause.sqlite_errorcode == sqlite3.SQLITE_BUSY
+        why = "is in use by another process" if is_locked else str(cause)
+        raise JournalError(f"{path}: {why}") from cause
+    if found != (FORMAT,):
+        raise JournalError(f"{path}: format {found[0]}, expected {FORMAT}")
+    return connection
+
+
+def _loaded(resource: str, namespace: str, blob: bytes) -> tuple[Kind, Json]:
+    obj = _decode(blob)
+    kind = kind_of(obj)
+    if kind.resource == resource:
+        return kind, obj
+    # A custom resource, whose plural is whatever its definition says.
+    plural, _, group = resource.partition(".")
+    version = obj.get("apiVersion", "").rpartition("/")[2]
+    return Kind(group, version, obj.get("kind", ""), plural, namespaced=bool(namespace)), obj
+
+
+def _placed(row: tuple[str, str, str, bytes]) -> tuple[Kind, Key, bytes]:
+    resource, namespace, name, blob = row
+    kind = _BUILT_IN.get(resource) or _loaded(resource, namespace, blob)[0]
+    return kind, (namespace, name), blob
+
+
+def _key(obj: Json) -> tuple[str, str]:
+    meta = obj["metadata"]
+    return meta.get("namespace", ""), meta["name"]
