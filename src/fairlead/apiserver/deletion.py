@@ -72,6 +72,26 @@ def require_no_new_finalizers(kind: Kind, old: Json, new: Json) -> None:
         raise invalid(kind, before.get("namespace", ""), before["name"], (cause, cause))
 
 
+def require_same_end(kind: Kind, old: Json, new: Json) -> None:
+    """Refuse a write that says when an object goes: that takes a deletion. Raises ApiError 422."""
+    # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateObjectMetaAccessorUpdate
+    before, meta = old["metadata"], new["metadata"]
+    until, seconds = meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")
+    causes = []
+    if until is not None and not before.get("deletionTimestamp"):
+        causes.append(_immutable("deletionTimestamp", f'"{until}"'))
+    if seconds not in (None, before.get("deletionGracePeriodSeconds")):
+        causes.append(_immutable("deletionGracePeriodSeconds", str(seconds)))
+    if causes:
+        # Upstream looks twice.
+        raise invalid(kind, before.get("namespace", ""), before["name"], (*causes, *causes))
+
+
+def _immutable(name: str, value: str) -> Cause:
+    why = f"Invalid value: {value}: field is immutable"
+    return Cause("FieldValueInvalid", why, f"metadata.{name}")
+
+
 def _own_policy(kind: Kind, finalizers: list[str]) -> str:
     if ORPHAN in finalizers:
         return "Orphan"

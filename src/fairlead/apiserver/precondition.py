@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from fairlead.apiserver.error import ApiError, conflict
 from fairlead.apiserver.kind import Kind
 
 Json = dict[str, Any]
+
+# Where upstream keeps the objects of some kinds, others are under their plurals.
+# upstream: pkg/kubeapiserver/default_storage_factory_builder.go:SpecialDefaultResourcePrefixes
+_FOLDERS: Final[Mapping[str, str]] = {
+    "replicationcontrollers": "controllers",
+    "endpoints": "services/endpoints",
+    "services": "services/specs",
+    "nodes": "minions",
+    "ingresses.networking.k8s.io": "ingress",
+}
+_APART: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 
 def require(kind: Kind, obj: Json, *, uid: str = "", resource_version: str = "") -> None:
@@ -42,7 +54,7 @@ def require_uid(kind: Kind, obj: Json, uid: str) -> None:
     # upstream: apiserver/pkg/storage/interfaces.go:Preconditions.Check, storage/errors.go
     meta = obj["metadata"]
     if uid and uid != meta["uid"]:
-        place = "/".join(filter(None, (kind.plural, meta.get("namespace"), meta["name"])))
+        place = "/".join(filter(None, (_folder(kind), meta.get("namespace"), meta["name"])))
         raise conflict(
             kind,
             meta.get("namespace", ""),
@@ -51,6 +63,12 @@ def require_uid(kind: Kind, obj: Json, uid: str) -> None:
             f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
             f"UID in object meta: {meta['uid']}",
         )
+
+
+def _folder(kind: Kind) -> str:
+    if kind.custom is not None or kind.group in _APART:
+        return f"{kind.group}/{kind.plural}"
+    return _FOLDERS.get(kind.resource, kind.plural)
 
 
 def _unmet(kind: Kind, meta: Json, why: str) -> ApiError:

@@ -33,6 +33,7 @@ from fairlead.apiserver.defaults import with_defaults
 from fairlead.apiserver.deletion import (
     Deletion,
     require_no_new_finalizers,
+    require_same_end,
     with_garbage_finalizer,
 )
 from fairlead.apiserver.error import (
@@ -322,6 +323,8 @@ class Store:
         about = self._about(kind, write, old, subresource)
         new = self._changed(Operation.UPDATE, kind, new, about)
         require_no_new_finalizers(kind, old, new)
+        if self.is_served:
+            require_same_end(kind, old, new)
         new = prepared_for_update(kind, old, new)
         if self._strategies is not None:
             new = self._strategies.updated(kind, old, new, self.storage)

@@ -109,7 +109,8 @@ def prepared_for_create(kind: Kind, obj: Json, uid: str, timestamp: str) -> Json
 def prepared_for_update(kind: Kind, old: Json, new: Json) -> Json:
     """`new` with what an update cannot change taken from `old`, and the generation it leads to."""
     before = old["metadata"]
-    meta = {key: value for key, value in new["metadata"].items() if key not in _SERVERS_METADATA}
+    ignored = (*_SERVERS_METADATA, "selfLink")
+    meta = {key: value for key, value in new["metadata"].items() if key not in ignored}
     meta |= {key: before[key] for key in _SERVERS_METADATA if key in before}
     meta["resourceVersion"] = before["resourceVersion"]
     prepared = {**new, "metadata": meta}

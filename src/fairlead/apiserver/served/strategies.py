@@ -210,26 +210,36 @@ def _paired(kind: Kind, obj: Json) -> Json:
     return {**obj, part: {**had, one: first, many: listed}}
 
 
-# Lists that upstream's storage gives back as null when they are empty.
-_NULL_WHEN_EMPTY: Final[Mapping[str, tuple[str, ...]]] = {
-    "clusterroles.rbac.authorization.k8s.io": ("rules",),
-    "roles.rbac.authorization.k8s.io": ("rules",),
-    "endpointslices.discovery.k8s.io": ("endpoints", "ports"),
-    "csinodes.storage.k8s.io": ("drivers",),
+# Lists that upstream's storage gives back as null when they are empty, and where they stand.
+_NULL_WHEN_EMPTY: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "clusterroles.rbac.authorization.k8s.io": (("rules",),),
+    "roles.rbac.authorization.k8s.io": (("rules",),),
+    "endpointslices.discovery.k8s.io": (("endpoints",), ("ports",)),
+    "csinodes.storage.k8s.io": (("spec", "drivers"),),
+    "limitranges": (("spec", "limits"),),
+    "jobs.batch": (("spec", "podFailurePolicy", "rules"),),
+    "cronjobs.batch": (("spec", "jobTemplate", "spec", "podFailurePolicy", "rules"),),
+    "resourceclaims.resource.k8s.io": (("spec", "devices", "requests"),),
+    "resourceclaimtemplates.resource.k8s.io": (("spec", "spec", "devices", "requests"),),
 }
 
 
 def _without_empty_lists(kind: Kind, obj: Json) -> Json:
-    names = _NULL_WHEN_EMPTY.get(kind.resource)
-    if names is None:
+    for path in _NULL_WHEN_EMPTY.get(kind.resource, ()):
+        obj = _without_empty(obj, path)
+    return obj
+
+
+def _without_empty(obj: Json, path: tuple[str, ...]) -> Json:
+    """`obj` with null for an empty list at the end of `path`."""
+    key, rest = path[0], path[1:]
+    value = obj.get(key)
+    if not rest:
+        return {**obj, key: None} if value == [] else obj
+    if not value:
         return obj
-    made = {key: None if key in names and value == [] else value for key, value in obj.items()}
-    spec = made.get("spec")
-    if spec:
-        made["spec"] = {
-            key: None if key in names and value == [] else value for key, value in spec.items()
-        }
-    return made
+    made = _without_empty(value, rest)
+    return obj if made is value else {**obj, key: made}
 
 
 @lru_cache(maxsize=256)

@@ -28,6 +28,10 @@ def updated(api_version, kind, old, new):
         ("coordination.k8s.io/v1", "Lease", {"spec": {"strategy": "S"}},
          {"spec": {"strategy": "T", "preferredHolder": "p", "holderIdentity": "h"}},
          {"spec": {"strategy": "T", "holderIdentity": "h"}}),
+        ("v1", "LimitRange", {}, {"spec": {"limits": []}}, {"spec": {"limits": None}}),
+        ("resource.k8s.io/v1", "ResourceClaimTemplate", {},
+         {"spec": {"spec": {"devices": {"requests": []}}}},
+         {"spec": {"spec": {"devices": {"requests": None}}}}),
     ],
 )  # fmt: skip
 def test_kept(api_version, kind, old, new, kept):

@@ -226,3 +226,49 @@ def test_nobody_waits_for_what_an_event_owns(api, policy):
     api.post(EVENTS, {"metadata": {"name": "e"}, "involvedObject": about})
     gone = api.delete(f"{EVENTS}/e?propagationPolicy={policy}")
     assert (gone.json["kind"], api.get(f"{EVENTS}/e").status) == ("Status", 404)
+
+
+def test_only_a_deletion_says_when_an_object_goes(api, config_maps):
+    """Not even to an object that is going already."""
+    api.config_map("a", finalizers=["a.b/c"])
+    ending = {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 5}
+    refused = api.patch(f"{config_maps}/a", {"metadata": ending})
+    fields = [cause["field"] for cause in refused.json["details"]["causes"]]
+    assert fields == ["metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds"] * 2
+    going = api.delete(f"{config_maps}/a").json["metadata"]
+    later = {"deletionTimestamp": "2020-01-01T00:00:00Z"}
+    left = api.patch(f"{config_maps}/a", {"metadata": later}).json["metadata"]
+    assert left["deletionTimestamp"] == going["deletionTimestamp"]
+
+
+def test_an_object_does_not_say_where_it_is(api, config_maps):
+    """It is the same object, in the same version."""
+    made = api.config_map("a")
+    named = {**made, "metadata": {**made["metadata"], "selfLink": "/x"}}
+    assert api.put(f"{config_maps}/a", named).json == made
+
+
+def test_nothing_is_counted_from_below_zero(api, config_maps):
+    refused = api.post(config_maps, {"metadata": {"name": "a", "generation": -1}})
+    assert refused.message == (
+        'ConfigMap "a" is invalid: metadata.generation: Invalid value: -1: must be greater than or '
+        "equal to 0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/api/v1/nodes", "minions/x"),
+        (
+            "/apis/apiregistration.k8s.io/v1/apiservices",
+            "apiregistration.k8s.io/apiservices/v1.a.b",
+        ),
+    ],
+)
+def test_who_means_another_object_is_told_where_this_one_is(api, path, place):
+    spec = {"group": "a.b", "version": "v1", "groupPriorityMinimum": 1, "versionPriority": 1}
+    name = place.rpartition("/")[2]
+    made = api.post(path, {"metadata": {"name": name}, "spec": spec if "api" in place else {}}).json
+    other = {**made, "metadata": {**made["metadata"], "uid": "other"}}
+    assert f"Key: /registry/{place}, " in api.put(f"{path}/{name}", other).message

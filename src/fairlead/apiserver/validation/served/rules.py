@@ -13,7 +13,13 @@ from fairlead.api.objects import Pod, ResourceRequirements
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.spelled import is_respelled
 from fairlead.apiserver.validation.change_text import internal_of
-from fairlead.apiserver.validation.field import Causes, duplicate, forbidden, invalid
+from fairlead.apiserver.validation.field import (
+    Causes,
+    duplicate,
+    forbidden,
+    invalid,
+    non_negative,
+)
 from fairlead.apiserver.validation.metadata import check_labels, dns_label_problems
 from fairlead.apiserver.validation.pod import check_tolerations
 from fairlead.apiserver.validation.resource import check_requirements
@@ -57,6 +63,8 @@ CheckUpdate = Callable[[Json, Json], Causes]
 
 def check_new(kind: Kind, obj: Json) -> Causes:
     """What is wrong with a new object besides."""
+    if not kind.has_generation:  # the server counts those of the others itself
+        yield from non_negative("metadata.generation", obj["metadata"].get("generation") or 0)
     yield from check_details(obj["metadata"])
     if not kind.is_custom:
         yield from check_finalizers(obj["metadata"])
