@@ -8,9 +8,10 @@ upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonati
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 from urllib.parse import unquote
+
+from msgspec.structs import replace
 
 from fairlead.apiserver.auth.node import USER_PREFIX as NODE_PREFIX
 from fairlead.apiserver.auth.rbac import SERVICE_ACCOUNT_PREFIX, refusal
@@ -37,7 +38,7 @@ def impersonated(asked: Attributes, headers: Mapping[str, str], authorize: Autho
     """
     name = headers.get(USER, "")
     if not name:
-        if any(header in (GROUP, UID) or header.startswith(_EXTRA) for header in headers):
+        if GROUP in headers or UID in headers or _extra(headers):
             raise internal_error("requested impersonation without impersonating a user")
         return asked.user
     groups = tuple(headers[GROUP].split(SEPARATOR)) if GROUP in headers else ()

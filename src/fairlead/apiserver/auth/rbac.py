@@ -11,8 +11,10 @@ component-helpers/auth/rbac/validation/rule.go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from fairlead.apiserver.auth.aggregation import aggregated_rules
 from fairlead.apiserver.auth.rule import allows

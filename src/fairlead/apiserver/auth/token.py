@@ -18,6 +18,7 @@ _SCHEME: Final = "bearer"
 # Whom tokens must be for to be worth something here; upstream: --api-audiences, which is what
 # --service-account-issuer says unless told otherwise
 API_AUDIENCES: Final = ("https://kubernetes.default.svc.cluster.local",)
+_OURS: Final = frozenset(API_AUDIENCES)
 
 
 class Recognize(Protocol):
@@ -70,7 +71,7 @@ class Tokens:
         found = self._users.get(_digest(token))
         if found is None and self._recognize is not None:
             return self._recognize(token, audiences)
-        return found if set(audiences) & set(API_AUDIENCES) else None
+        return None if _OURS.isdisjoint(audiences) else found
 
 
 def _digest(token: str) -> bytes:

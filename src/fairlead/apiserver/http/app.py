@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import parse_qsl
+
+from msgspec.structs import replace
 
 from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.error import ApiError

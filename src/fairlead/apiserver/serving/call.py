@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
@@ -49,8 +51,7 @@ class Parts:
     identity: Identity | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One request: `verb` is RBAC's word, `kind` is what is served at the path."""
 
     parts: Parts

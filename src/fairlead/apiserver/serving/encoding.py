@@ -75,6 +75,7 @@ class EncodedObjects:
             texts.pop((meta.get("namespace", ""), meta["name"]), None)
 
 
+@lru_cache(maxsize=KINDS_MAX)
 def preamble(kind: Kind) -> bytes:
     """How the text of an object of `kind` begins."""
     return b'{"kind":"%s","apiVersion":"%s",' % (kind.kind.encode(), kind.api_version.encode())

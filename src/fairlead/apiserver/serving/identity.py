@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from fairlead.apiserver.auth.token import API_AUDIENCES, Recognize
 from fairlead.apiserver.request import User
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
+class Attributes(Struct, frozen=True):
     """What an authorizer looks at; for paths that are no resources, all but `path` are ""."""
 
     user: User

@@ -12,8 +12,9 @@ upstream: apiserver/pkg/server/config.go:DefaultBuildHandlerChain, endpoints/ins
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from fairlead.api.timestamp import parse_duration
 from fairlead.apiserver.admission.webhook import WebhookNeeded

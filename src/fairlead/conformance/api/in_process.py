@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import MutableMapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
+
+from msgspec.structs import replace
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.request import Request, Response

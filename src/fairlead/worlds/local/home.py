@@ -19,6 +19,8 @@ from io import StringIO
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from fairlead.apiserver.auth.certificate import Pair, is_certificate, is_key, new_authority
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED, User
@@ -91,7 +93,7 @@ def _joined(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, U
 
 def _regrouped(user: User, named: User | None) -> User:
     is_told = named is not None and named.groups != (AUTHENTICATED,)
-    return replace(user, groups=named.groups) if is_told and named is not None else user
+    return structs.replace(user, groups=named.groups) if is_told and named is not None else user
 
 
 def _read(directory: Path) -> Home | None:
