@@ -13,13 +13,14 @@ upstream: apiserver/pkg/admission/plugin/cel/{compile,activation,composition}.go
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.library import environment
 from fairlead.api.expression.problem import problem_of
+from fairlead.api.nesting import is_too_deep
 from fairlead.apiserver.admission.authorizer import FUNCTIONS, Judge, judging
 from fairlead.apiserver.custom.rules import OUT_OF_BUDGET
 from fairlead.apiserver.storage import Json
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from cel_expr_python import cel
 
 CACHE_SIZE: Final = 1_024
+# upstream counts what evaluations cost; here each is bounded, and what one hands to the next
+VARIABLE_CHARACTERS_MAX: Final = 2 << 20
 _NAMES: Final = (
     "object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer",
 )  # fmt: skip
@@ -57,11 +60,28 @@ class Scope:
 
     def evaluated(self, expression: str) -> Evaluation:
         """What `expression` comes to."""
+        self._work_out(_VARIABLE.findall(expression))
+        return self._evaluated(expression)
+
+    def _work_out(self, wanted: Iterable[str]) -> None:
+        """Have the variables `wanted`, and before them those that they name, which stand before."""
+        due, missing = [], set(wanted) - self._values.keys()
+        if not missing:
+            return
+        for row in reversed(self.named):
+            if row["name"] in missing:
+                due.append(row)
+                named = set(_VARIABLE.findall(row["expression"]))
+                missing |= named - self._values.keys()
+        for row in reversed(due):
+            self._values[row["name"]] = _bounded(self._evaluated(row["expression"]))
+
+    def _evaluated(self, expression: str) -> Evaluation:
         try:
             program = compiled(expression)
         except ValueError as cause:
             return Evaluation(problem=f"compilation error: {cause}")
-        found = self._asked(expression)
+        found = self._variables(expression)
         if found.problem:
             return Evaluation(problem=_resulted(expression, found.problem))
         absent = dict.fromkeys(_NAMES)
@@ -74,25 +94,25 @@ class Scope:
             return Evaluation(problem=_resulted(expression, problem_of(result)))
         return Evaluation(result.plain_value())
 
-    def _asked(self, expression: str) -> Evaluation:
+    def _variables(self, expression: str) -> Evaluation:
         """The variables that `expression` names; the first of them that fails."""
         values = {}
-        wanted = set(_VARIABLE.findall(expression))
-        for row in self.named:
-            name = row["name"]
-            if name in wanted:
-                found = self._variable(name, row["expression"])
-                if found.problem:
-                    why = f'composited variable "{name}" fails to evaluate: {found.problem}'
-                    return Evaluation(problem=why)
+        for name in _VARIABLE.findall(expression):
+            found = self._values.get(name)
+            if found is not None and found.problem:
+                why = f'composited variable "{name}" fails to evaluate: {found.problem}'
+                return Evaluation(problem=why)
+            if found is not None:
                 values[name] = found.value
         return Evaluation(values)
 
-    def _variable(self, name: str, expression: str) -> Evaluation:
-        if name not in self._values:
-            self._values[name] = Evaluation(problem="it depends on itself")
-            self._values[name] = self.evaluated(expression)
-        return self._values[name]
+
+def _bounded(found: Evaluation) -> Evaluation:
+    """`found`, unless what is made of it could grow without end."""
+    if found.problem or not isinstance(found.value, str | bytes | list | dict):
+        return found
+    is_beyond = is_too_deep(found.value) or len(repr(found.value)) > VARIABLE_CHARACTERS_MAX
+    return Evaluation(problem=OUT_OF_BUDGET) if is_beyond else found
 
 
 def _resulted(expression: str, problem: str) -> str:

@@ -19,7 +19,7 @@ from typing import Final
 CACHE_SIZE: Final = 1_024
 _TOKEN: Final = re.compile(
     r"""
-    (?P<text>[rRbB]{0,2}(?:\"\"\"(?:\\.|.)*?\"\"\"|'''(?:\\.|.)*?'''
+    (?P<text>[rRbB]{0,2}(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''
         |"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'))
     |(?P<escape>\bjsonpatch\.escapeKey\s*\()
     |(?P<type>(?<![.\w])(?:Object(?:\.\w+)*|JSONPatch)\s*(?=\{))
@@ -37,6 +37,7 @@ _SPELLED: Final = {
     "__underscores__": "__",
 }
 _WRAPPED: Final = re.compile(r"__([a-z]+)__")
+_COLON: Final = re.compile(r"\s*:")
 _OPENING: Final = {"{": "}", "(": ")", "[": "]"}
 
 
@@ -75,7 +76,7 @@ def _translated(expression: str) -> Iterator[str]:
 
 
 def _is_field(expression: str, at: int) -> bool:
-    return expression[at:].lstrip().startswith(":")
+    return _COLON.match(expression, at) is not None
 
 
 def _unspelled(name: str) -> str:

@@ -40,3 +40,15 @@ from fairlead.apiserver.admission.object_literal import as_map
 def test_an_expression_comes_to_maps(expression, value):
     found = Scope({"object": {"x": "v"}}).evaluated(as_map(expression))
     assert (found.problem, found.value) == ("", value)
+
+
+@pytest.mark.parametrize("begun", ['"""', "'''", '"', "'", 'r"""'])
+def test_texts_without_end_are_read_at_once(begun):
+    """However many marks in them might or might not be escaped."""
+    expression = begun + "\\" * 5_001
+    assert as_map(expression) == expression
+
+
+def test_long_objects_are_read_at_once():
+    expression = "Object{" + ",".join(f"a{number}: {number}" for number in range(5_000)) + "}"
+    assert as_map(expression).count('"') == 10_000

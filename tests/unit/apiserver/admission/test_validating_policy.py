@@ -126,6 +126,39 @@ def test_variables_are_worked_out_when_they_are_asked_for(policed, deployment):
     assert 'composited variable "bad" fails to evaluate: ' in refusal
 
 
+@pytest.mark.parametrize(
+    ("first", "step", "count"),
+    [
+        ("'12345678'", "variables.{0} + variables.{0}", 40),
+        (f"['{'x' * 9_999}']", "[variables.{0}, variables.{0}]", 60),
+        ("[1]", "[variables.{0}]", 1_000),
+    ],
+)
+def test_variables_do_not_grow_without_end(policed, deployment, first, step, count):
+    """Though each is made of others only a little larger."""
+    steps = [step.format(f"v{number}") for number in range(count)]
+    expressions = enumerate([first, *steps])
+    variables = [{"name": f"v{at}", "expression": text} for at, text in expressions]
+    found = policed(rule(f"variables.v{count} == null"), variables=variables)
+    assert "running out of cost budget" in found.refusal(deployment(), user=ALICE)
+
+
+def test_a_thousand_variables_may_name_each_other(policed, deployment):
+    names = [{"name": f"v{at}", "expression": f"variables.v{at - 1}"} for at in range(1, 1_000)]
+    variables = [{"name": "v0", "expression": "object.spec.replicas"}, *names]
+    policed(rule("variables.v999 == 5"), variables=variables).admits(deployment(5), user=ALICE)
+
+
+@pytest.mark.parametrize("other", ["own", "later"])
+def test_variables_know_those_before_them_only(policed, deployment, other):
+    variables = [
+        {"name": "own", "expression": f"variables.{other}"},
+        {"name": "later", "expression": "true"},
+    ]
+    found = policed(rule("variables.own"), variables=variables)
+    assert f"no such key: {other}" in found.refusal(deployment(), user=ALICE)
+
+
 def test_conditions_say_what_a_policy_is_about(policed, deployment):
     conditions = [{"name": "c", "expression": "request.userInfo.username != 'alice'"}]
     policed(rule("false"), matchConditions=conditions).admits(deployment(), user=ALICE)
