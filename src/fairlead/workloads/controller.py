@@ -84,6 +84,9 @@ class Workloads:
             case CommandSucceeded(PatchStatus(target)):
                 self._see_status_written(target)
                 return []
+            case CommandSucceeded(PatchObject(target)) if target.kind == "ReplicaSet":
+                self._rollouts.scaled(target)
+                return []
             case CommandFailed():
                 return self._see_failure(stimulus, now)
             case _:
@@ -104,7 +107,7 @@ class Workloads:
         commands: list[Command] = []
         for key in changed:
             commands += self._pod_sets.follow_up(key, now)
-            self._rollouts.note_pods(key)
+            commands += self._rollouts.note_pods(key, now)
         # A Deployment tells of a new ReplicaSet before that tells of its pods.
         commands += self._rollouts.settle_changed(now)
         for key in changed:
@@ -247,7 +250,7 @@ class Workloads:
             case "Pod":
                 return self._pod_sets.created(target, now)
             case "ReplicaSet":
-                return self._rollouts.created(target)
+                return self._rollouts.created(target, now)
         return []
 
     def _see_status_written(self, target: ObjectRef) -> None:
@@ -271,8 +274,8 @@ class Workloads:
                 self._pod_sets.note(self._histories.not_created(manifest))
             case DeleteObject(target):
                 self._pod_sets.not_deleted(target, reason, now)
-            case PatchObject(target) if target.kind == "ReplicaSet":
-                self._rollouts.not_scaled(target, now)
+            case PatchObject(target) if target.kind in ("ReplicaSet", "Deployment"):
+                self._rollouts.not_written(target, now)
             case PatchStatus(target) if reason is not FailureReason.NOT_FOUND:
                 self._see_status_written(target)
             case _:

@@ -12,6 +12,7 @@ upstream: pkg/controller/deployment/deployment_controller.go, sync.go:getNewRepl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -39,7 +40,14 @@ from fairlead.workloads.revision import (
     size_annotations,
     told_annotations,
 )
-from fairlead.workloads.rolling_update import Bounds, Part
+from fairlead.workloads.rolling_update import (
+    ROLLING_UPDATE,
+    Bounds,
+    Part,
+    Sizes,
+    is_scaling,
+    proportional,
+)
 
 Json = dict[str, Any]
 
@@ -62,8 +70,8 @@ class Rollout:
 
     `current` is the key of the one whose pods `template` describes, "" while there is none.
     `sizes` are what implied ones should have, `asked` what was patched and is not yet seen,
-    `birth` is the name of a ReplicaSet under way, `refusal` why there is none, `news` (reason and
-    message) that there is one.
+    `writing` are the keys of those whose patch is not answered yet, `birth` is the name of a
+    ReplicaSet under way.
     """
 
     key: str
@@ -74,12 +82,11 @@ class Rollout:
     current: str = ""
     template: Json = field(default_factory=dict)
     asked: dict[str, Asked] = field(default_factory=dict)
+    writing: dict[str, None] = field(default_factory=dict)
     kin: dict[str, PodSet] = field(default_factory=dict)
     birth: str = ""
     collisions: int = 0
     failures: int = 0
-    refusal: str = ""
-    news: tuple[str, str] | None = None
     retry_at: Instant | None = None
 
     @property
@@ -148,6 +155,38 @@ class Rollout:
             most=asked.most if asked else number_in(annotations, MOST),
         )
 
+    def told_parts(self) -> tuple[Part | None, list[Part]]:
+        """The same of the known ones, as they say themselves."""
+        parts = {key: _told_part(key, one) for key, one in self.replica_sets.items()}
+        return parts.pop(self.current, None), list(parts.values())
+
+    def resized(self, new: Part | None, old: Sequence[Part]) -> Sizes:
+        """What each ReplicaSet should have after a change of size, or while all is paused."""
+        spec, parts = self.deployment.spec, [*old, *((new,) if new is not None else ())]
+        sizes = proportional(
+            new,
+            old,
+            self.bounds,
+            is_rolling=spec.strategy.type == ROLLING_UPDATE,
+            reported=self.deployment.status.get("replicas", 0),
+        )
+        scaling = is_scaling(parts, spec.replicas)
+        before = {one.key: one.replicas for one in parts}
+        # Those whose size stays must learn of the new whole, too, or it would never be over.
+        stale = {key: size for key, size in before.items() if size and scaling}
+        wanted = sizes | {key: size for key, size in stale.items() if key not in sizes}
+        return {key: size for key, size in wanted.items() if scaling or size != before[key]}
+
+    @property
+    def is_told_quiet(self) -> bool:
+        """Whether old ReplicaSets say that they have no pods."""
+        # upstream: recreate.go:oldPodsRunning
+        return not any(
+            one.status.get("replicas")
+            for key, one in self.replica_sets.items()
+            if key != self.current
+        )
+
     def is_quiet(self, sets: dict[str, PodSet]) -> bool:
         """Whether no pod of an old ReplicaSet lives any more, not even on its way out."""
         # upstream: recreate.go:oldPodsRunning
@@ -173,8 +212,7 @@ class Rollout:
         if asked is not None and asked.replicas == replica_set.spec.replicas:
             del self.asked[key]
         if self.birth == replica_set.metadata.name:
-            self.news = ("NewReplicaSetCreated", f'Created new replica set "{self.birth}"')
-            self.birth, self.failures, self.refusal = "", 0, ""
+            self.birth, self.failures = "", 0
 
     def create(self, replicas: int) -> Command:
         """The ReplicaSet for the Deployment's template, with so many replicas for a start."""
@@ -189,6 +227,7 @@ class Rollout:
         """Let the known ReplicaSet `key` have `size` replicas."""
         bounds = self.bounds
         self.asked[key] = Asked(size, bounds.replicas, bounds.most)
+        self.writing[key] = None
         annotations = size_annotations(bounds)
         patch = {"metadata": {"annotations": annotations}, "spec": {"replicas": size}}
         return PatchObject(_ref(REPLICA_SET, self.replica_sets[key]), patch)
@@ -207,6 +246,7 @@ class Rollout:
             for _, _, key in sorted(old)[: max(0, excess)]
             if not self.replica_sets[key].spec.replicas and key not in self.asked
             if key not in sets or not sets[key].active
+            if not self.replica_sets[key].status.get("replicas")
         ]
 
     def _annotations(self) -> dict[str, str]:
@@ -243,6 +283,18 @@ class Rollout:
             if any(resembles(wanted, pod) for pod in list(pods.pods.values())[:1])
         )
         return next(matches, "")
+
+
+def _told_part(key: str, one: ReplicaSet) -> Part:
+    annotations = one.metadata.annotations
+    return Part(
+        key=key,
+        replicas=one.spec.replicas,
+        available=one.status.get("availableReplicas", 0),
+        age=(one.metadata.creation_timestamp, one.metadata.name),
+        desired=number_in(annotations, DESIRED),
+        most=number_in(annotations, MOST),
+    )
 
 
 def _oldest_pod(pods: PodSet) -> str:

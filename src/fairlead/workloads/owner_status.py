@@ -26,7 +26,7 @@ from fairlead.workloads.job_status import job_events, job_status
 from fairlead.workloads.job_tracking import JobTurns, releases, take_note
 from fairlead.workloads.owner import Owner
 from fairlead.workloads.pod_sets import PodSets
-from fairlead.workloads.replica_status import replica_status
+from fairlead.workloads.replica_status import first_status, replica_status
 from fairlead.workloads.stateful_status import stateful_status
 from fairlead.workloads.status_writing import StatusWriter
 
@@ -77,7 +77,8 @@ class OwnerStatus:
                 status = daemon_status(owner, rule, pods, history, now)
                 return self._tell_revised(key, owner, history, status)
             case ReplicaSet() | ReplicationController():
-                return self._write(key, owner.status, replica_status(owner, pods, now))
+                status = first_status(owner, replica_status(owner, pods, now))
+                return self._write(key, owner.status, status)
             case _:
                 return []
 

@@ -14,6 +14,7 @@ from fairlead.workloads.pod_set import PodSet
 
 Json = dict[str, Any]
 
+_OWN: Final = ("conditions", "observedGeneration")
 REPLICA_FAILURE: Final = "ReplicaFailure"
 
 
@@ -32,6 +33,22 @@ def replica_status(owner: ReplicaSet | ReplicationController, pods: PodSet, now:
         status["terminatingReplicas"] = pods.leaving
     conditions = _conditions(owner.status, pods.refusal, now)
     return status | {"conditions": conditions} if conditions else status
+
+
+def first_status(owner: ReplicaSet | ReplicationController, status: Json) -> Json:
+    """What is said of a new generation first; `status` is what there is to say in the end.
+
+    Upstream's controller counts the pods, makes or takes away some, and tells what it has counted;
+    what has become of them it tells at its next look.
+    """
+    # upstream: replica_set.go:syncReplicaSet
+    before = owner.status
+    if before.get("observedGeneration", 0) == owner.metadata.generation:
+        return status
+    counted = {key: number for key, number in before.items() if key not in _OWN}
+    own = {key: status[key] for key in _OWN if key in status}
+    silent = {key: 0 for key in ("replicas", "terminatingReplicas") if key in status}
+    return silent | counted | own
 
 
 def _conditions(before: Json, refusal: str, now: Instant) -> list[Json]:

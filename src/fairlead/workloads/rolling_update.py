@@ -74,12 +74,12 @@ class Bounds:
         return self.replicas - self.unavailable
 
 
-def rolled(new: Part, old: Sequence[Part], bounds: Bounds) -> Sizes:
-    """One step of a rolling update."""
+def rolled(new: Part, old: Sequence[Part], bounds: Bounds) -> list[Sizes]:
+    """One step of a rolling update, as sizes to ask for one after the other."""
     # upstream: rolling.go:rolloutRolling
     size = grown(new.replicas, sum(one.replicas for one in (*old, new)), bounds)
     if size != new.replicas:
-        return {new.key: size}
+        return [{new.key: size}]
     return _shrunk(new, sorted(old, key=_age), bounds)
 
 
@@ -112,7 +112,10 @@ def is_scaling(parts: Sequence[Part], replicas: int) -> bool:
 def proportional(
     new: Part | None, old: Sequence[Part], bounds: Bounds, *, is_rolling: bool, reported: int
 ) -> Sizes:
-    """The sizes after a change of `replicas`; `reported` is how many the status counts."""
+    """The sizes after a change of `replicas`; `reported` is how many the status counts.
+
+    Those that share it are all there, also where their size stays: they learn of the new whole.
+    """
     # upstream: sync.go:scale
     only = _only_one(new, old)
     if only is not None:
@@ -121,28 +124,36 @@ def proportional(
         return {one.key: 0 for one in old if one.replicas}
     if not is_rolling:
         return {}
-    parts = _active(new, old)
-    sizes = _shared_out(parts, bounds, reported)
-    return {one.key: sizes[one.key] for one in parts if sizes[one.key] != one.replicas}
+    return _shared_out(_active(new, old), bounds, reported)
 
 
-def _shrunk(new: Part, old: Sequence[Part], bounds: Bounds) -> Sizes:
+def _shrunk(new: Part, old: Sequence[Part], bounds: Bounds) -> list[Sizes]:
     # upstream: rolling.go:reconcileOldReplicaSets
     total = sum(one.replicas for one in (*old, new))
     spare = total - bounds.least - (new.replicas - new.available)
-    if spare <= 0 or not any(one.replicas for one in old):
-        return {}
-    sizes = {one.key: one.replicas for one in old}
+    if spare <= 0:
+        return []
+    old = [one for one in old if one.replicas]
+    if any(one.available > one.replicas for one in old):
+        return []  # what is known of its pods is older than its size
+    before = {one.key: one.replicas for one in old}
+    healthy: Sizes = {}
     for one in old:  # cleanupUnhealthyReplicas
         unhealthy = min(spare, max(0, one.replicas - one.available))
-        sizes[one.key] -= unhealthy
+        healthy[one.key] = one.replicas - unhealthy
         spare -= unhealthy
     spare = sum(one.available for one in (*old, new)) - bounds.least
+    after: Sizes = {}
     for one in old:  # scaleDownOldReplicaSetsForRollingUpdate
-        taken = max(0, min(sizes[one.key], spare))
-        sizes[one.key] -= taken
+        taken = max(0, min(healthy[one.key], spare))
+        after[one.key] = healthy[one.key] - taken
         spare -= taken
-    return {one.key: sizes[one.key] for one in old if sizes[one.key] != one.replicas}
+    steps = (_changed(before, healthy), _changed(healthy, after))
+    return [step for step in steps if step]
+
+
+def _changed(before: Sizes, after: Sizes) -> Sizes:
+    return {key: size for key, size in after.items() if size != before[key]}
 
 
 def _only_one(new: Part | None, old: Sequence[Part]) -> Part | None:
@@ -168,13 +179,13 @@ def _is_saturated(new: Part, replicas: int) -> bool:
 
 def _shared_out(parts: Sequence[Part], bounds: Bounds, reported: int) -> Sizes:
     """Every part's size when what is to be added or taken is shared out in proportion."""
-    sizes = {one.key: one.replicas for one in parts}
-    left = (bounds.most if bounds.replicas else 0) - sum(sizes.values())
+    left = (bounds.most if bounds.replicas else 0) - sum(one.replicas for one in parts)
     if not left:
-        return sizes
+        return {one.key: one.replicas for one in parts}
     # The larger first; among equals the newer when growing, the older when shrinking.
     ordered = sorted(parts, key=_age, reverse=left > 0)
     ordered.sort(key=lambda one: one.replicas, reverse=True)
+    sizes = {one.key: one.replicas for one in ordered}
     for one in ordered:
         share = _fraction(one, bounds, reported)
         share = min(share, left) if left > 0 else max(share, left)

@@ -1,6 +1,12 @@
 """What a Deployment's status says: its pods by what they count as, and how its rollout goes.
 
-`kubectl rollout status` reads the numbers and the reason of `Progressing`.
+`kubectl rollout status` reads the numbers and the reason of `Progressing`. Upstream's controller
+writes it at four occasions, and each says something else:
+
+    a pause begins or ends      `pause_noted`, before anything else
+    a ReplicaSet is made        `progress_noted`, with the revision
+    of another size, or paused  `sized_status`, which leaves the course of the rollout as it was
+    in a rollout                `rollout_status`
 
 upstream: pkg/controller/deployment/sync.go:calculateStatus, progress.go:syncRolloutStatus,
 util/deployment_util.go:DeploymentComplete, DeploymentProgressing, DeploymentTimedOut
@@ -23,6 +29,7 @@ AVAILABLE: Final = "Available"
 PROGRESSING: Final = "Progressing"
 REPLICA_FAILURE: Final = "ReplicaFailure"
 NEW_AVAILABLE: Final = "NewReplicaSetAvailable"
+NOT_CREATED: Final = "ReplicaSetCreateError"
 TIMED_OUT: Final = "ProgressDeadlineExceeded"
 PAUSED: Final = "DeploymentPaused"
 NO_DEADLINE: Final = 2**31 - 1
@@ -44,54 +51,62 @@ class Count:
 class Course:
     """What a rollout has come to besides its pods.
 
-    `name` is the current ReplicaSet's, "" while there is none; `news` is the reason and message of
-    something that happened to it just now; `refusal` is why one cannot be made, or its pods cannot.
+    `name` is the current ReplicaSet's, "" while there is none; `failure` is the condition of a
+    ReplicaSet whose pods cannot be made.
     """
 
-    name: str
-    collisions: int = 0
-    news: tuple[str, str] | None = None
-    refusal: str = ""
-    is_set_refused: bool = False
+    name: str = ""
+    failure: Mapping[str, Any] | None = None
 
 
-def with_news(deployment: Deployment, course: Course, now: Instant) -> Json:
-    """The status of `deployment` as it is, and what has just happened to its current ReplicaSet."""
-    # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
-    before = dict(deployment.status)
-    if course.news is None or deployment.spec.progress_deadline_seconds == NO_DEADLINE:
-        return before
-    conditions = _Conditions(before.get("conditions", ()), now)
-    conditions.put(PROGRESSING, "True", *course.news)
-    return {**before, "conditions": conditions.entries}
+def pause_noted(deployment: Deployment, now: Instant) -> Json:
+    """The status as it is, and that a pause has begun or is over, where it does not say so yet."""
+    # upstream: sync.go:checkPausedConditions
+    before = find(deployment.status.get("conditions", ()), PROGRESSING)
+    reason = "" if before is None else before.get("reason", "")
+    is_paused = deployment.spec.paused
+    if not has_deadline(deployment) or reason == TIMED_OUT or is_paused == (reason == PAUSED):
+        return deployment.status
+    news = (PAUSED, "Deployment is paused")
+    if not is_paused:
+        news = ("DeploymentResumed", "Deployment is resumed")
+    return progress_noted(deployment, "Unknown", news, now)
 
 
-def status_of(
-    deployment: Deployment, before: Json, count: Count, course: Course, now: Instant
+def progress_noted(
+    deployment: Deployment, status: str, news: tuple[str, str], now: Instant
 ) -> Json:
-    """The status that `deployment`, whose status is `before`, should have."""
-    status: Json = {
-        "observedGeneration": deployment.metadata.generation,
-        "replicas": count.replicas,
-        "updatedReplicas": count.updated,
-        "readyReplicas": count.ready,
-        "availableReplicas": count.available,
-        "unavailableReplicas": max(0, count.asked - count.available),
-        "collisionCount": course.collisions,
-    }
-    status = {key: number for key, number in status.items() if number}
-    status["terminatingReplicas"] = count.terminating
-    conditions = _Conditions(before.get("conditions", ()), now)
+    """The status as it is, but for its progress: `news` are the reason and what is to be said."""
+    if not has_deadline(deployment):
+        return deployment.status
+    conditions = _Conditions(deployment.status.get("conditions", ()), now)
+    conditions.put(PROGRESSING, status, *news)
+    return {**deployment.status, "conditions": conditions.entries}
+
+
+def sized_status(deployment: Deployment, count: Count, collisions: int, now: Instant) -> Json:
+    """The status after a change of size."""
+    # upstream: sync.go:syncDeploymentStatus
+    conditions = _Conditions(deployment.status.get("conditions", ()), now)
     _judge_availability(conditions, deployment, count)
-    if deployment.spec.progress_deadline_seconds == NO_DEADLINE:
+    return {**_numbers(deployment, count, collisions), "conditions": conditions.entries}
+
+
+def rollout_status(
+    deployment: Deployment, count: Count, collisions: int, course: Course, now: Instant
+) -> Json:
+    """The status in a rollout."""
+    conditions = _Conditions(deployment.status.get("conditions", ()), now)
+    _judge_availability(conditions, deployment, count)
+    if not has_deadline(deployment):
         conditions.remove(PROGRESSING)
     else:
         _judge_progress(conditions, deployment, count, course, now)
-    if course.refusal:
-        conditions.put(REPLICA_FAILURE, "True", "FailedCreate", course.refusal)
+    if course.failure is not None:
+        conditions.adopt(course.failure)
     else:
         conditions.remove(REPLICA_FAILURE)
-    return {**status, "conditions": conditions.entries} if conditions.entries else status
+    return {**_numbers(deployment, count, collisions), "conditions": conditions.entries}
 
 
 def is_complete(deployment: Deployment, count: Count) -> bool:
@@ -99,11 +114,23 @@ def is_complete(deployment: Deployment, count: Count) -> bool:
     return count.updated == count.replicas == count.available == deployment.spec.replicas
 
 
+def is_told_complete(deployment: Deployment) -> bool:
+    """Whether the status says that the rollout has nothing left to do."""
+    status, wanted = deployment.status, deployment.spec.replicas
+    names = ("updatedReplicas", "replicas", "availableReplicas")
+    is_observed = status.get("observedGeneration", 0) >= deployment.metadata.generation
+    return is_observed and all(status.get(name, 0) == wanted for name in names)
+
+
+def has_deadline(deployment: Deployment) -> bool:
+    """Whether a rollout can be late."""
+    return deployment.spec.progress_deadline_seconds != NO_DEADLINE
+
+
 def overdue_at(deployment: Deployment) -> Instant | None:
     """When a rollout without progress will be called stuck, None where it cannot be."""
-    progress = _find(deployment.status.get("conditions", ()), PROGRESSING)
-    spec = deployment.spec
-    if progress is None or spec.progress_deadline_seconds == NO_DEADLINE or spec.paused:
+    progress = find(deployment.status.get("conditions", ()), PROGRESSING)
+    if progress is None or not has_deadline(deployment) or deployment.spec.paused:
         return None
     if progress.get("reason") in (NEW_AVAILABLE, TIMED_OUT):
         return None
@@ -111,7 +138,13 @@ def overdue_at(deployment: Deployment) -> Instant | None:
     if not updated:
         return None
     # strictly after the deadline; stamps have whole seconds
-    return parse_timestamp(updated) + seconds(spec.progress_deadline_seconds) + seconds(1)
+    late = seconds(deployment.spec.progress_deadline_seconds)
+    return parse_timestamp(updated) + late + seconds(1)
+
+
+def find(entries: Any, condition_type: str) -> Json | None:
+    """The condition of that type."""
+    return next((one for one in entries if one.get("type") == condition_type), None)
 
 
 class _Conditions:
@@ -122,7 +155,7 @@ class _Conditions:
         self._stamp = format_timestamp(now)
 
     def find(self, condition_type: str) -> Json | None:
-        return _find(self.entries, condition_type)
+        return find(self.entries, condition_type)
 
     def put(
         self, condition_type: str, status: str, reason: str, message: str, *, again: bool = False
@@ -148,12 +181,32 @@ class _Conditions:
             }
         )
 
+    def adopt(self, row: Mapping[str, Any]) -> None:
+        """Say what a ReplicaSet says, from when it does."""
+        # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
+        before = self.find(row["type"])
+        told = (row["status"], row.get("reason"))
+        if before is None or (before.get("status"), before.get("reason")) != told:
+            self.remove(row["type"])
+            self.entries.append({**row, "lastUpdateTime": row["lastTransitionTime"]})
+
     def remove(self, condition_type: str) -> None:
         self.entries = [one for one in self.entries if one.get("type") != condition_type]
 
 
-def _find(entries: Any, condition_type: str) -> Json | None:
-    return next((one for one in entries if one.get("type") == condition_type), None)
+def _numbers(deployment: Deployment, count: Count, collisions: int) -> Json:
+    # upstream: sync.go:calculateStatus
+    numbers = {
+        "observedGeneration": deployment.metadata.generation,
+        "replicas": count.replicas,
+        "updatedReplicas": count.updated,
+        "readyReplicas": count.ready,
+        "availableReplicas": count.available,
+        "unavailableReplicas": max(0, count.asked - count.available),
+        "collisionCount": collisions,
+    }
+    told = {key: number for key, number in numbers.items() if number}
+    return {**told, "terminatingReplicas": count.terminating}
 
 
 def _judge_availability(conditions: _Conditions, deployment: Deployment, count: Count) -> None:
@@ -169,27 +222,14 @@ def _judge_availability(conditions: _Conditions, deployment: Deployment, count: 
 def _judge_progress(
     conditions: _Conditions, deployment: Deployment, count: Count, course: Course, now: Instant
 ) -> None:
+    # upstream: progress.go:syncRolloutStatus
     before = conditions.find(PROGRESSING)
     reason = "" if before is None else before.get("reason", "")
-    if deployment.spec.paused:
-        if reason != TIMED_OUT:  # upstream: sync.go:checkPausedConditions
-            conditions.put(PROGRESSING, "Unknown", PAUSED, "Deployment is paused")
+    if count.replicas == count.updated and reason == NEW_AVAILABLE:
         return
-    if reason == PAUSED:
-        conditions.put(PROGRESSING, "Unknown", "DeploymentResumed", "Deployment is resumed")
-    if course.is_set_refused:
-        conditions.put(PROGRESSING, "False", "ReplicaSetCreateError", course.refusal)
-        return
-    if course.news is not None:
-        conditions.put(PROGRESSING, "True", *course.news)
-    if count.replicas == count.updated and reason == NEW_AVAILABLE and course.news is None:
-        return
-    # upstream: progress.go:syncRolloutStatus
-    subject = (
-        f'ReplicaSet "{course.name}"'
-        if course.name
-        else (f'Deployment "{deployment.metadata.name}"')
-    )
+    subject = f'Deployment "{deployment.metadata.name}"'
+    if course.name:
+        subject = f'ReplicaSet "{course.name}"'
     if is_complete(deployment, count):
         message = f"{subject} has successfully progressed."
         conditions.put(PROGRESSING, "True", NEW_AVAILABLE, message)

@@ -5,8 +5,8 @@
             └── their pods changed ◀──┘      until old and new have changed places
 
 While a rollout is under way its ReplicaSets' pods are watched, because each one that becomes
-available, or stops being so, allows or forbids the next step. Where somebody reads it, status,
-events and revisions are written too.
+available, or stops being so, allows or forbids the next step. Where somebody watches the rollout
+itself, `rollout_sync` makes its steps, by what the ReplicaSets say, and tells of them.
 
 upstream: pkg/controller/deployment/deployment_controller.go:syncDeployment
 """
@@ -24,20 +24,18 @@ from fairlead.core.stimulus import FailureReason
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.deployment import REPLICA_SET, Rollout, implied_by, is_ending
-from fairlead.workloads.identity import failed_create, happened, owner_key
+from fairlead.workloads.identity import failed_create, owner_key
 from fairlead.workloads.pod_sets import PodSets, is_stand_in
 from fairlead.workloads.rolling_update import (
     RECREATE,
-    ROLLING_UPDATE,
     Part,
     grown,
     is_scaling,
-    proportional,
     recreated,
     rolled,
 )
 from fairlead.workloads.rollout_status import overdue_at
-from fairlead.workloads.rollout_telling import RolloutTelling
+from fairlead.workloads.rollout_sync import RolloutSync
 from fairlead.workloads.stand_in import Buried
 from fairlead.workloads.status_writing import StatusWriter
 
@@ -56,11 +54,11 @@ class Rollouts:
     _homes: dict[str, str] = field(default_factory=dict)  # key of a ReplicaSet -> of its rollout
     _births: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
-    _telling: RolloutTelling = field(init=False)
+    _sync: RolloutSync = field(init=False)
 
     def __post_init__(self, writer: StatusWriter) -> None:
         """Share the way to the status of objects."""
-        self._telling = RolloutTelling(self.pod_sets, writer)
+        self._sync = RolloutSync(self.pod_sets, writer)
 
     def learn(self, deployment: Deployment) -> Rollout:
         """Note the newest version of `deployment` without deciding anything."""
@@ -135,8 +133,13 @@ class Rollouts:
     # --- deciding ------------------------------------------------------------------------------
 
     def settle(self, rollout: Rollout, now: Instant, *, is_loaded: bool = False) -> list[Command]:
-        """One step of a rollout; after loading, all pods are decided about later."""
-        self._note(rollout)
+        """One step of a rollout; after loading, all pods are decided about later.
+
+        Where the rollout is watched, the step is made once all is told that has happened.
+        """
+        if self.config.is_observed:
+            self.changed[rollout.key] = None
+            return []
         if is_ending(rollout.deployment) or not rollout.is_usable:
             return []
         rollout.find_current(is_loaded=is_loaded)
@@ -154,24 +157,27 @@ class Rollouts:
         return commands
 
     def settle_changed(self, now: Instant) -> list[Command]:
-        """What follows for the rollouts that `note_pods` and others noted."""
+        """What follows for the rollouts that are watched and have changed."""
         changed, self.changed = self.changed, {}
         commands: list[Command] = []
         for key in changed:
             rollout = self._rollouts.get(key)
             if rollout is not None:
-                commands += self.settle(rollout, now)
-                if self.config.is_observed:
-                    commands += self._telling.tell(rollout, now)
-                    self._come_back(rollout, now)
-                self.changed.pop(key, None)  # settling noted it once more
+                commands += self._sync.sync(rollout, now)
+                self._expect(rollout)
+                self._come_back(rollout, now)
         return commands
 
-    def note_pods(self, key: str) -> None:
+    def note_pods(self, key: str, now: Instant) -> list[Command]:
         """The pods of the ReplicaSet `key` have changed."""
         rollout = self._rollouts.get(self._homes.get(key, ""))
-        if rollout is not None:
-            self.changed[rollout.key] = None
+        if rollout is None:
+            return []
+        if not self.config.is_observed:
+            return self.settle(rollout, now)
+        if rollout.deployment.spec.strategy.type == RECREATE:
+            self.changed[rollout.key] = None  # others go by what the ReplicaSet says
+        return []
 
     def _begin(self, rollout: Rollout, old: list[Part]) -> list[Command]:
         """The ReplicaSet for a new template, if it may begin."""
@@ -186,29 +192,26 @@ class Rollouts:
         else:
             size = grown(0, sum(one.replicas for one in old), bounds)
         command = rollout.create(size)
-        meta = rollout.deployment.metadata
-        self._births[meta.namespace, rollout.birth] = rollout.key
+        self._expect(rollout)
         return [command]
+
+    def _expect(self, rollout: Rollout) -> None:
+        """Take note of a ReplicaSet under way."""
+        if rollout.birth:
+            namespace = rollout.deployment.metadata.namespace
+            self._births[namespace, rollout.birth] = rollout.key
 
     def _sizes(self, rollout: Rollout, new: Part | None, old: list[Part]) -> dict[str, int]:
         spec, bounds = rollout.deployment.spec, rollout.bounds
         parts = [*old, *((new,) if new is not None else ())]
-        scaling = is_scaling(parts, spec.replicas)
-        if spec.paused or scaling:
-            sizes = proportional(
-                new,
-                old,
-                bounds,
-                is_rolling=spec.strategy.type == ROLLING_UPDATE,
-                reported=rollout.deployment.status.get("replicas", 0),
-            )
-            # Those whose size stays must learn of the new whole, too, or it would never be over.
-            stale = {one.key: one.replicas for one in parts if one.replicas and scaling}
-            return stale | sizes
+        if spec.paused or is_scaling(parts, spec.replicas):
+            return rollout.resized(new, old)
         if spec.strategy.type == RECREATE:
             is_quiet = rollout.is_quiet(self.pod_sets.sets)
             return recreated(new, old, spec.replicas, is_quiet=is_quiet)
-        return rolled(new, old, bounds) if new is not None else {}
+        if new is None:
+            return {}
+        return {key: size for step in rolled(new, old, bounds) for key, size in step.items()}
 
     def _resize(
         self, rollout: Rollout, key: str, size: int, now: Instant, *, is_loaded: bool
@@ -216,11 +219,7 @@ class Rollouts:
         if key in rollout.implied:
             rollout.sizes[key] = size
             return []
-        one = rollout.replica_sets[key]
-        commands = [rollout.scale(key, size)]
-        if self.config.is_observed and size != one.spec.replicas:
-            commands.append(_scaled(rollout.ref, one.metadata.name, one.spec.replicas, size))
-        return commands
+        return [rollout.scale(key, size)]
 
     def _watch(self, rollout: Rollout, now: Instant) -> None:
         """Watch the pods of a rollout under way, and only of those."""
@@ -234,7 +233,7 @@ class Rollouts:
                 self.pod_sets.watched[key] = None
             else:
                 self.pod_sets.watched.pop(key, None)
-        if is_under_way or self.config.is_observed:
+        if is_under_way:
             self._wait_for_availability(rollout, now)
 
     def _wait_for_availability(self, rollout: Rollout, now: Instant) -> None:
@@ -247,20 +246,17 @@ class Rollouts:
 
     # --- outcomes ------------------------------------------------------------------------------
 
-    def created(self, target: ObjectRef) -> list[Command]:
+    def created(self, target: ObjectRef, now: Instant) -> list[Command]:
         """A ReplicaSet was taken."""
         rollout = self._rollouts.get(self._births.pop((target.namespace, target.name), ""))
         if rollout is None or not self.config.is_observed:
             return []
-        made = next(
-            (
-                one
-                for one in rollout.replica_sets.values()
-                if one.metadata.name == target.name and one.spec.replicas
-            ),
-            None,
-        )
-        return [] if made is None else [_scaled(rollout.ref, target.name, 0, made.spec.replicas)]
+        made = (one for one in rollout.replica_sets.values() if one.metadata.name == target.name)
+        commands: list[Command] = []
+        for one in made:
+            rollout.find_current()
+            commands += self._sync.after_creation(rollout, one, now)
+        return commands
 
     def not_created(
         self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
@@ -271,22 +267,37 @@ class Rollouts:
         if rollout is None:
             return []
         rollout.birth = ""
+        is_watched = self.config.is_observed
         if reason is FailureReason.ALREADY_EXISTS:
             # upstream: pkg/controller/deployment/sync.go:getNewReplicaSet counts collisions, but
             # takes one that has become its own meanwhile
             rollout.find_current()
             rollout.collisions += not rollout.current
-            return self.settle(rollout, now)
+            told = self._sync.collided(rollout) if is_watched and not rollout.current else []
+            return told + self.settle(rollout, now)
         self._wait(rollout, now)
-        rollout.refusal = message
-        self._note(rollout)
+        if is_watched:
+            return self._sync.not_created(rollout, target.name, message, now)
         return [failed_create(rollout.ref, message)]
 
-    def not_scaled(self, target: ObjectRef, now: Instant) -> None:
-        """A ReplicaSet kept its size: try again later."""
+    def scaled(self, target: ObjectRef) -> None:
+        """A ReplicaSet was patched."""
         key = owner_key(REPLICA_SET, target.namespace, target.name, target.uid)
         rollout = self._rollouts.get(self._homes.get(key, ""))
-        if rollout is not None and rollout.asked.pop(key, None) is not None:
+        if rollout is not None and key in rollout.writing:
+            del rollout.writing[key]
+            self._note(rollout)
+
+    def not_written(self, target: ObjectRef, now: Instant) -> None:
+        """A ReplicaSet or the Deployment itself stayed as it was: try again later."""
+        key = owner_key(target.kind, target.namespace, target.name, target.uid)
+        rollout = self._rollouts.get(self._homes.get(key, key))
+        if rollout is None:
+            return
+        is_asked = rollout.asked.pop(key, None) is not None
+        is_written = key in rollout.writing or key == rollout.key
+        rollout.writing.pop(key, None)
+        if is_asked or (is_written and self.config.is_observed):
             self._wait(rollout, now)
 
     def next_retry(self) -> Instant | None:
@@ -336,10 +347,3 @@ class Rollouts:
         due = overdue_at(rollout.deployment)
         if due is not None and due > now:
             self._retries.add(due, rollout.key)
-
-
-def _scaled(owner: ObjectRef, name: str, before: int, after: int) -> Command:
-    # upstream: pkg/controller/deployment/sync.go:scaleReplicaSet
-    word = "up" if after > before else "down"
-    note = f"Scaled {word} replica set {name} from {before} to {after}"
-    return happened(owner, "ScalingReplicaSet", note)

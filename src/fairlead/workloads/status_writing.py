@@ -41,6 +41,10 @@ class StatusWriter:
         self._pending[target] = None
         return [PatchStatus(target, patch)]
 
+    def is_pending(self, target: ObjectRef) -> bool:
+        """Whether a write is under way."""
+        return target in self._pending
+
     def answered(self, target: ObjectRef) -> bool:
         """Take note that a write has come to its end, good or bad; whether it was one of these."""
         if target not in self._pending:

@@ -205,8 +205,11 @@ def test_a_refused_replica_set_is_told(new_world, build):
     world = new_world(controller, refuse=_no_replica_sets).load()
     world.create(deployment(build))
     world.settle()
-    assert condition(world, "Progressing")["reason"] == "ReplicaSetCreateError"
-    assert condition(world, "ReplicaFailure")["reason"] == "FailedCreate"
+    progress = condition(world, "Progressing")
+    assert (progress["status"], progress["reason"]) == ("False", "ReplicaSetCreateError")
+    told = [event.note for event in world.events if event.reason == "ReplicaSetCreateError"]
+    assert told[0] == progress["message"]
+    assert told[0].startswith('Failed to create new replica set "web-')
 
 
 def _no_replica_sets(command):
