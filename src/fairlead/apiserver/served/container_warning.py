@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
+from fairlead.apiserver.served.patience import Patience
 
 Json = dict[str, Any]
 Warnings = Iterator[str]
@@ -74,6 +75,7 @@ def _hidden(field: str, variables: list[Json]) -> Warnings:
 
 
 def _ports(prefix: str, spec: Json) -> Warnings:
+    patience = Patience()
     seen: dict[tuple[Any, Any], list[tuple[str, Json]]] = {}
     for where, container in _all(prefix, spec):
         for place, port in enumerate(container.get("ports") or ()):
@@ -81,6 +83,8 @@ def _ports(prefix: str, spec: Json) -> Warnings:
             if port.get("hostIP") and not port.get("hostPort"):
                 yield f"{field}: hostIP set without hostPort: {_shown(port)}"
             others = seen.setdefault((port.get("containerPort"), port.get("protocol")), [])
+            if not patience.spend(len(others)):
+                return
             for other_field, other in others:
                 how = _clash(port, other)
                 if how:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fairlead.apiserver.served.patience import Patience
+
 Json = dict[str, Any]
 Warnings = Iterator[str]
 
@@ -21,18 +23,20 @@ _SOURCES: Final = (
 
 def path_warnings(volumes: list[Json]) -> Warnings:
     """Of each volume, paths that are there twice, or within one another."""
+    patience = Patience()
     for volume in volumes:
         name = volume.get("name", "")
         for key, sort, named in _SOURCES:
             items = (volume.get(key) or {}).get("items")
             if items:
                 who = f' "{volume[key].get(named, "")}"' if named else ""
-                yield from _overlaps(_paths(items), f'volume "{name}" ({sort}{who})')
+                told = f'volume "{name}" ({sort}{who})'
+                yield from _overlaps(_paths(items), told, patience)
         if volume.get("projected") is not None:
-            yield from _projected(name, volume["projected"].get("sources") or [])
+            yield from _projected(name, volume["projected"].get("sources") or [], patience)
 
 
-def _projected(volume: str, sources: list[Json]) -> Warnings:
+def _projected(volume: str, sources: list[Json], patience: Patience) -> Warnings:
     paths: list[str] = []
     told, before = "", dict[str, None]()
     for source in sources:
@@ -41,11 +45,11 @@ def _projected(volume: str, sources: list[Json]) -> Warnings:
             continue
         # A source without files of its own is taken for the one before it, upstream too.
         paths, told = _projection(volume, source) or (paths, told)
-        if not paths:
+        if not paths or not patience.left:
             continue
-        yield from _overlaps(paths, told)
+        yield from _overlaps(paths, told, patience)
         own = dict.fromkeys(paths)
-        yield from _overlaps(sorted([*own, *before]), told)
+        yield from _overlaps(sorted([*own, *before]), told, patience)
         before |= own
 
 
@@ -70,9 +74,11 @@ def _paths(items: list[Json]) -> list[str]:
     return [item.get("path", "") for item in items]
 
 
-def _overlaps(paths: list[str], told: str) -> Warnings:
+def _overlaps(paths: list[str], told: str, patience: Patience) -> Warnings:
     seen: dict[str, None] = {}
     for path in (path.rstrip("/") for path in paths):
+        if not patience.spend(len(seen)):
+            return
         other = next((one for one in seen if _is_overlap(one, path)), None)
         if other is not None:
             yield f'{told}: overlapping paths: "{path}" with "{other}"'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.kind import DEPLOYMENT, POD, SERVICE, kind_of
+from fairlead.apiserver.served.patience import COMPARISONS_MAX
 from fairlead.apiserver.served.warning import warnings_of
 
 CONTAINER = {"name": "c", "image": "i"}
@@ -191,6 +192,22 @@ PORTS = [
 def test_more_of_pods(spec, said):
     """In upstream's order."""
     assert list(warnings_of(POD, None, pod(**spec))) == said
+
+
+SAME_FILES = [{"serviceAccountToken": {"path": "a/" * at}} for at in range(1, 1_000)]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"containers": [{**CONTAINER, "ports": [{"containerPort": 1}] * 1_000}]},
+        {"volumes": [{"name": "v", "projected": {"sources": SAME_FILES}}]},
+    ],
+)
+def test_patience_ends(spec):
+    """Of what would be half a million warnings, some are told."""
+    told = sum(1 for _ in warnings_of(POD, None, pod(**spec)))
+    assert 1_000 < told < COMPARISONS_MAX
 
 
 def test_annotations_that_nobody_heeds():
