@@ -115,6 +115,9 @@ class SpreadCounts:
         fits = np.ones(len(rows), np.bool_)
         if self.requires_all_keys:
             for key in self.keys:
+                # Pods with thousands of keys, which nobody's nodes have, are not worth more.
+                if not fits.any():
+                    break
                 fits &= table.label_column(key).ids[rows] != ABSENT
         state = CycleState()
         if constraint.honors_affinity:
