@@ -116,11 +116,17 @@ def _done(obj: Any, operation: Json) -> Any:
             source = _steps(operation.get("from"))
             return _put(_removed(obj, source), path, _at(obj, source), insert=True)
         case "copy":
-            return _put(obj, path, _at(obj, _steps(operation.get("from"))), insert=True)
+            return _put(obj, path, _copied(obj, _steps(operation.get("from"))), insert=True)
         case "test":
             return _tested(obj, path, operation.get("value"))
         case _:
             raise _CannotError
+
+
+def _copied(obj: Any, source: list[str]) -> Any:
+    if not source:  # upstream: patch.go:findObject has no name for the whole
+        raise _CannotError
+    return _at(obj, source)
 
 
 def _exchanged(obj: Any, value: Any) -> Any:

@@ -10,7 +10,6 @@ upstream: apimachinery/pkg/util/strategicpatch/patch.go, apimachinery/pkg/util/m
 
 from __future__ import annotations
 
-from types import NoneType
 from typing import Any, Final
 
 from fairlead.apiserver.error import ApiError, bad_request
@@ -47,8 +46,7 @@ def _merged(schema: Schema, original: Json, patch: Json) -> Json:
     for key in [key for key in rest if key.startswith(DELETE_FROM)]:
         name, gone = key.removeprefix(DELETE_FROM), rest.pop(key)
         if isinstance(made.get(name), list) and isinstance(gone, list):
-            without = set(map(likeness, gone))
-            made[name] = [item for item in made[name] if likeness(item) not in without]
+            made[name] = _reduced_list(_field(schema, name), made[name], gone)
     for key, value in rest.items():
         _put(schema, made, key, value)
     return made
@@ -159,12 +157,25 @@ def _merged_list(field: Field, original: list[Any], patch: list[Any]) -> list[An
     return ordered(merged, patch, original, key)
 
 
+def _reduced_list(field: Field, original: list[Any], gone: list[Any]) -> list[Any]:
+    """`original` without the texts in `gone`, which are all there is where lists do not merge."""
+    if MERGE not in field.strategies:
+        return gone
+    if not original and not gone:
+        return original
+    _require_alike(original, gone)
+    if isinstance((original or gone)[0], dict):
+        return _merged_list(field, original, gone)
+    without = set(map(likeness, gone))
+    return [item for item in original if likeness(item) not in without]
+
+
 def _require_alike(original: list[Any], patch: list[Any]) -> None:
     # upstream: apimachinery/pkg/util/strategicpatch/patch.go:sliceElementType
-    kinds = {dict if isinstance(item, dict) else type(item) for item in (*original, *patch)}
-    if kinds & {list, NoneType}:
+    items = (*original, *patch)
+    if items[0] is None or isinstance(items[0], list):
         raise _refused("lists of lists are not supported")
-    if len(kinds) > 1:
+    if len({dict if isinstance(item, dict) else type(item) for item in items}) > 1:
         shown = f"[{go_text(original)} {go_text(patch)}]"
         raise _refused(f"list element types are not identical: {shown}")
 

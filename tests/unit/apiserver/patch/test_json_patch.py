@@ -59,6 +59,7 @@ def test_what_can_be_done(operation, expected):
         op("frob", "/a"),
         {"op": "add", "value": 1},
         op("move", "/c"),
+        op("copy", "/c", **{"from": ""}),
         op("add", "", value={}),
         op("replace", "", value=[]),
         "add",

@@ -146,6 +146,16 @@ def test_many_keys_are_retained_without_comparing_each_with_each():
             "unknown patch type: frob in map: map[$patch:frob]",
         ),
         (
+            {"spec": {"containers": [{"name": "c"}, None]}},
+            500,
+            "list element types are not identical: [[map[image:a:1 name:a]] [map[name:c] <nil>]]",
+        ),
+        (
+            {"spec": {"$deleteFromPrimitiveList/containers": ["a"]}},
+            500,
+            "list element types are not identical: [[map[image:a:1 name:a]] [a]]",
+        ),
+        (
             {"spec": {"$setElementOrder/containers": "x"}},
             500,
             "expected a []interface {}, but received a string",
