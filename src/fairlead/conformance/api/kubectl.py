@@ -27,6 +27,7 @@ from fairlead.conformance.api.over_http import OverHttp
 from fairlead.conformance.api.own_cluster import OwnCluster
 from fairlead.conformance.api.own_server import USERS, token_of
 from fairlead.conformance.api.placeholder import Bindings
+from fairlead.conformance.api.recorded_places import as_recorded
 from fairlead.conformance.api.recorded_session import (
     ASLEEP,
     EDITORS,
@@ -93,7 +94,7 @@ class KubectlSession:
         self._program = program
         self.minor = minor_of(program)
         self._work = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
-        cluster = OwnCluster(session_start())
+        cluster = OwnCluster(session_start(), scheduler=as_recorded())
         self._socket = self._stack.enter_context(OnSocket(cluster, self._work))
         (self._work / _HERE).mkdir()
         for name, text in EDITORS.items():

@@ -11,13 +11,15 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, NODE, kind_of
 from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
-from fairlead.conformance.api.own_server import START, OwnServer
+from fairlead.conformance.api.own_server import ADDRESS, START, OwnServer
 from fairlead.conformance.api.recorded_kubelet import RecordedKubelet
 from fairlead.conformance.api.recorded_nodes import ZONES, recorded_nodes
 from fairlead.core.instant import seconds
 from fairlead.engine.config import EngineConfig
 from fairlead.kubelet.config import KubeletConfig
+from fairlead.scheduling.config import SchedulerConfig
 from fairlead.workloads.config import WorkloadsConfig
+from fairlead.worlds.local.attendant.own_records import OwnRecords
 from fairlead.worlds.local.life import Life
 
 # The kubelets of the recordings were scripts, and quick; ours only see to nodes.
@@ -25,7 +27,9 @@ CONFIG: Final = EngineConfig(
     kubelet=KubeletConfig(tends_pods=False, nodes=tuple(ZONES)),
     workloads=WorkloadsConfig(is_observed=True),
 )
+DEFAULT_SCHEDULER: Final = SchedulerConfig()
 _HOST: Final = "vm"
+_AUTHORITY: Final = "authority\n"
 # How long it took until controllers did something about a change, as far as recordings show it.
 _REACTION: Final = seconds(0.0035)
 _NOBODYS: Final = ("APIService", "FlowSchema", "PriorityLevelConfiguration")
@@ -50,7 +54,13 @@ class OwnCluster(OwnServer):
     late: ClassVar = replace(OwnServer.late, flow_status=seconds(0.0045))
     versions_before: ClassVar = 3_000
 
-    def __init__(self, start: int = START, *, slowness: int = 1) -> None:
+    def __init__(
+        self,
+        start: int = START,
+        *,
+        slowness: int = 1,
+        scheduler: SchedulerConfig = DEFAULT_SCHEDULER,
+    ) -> None:
         """See OwnServer; controllers are as slow as the server."""
         super().__init__(start, slowness=slowness)
         self._slowness = slowness
@@ -65,9 +75,9 @@ class OwnCluster(OwnServer):
         self._life = Life(
             self.store,
             self.now,
-            config=CONFIG,
-            authority="authority\n",
-            more=(_Distribution(), self._kubelet),
+            config=replace(CONFIG, scheduler=scheduler),
+            authority=_AUTHORITY,
+            more=(_Distribution(), OwnRecords(_HOST, ADDRESS, _AUTHORITY), self._kubelet),
             host=_HOST,
         )
         self._hears_at: int | None = None

@@ -39,7 +39,7 @@ def _refused(port: int) -> str:
 START: Final = 1_800_000_000_000_000_000
 _SEED: Final = 1
 _KEY: Final = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
-_ADDRESS: Final = "10.0.0.1:26443"
+ADDRESS: Final = "10.0.0.1:26443"
 # The distribution that was recorded mounts this beside the cluster's own authority.
 _AUTHORITIES: Final = (("openshift-service-ca.crt", "service-ca.crt"),)
 
@@ -97,7 +97,7 @@ class OwnServer:
         self.server = complete_server(
             self.store,
             clock=self._clock,
-            address=_ADDRESS,
+            address=ADDRESS,
             version=__version__,
             authorize=rights,
             identity=Identity(
