@@ -86,6 +86,8 @@ class NodeAuthorizer:
     def _of_referred(self, node: str, asked: Attributes) -> str | None:
         if asked.verb not in READ:
             return "can only read resources of this type"
+        if not asked.namespace:
+            return "can only read namespaced object of this type"
         if not asked.name:
             return _NO_NAME
         for pod in self._pods(node, asked.namespace):

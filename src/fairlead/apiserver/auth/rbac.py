@@ -155,7 +155,8 @@ def refusal(asked: Attributes, reason: str = "") -> ApiError:
 def _located(asked: Attributes) -> Attributes:
     """A namespace counts as being in itself, so that a binding in it may be about it."""
     # upstream: apiserver/pkg/endpoints/request/requestinfo.go:NewRequestInfo
-    if asked.resource == "namespaces" and not asked.group and asked.name:
+    is_one = bool(asked.name) and asked.verb not in ("list", "watch")
+    if asked.resource == "namespaces" and not asked.group and is_one:
         return replace(asked, namespace=asked.name)
     return asked
 

@@ -41,7 +41,7 @@ def audit_line(request: Request, answer: Response | Watch, now: int, number: int
     }
     target = target_of(request.path)
     if target is not None:
-        is_watch = target.is_watch or is_true(request, "watch")
+        is_watch = is_true(request, "watch")
         event["verb"] = verb_of(request.method, target, is_watch=is_watch) or event["verb"]
         named = {
             "resource": target.resource,

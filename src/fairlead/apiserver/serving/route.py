@@ -72,6 +72,8 @@ def without_namespace(target: Target) -> Target:
 
 def verb_of(method: str, target: Target, *, is_watch: bool) -> str:
     """What RBAC calls a request; `is_watch`: a list is asked to go on. "" for unknown methods."""
+    if target.is_watch:
+        return "watch"
     if method in ("GET", "HEAD"):
         if is_watch and not target.name:
             return "watch"

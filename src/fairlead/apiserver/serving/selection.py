@@ -19,9 +19,10 @@ from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.custom.json_path import json_path
-from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage import Json, Kept, value_of
+from fairlead.apiserver.validation.metadata import path_segment_problems
 
 Read = Callable[[Json], str]
 
@@ -99,6 +100,20 @@ def selection(kind: Kind, labels: str, fields: str, name: str = "") -> Selection
     is_any = not wanted.match_labels and not wanted.match_expressions
     words = () if kind.custom else tuple(_words(wanted, terms))
     return Selection(None if is_any else wanted, terms, reads, words)
+
+
+def pinned_name(fields: str) -> str:
+    """The name that objects must have which a selector of fields, as it was sent, asks for.
+
+    "" where they may have any, or where the selector cannot be read.
+    """
+    try:
+        terms = _terms(fields)
+    except ApiError:
+        return ""
+    names = (term.value for term in terms if term.field == NAME and term.is_equal)
+    name = next(names, "")
+    return "" if path_segment_problems(name) else name
 
 
 def _words(labels: LabelSelector, terms: tuple[Term, ...]) -> Iterator[bytes]:

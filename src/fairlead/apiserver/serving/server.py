@@ -45,6 +45,7 @@ from fairlead.apiserver.serving.refusal import no_method, no_resource
 from fairlead.apiserver.serving.rendering import Renderer, TableOf, text_of
 from fairlead.apiserver.serving.request_count import BY_METHOD, OTHER, RequestCounts, asked_by
 from fairlead.apiserver.serving.route import Target, target_of, verb_of, without_namespace
+from fairlead.apiserver.serving.selection import pinned_name
 from fairlead.apiserver.serving.status import failure
 from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.serving.upkeep import Upkeep
@@ -67,6 +68,7 @@ _DEPRECATED: Final[Mapping[str, str]] = {
     "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
     "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
 }
+_MANY: Final = ("list", "watch")
 _OWN_NAME: Final = "kube-apiserver"
 _WATCHED: Final = 200
 _OBSERVED: Final[Mapping[str, Callable[[Call], Answer]]] = {
@@ -177,16 +179,13 @@ class ApiServer:
         target = target_of(request.path)
         if target is None:
             return self._document(request, now)
-        is_watch = target.is_watch or is_true(request, "watch")
-        verb = verb_of(request.method, target, is_watch=is_watch)
-        if target.is_watch and verb == "get":
-            verb = "watch"
+        verb = verb_of(request.method, target, is_watch=is_true(request, "watch"))
         asked = _attributes(request, target, verb)
         user = impersonated(asked, request.headers, self._authorize)
         if user is not request.user:
             request, asked = replace(request, user=user), replace(asked, user=user)
         self._authorize(asked)
-        if request.method == "HEAD":
+        if request.method == "HEAD" or (target.is_watch and request.method != "GET"):
             raise no_method()
         kind = self._parts.registry.find(target.group, target.version, target.resource)
         if kind is None:
@@ -288,6 +287,10 @@ def _special(kind: Kind, verb: str) -> Callable[[Call], Answer] | None:
 
 
 def _attributes(request: Request, target: Target, verb: str) -> Attributes:
+    name = target.name
+    if not name and verb in _MANY and request.query:
+        # upstream: requestinfo.go:NewRequestInfo, so that rules about names may be about lists
+        name = pinned_name(request.parameter("fieldSelector"))
     return Attributes(
         request.user,
         verb or request.method.lower(),
@@ -297,5 +300,5 @@ def _attributes(request: Request, target: Target, verb: str) -> Attributes:
         target.resource,
         target.subresource,
         target.namespace,
-        target.name,
+        name,
     )

@@ -220,6 +220,17 @@ def pod_on(node, **spec):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": node, **spec}}
 
 
+def test_a_list_of_one_namespace_is_in_none(storage):
+    """Else whoever has a role in a namespace might list namespaces."""
+    put(storage, role("r", rule("get,list,watch", "namespaces"), namespace="n"))
+    put(storage, binding("b", "r", ("User", "bob"), namespace="n", kind="Role"))
+    rights = Rbac(storage)
+    rights(asks(BOB, "get", "namespaces", name="n"))
+    for verb in ("list", "watch"):
+        with pytest.raises(ApiError, match="at the cluster scope"):
+            rights(asks(BOB, verb, "namespaces", name="n"))
+
+
 SECRET_USES = [
     {"volumes": [{"name": "v", "secret": {"secretName": "s"}}]},
     {"volumes": [{"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}]},
@@ -243,6 +254,8 @@ def test_a_node_reads_what_its_own_pods_need(storage, spec):
     )
     put(storage, pod_on("node-1", **spec))
     assert rights.verdict(asked).allowed
+    everywhere = asks(NODE_1, "list", "secrets", name="s")
+    assert not rights.verdict(everywhere).allowed
 
 
 @pytest.mark.parametrize(
@@ -251,6 +264,7 @@ def test_a_node_reads_what_its_own_pods_need(storage, spec):
         (asks(NODE_1, "get", "nodes", name="node-1"), True),
         (asks(NODE_1, "get", "nodes", name="node-2"), False),
         (asks(NODE_1, "list", "secrets", namespace="n"), False),
+        (asks(NODE_1, "list", "secrets", name="s"), False),
         (asks(NODE_1, "list", "pods"), True),
         (asks(NODE_1, "delete", "namespaces", name="n"), False),
     ],

@@ -49,6 +49,8 @@ def test_a_path_names_a_resource_or_nothing(path, target):
         ("DELETE", "/api/v1/namespaces/x/pods/a", False, "delete"),
         ("DELETE", "/api/v1/namespaces/x/pods", False, "deletecollection"),
         ("FOO", "/api/v1/namespaces/x/pods", False, ""),
+        ("GET", "/api/v1/watch/namespaces/x/pods/a", False, "watch"),
+        ("DELETE", "/api/v1/watch/pods", False, "watch"),
     ],
 )
 def test_verbs_are_those_of_rbac(method, path, is_watch, verb):
