@@ -20,6 +20,7 @@ from fairlead.apiserver.validation.metadata import (
     dns_subdomain_problems,
     path_segment_problems,
 )
+from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.selector import check_label_selector
 from fairlead.apiserver.validation.served.expression import (
     BOOLEAN,
@@ -189,10 +190,11 @@ def _check_matching(field: str, matching: Json) -> Causes:
         for place, rule in enumerate(matching.get(key) or ()):
             where = f"{field}.{key}[{place}]"
             names = rule.get("resourceNames") or []
+            again = repeated_places(names)
             for number, name in enumerate(names):
                 for problem in path_segment_problems(name):
                     yield invalid(f"{where}.resourceNames[{number}]", name, problem)
-                if name in names[:number]:
+                if number in again:
                     yield duplicate(f"{where}.resourceNames[{number}]", name)
             yield from check_rule(where, rule)
 
@@ -255,9 +257,10 @@ def _check_reference(field: str, reference: Json) -> Causes:
 
 
 def _check_actions(field: str, actions: list[str]) -> Causes:
+    again = repeated_places(actions)
     for place, action in enumerate(actions):
         yield from check_word(f"{field}[{place}]", action, ACTIONS)
-        if action in actions[:place]:
+        if place in again:
             yield duplicate(f"{field}[{place}]", action)
     if "Deny" in actions and "Warn" in actions:
         yield invalid(field, actions, _BOTH)

@@ -16,6 +16,7 @@ from fairlead.apiserver.validation.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.selector import check_label_selector
 from fairlead.apiserver.validation.served.form import (
     check_at_least,
@@ -55,10 +56,11 @@ def check_node(obj: Json) -> Causes:
             yield duplicate(f"{field}.name", name)
         names[name] = None
         keys = driver.get("topologyKeys") or []
+        again = repeated_places(keys)
         for number, key in enumerate(keys):
             if not key:
                 yield required(field)
-            if key in keys[:number]:
+            if number in again:
                 yield duplicate(field, key)
             yield from check_qualified_name(field, key)
 

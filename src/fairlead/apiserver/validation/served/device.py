@@ -6,6 +6,7 @@ upstream: pkg/apis/resource/validation/validation.go
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from fairlead.apiserver.validation.field import (
@@ -15,6 +16,7 @@ from fairlead.apiserver.validation.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.selector import check_node_selector
 from fairlead.apiserver.validation.served.device_selector import check_selectors
 from fairlead.apiserver.validation.served.form import (
@@ -72,9 +74,9 @@ def check_slice(obj: Json) -> Causes:
         yield from _check_device(f"spec.devices[{place}]", device)
     if len(devices) > DEVICES_MAX:
         yield too_many("spec.devices", len(devices), DEVICES_MAX)
-    for place, name in enumerate(names):
-        if name and name in names[:place]:
-            yield duplicate(f"spec.devices[{place}]", name)
+    for place in sorted(repeated_places(names)):
+        if names[place]:
+            yield duplicate(f"spec.devices[{place}]", names[place])
 
 
 def _check_driver(field: str, name: str) -> Causes:
@@ -215,9 +217,10 @@ def _check_devices(field: str, devices: Json) -> Causes:
     if len(requests) > REQUESTS_MAX:
         yield too_many(f"{field}.requests", len(requests), REQUESTS_MAX)
     names = [request.get("name", "") for request in requests]
+    again = repeated_places(names)
     for place, request in enumerate(requests):
         where = f"{field}.requests[{place}]"
-        if names[place] and names[place] in names[:place]:
+        if names[place] and place in again:
             yield duplicate(where, names[place])
         yield from _check_label(f"{where}.name", names[place])
         yield from _check_request(where, request)
@@ -232,12 +235,12 @@ def _check_devices(field: str, devices: Json) -> Causes:
         yield from _check_config(where, config)
 
 
-def _known_requests(requests: list[Json]) -> list[str]:
-    known = []
+def _known_requests(requests: list[Json]) -> set[str]:
+    known = set()
     for request in requests:
         name = request.get("name", "")
-        known.append(name)
-        known += [f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ()]
+        known.add(name)
+        known |= {f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ()}
     return known
 
 
@@ -247,9 +250,10 @@ def _check_request(field: str, request: Json) -> Causes:
         if len(first) > ALTERNATIVES_MAX:
             yield too_many(f"{field}.firstAvailable", len(first), ALTERNATIVES_MAX)
         names = [one.get("name", "") for one in first]
+        again = repeated_places(names)
         for place, one in enumerate(first):
             where = f"{field}.firstAvailable[{place}]"
-            if names[place] and names[place] in names[:place]:
+            if names[place] and place in again:
                 yield duplicate(where, names[place])
             yield from _check_label(f"{where}.name", names[place])
             yield from _check_wish(where, one)
@@ -298,7 +302,7 @@ def _check_toleration(field: str, toleration: Json) -> Causes:
         yield not_supported(f"{field}.effect", effect, EFFECTS)
 
 
-def _check_references(field: str, names: list[str], known: list[str]) -> Causes:
+def _check_references(field: str, names: list[str], known: AbstractSet[str]) -> Causes:
     for place, name in enumerate(names):
         where = f"{field}[{place}]"
         parts = name.split("/")
@@ -309,9 +313,8 @@ def _check_references(field: str, names: list[str], known: list[str]) -> Causes:
             yield from check_dns_label(where, part)
         if name not in known:
             yield invalid(where, name, _REFERENCE)
-    for place, name in enumerate(names):
-        if name in names[:place]:
-            yield duplicate(f"{field}[{place}]", name)
+    for place in sorted(repeated_places(names)):
+        yield duplicate(f"{field}[{place}]", names[place])
 
 
 def _check_constraint(field: str, constraint: Json) -> Causes:

@@ -17,6 +17,7 @@ from fairlead.apiserver.validation.field import (
     required,
 )
 from fairlead.apiserver.validation.metadata import check_labels
+from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.served.form import (
     check_dns_label,
     check_domain_name,
@@ -135,8 +136,9 @@ def _check_place(field: str, endpoint: Json) -> Causes:
         yield too_many(where, len(zones), HINTS_MAX)
         return
     names = [zone.get("name", "") for zone in zones]
+    again = repeated_places(names)
     for number, name in enumerate(names):
-        if name in names[:number]:
+        if number in again:
             yield duplicate(f"{where}[{number}].name", name)
         yield from check_label_value(f"{where}[{number}].name", name)
 

@@ -5,7 +5,6 @@ upstream: pkg/apis/batch/validation/validation.go
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
 
 from fairlead.apiserver.error import Cause
@@ -18,6 +17,7 @@ from fairlead.apiserver.validation.field import (
     required,
 )
 from fairlead.apiserver.validation.metadata import dns_label_problems
+from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.served.form import (
     check_at_least,
     check_domain_path,
@@ -26,6 +26,7 @@ from fairlead.apiserver.validation.served.form import (
     too_long,
     too_many,
 )
+from fairlead.apiserver.validation.served.index_interval import IndexTextError, index_intervals
 from fairlead.apiserver.validation.served.pod import check_template
 from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
 from fairlead.apiserver.validation.workload import check_any_template
@@ -53,7 +54,6 @@ _NOT_NEGATIVE: Final = (
 # Of Jobs themselves looked at where schedulers read them, see validation/workload.py.
 _SEEN_BEFORE: Final = ("parallelism", "completions", "backoffLimit")
 _ONLY_INDEXED: Final = "requires indexed completion mode"
-_NUMBER: Final = re.compile("[+-]?[0-9]+")
 
 
 def check_job(obj: Json) -> Causes:
@@ -188,11 +188,12 @@ def _check_codes(field: str, codes: Json, spec: Json) -> Causes:
         yield invalid(f"{field}.values", codes.get("values"), "at least one value is required")
     elif len(values) > EXIT_CODES_MAX:
         yield too_many(f"{field}.values", len(values), EXIT_CODES_MAX)
+    again = repeated_places(values)
     for place, value in enumerate(values):
         if operator == "In" and value == 0:
             why = "must not be 0 for the In operator"
             yield invalid(f"{field}.values[{place}]", value, why)
-        if value in values[:place]:
+        if place in again:
             yield duplicate(f"{field}.values[{place}]", value)
     if values != sorted(values):
         yield invalid(f"{field}.values", values, "must be ordered")
@@ -245,9 +246,11 @@ def _check_success(field: str, rule: Json, completions: int) -> Causes:
     if indexes is not None:
         if len(indexes) > INDEXES_TEXT_MAX:
             yield too_long(f"{field}.succeededIndexes", INDEXES_TEXT_MAX)
-        total, problem = _counted(indexes, completions)
-        if problem:
-            why = f"error parsing succeededIndexes: {problem}"
+        try:
+            intervals = index_intervals(indexes, completions)
+            total = sum(last - first + 1 for first, last in intervals)
+        except IndexTextError as cause:
+            why = f"error parsing succeededIndexes: {cause}"
             yield invalid(f"{field}.succeededIndexes", indexes, why)
     if count is None:
         return
@@ -259,31 +262,6 @@ def _check_success(field: str, rule: Json, completions: int) -> Causes:
     if indexes is not None and count > total:
         what = "indexes in the specified succeededIndexes field"
         yield invalid(where, count, bound.format(total, what))
-
-
-def _counted(text: str, completions: int) -> tuple[int, str]:
-    """How many indexes a text such as `1,3-5` names; or none, and what is wrong with it."""
-    # upstream: validateIndexesFormat, parseIndexInterval there
-    total, last = 0, -1
-    for interval in text.split(",") if text else ():
-        limits = interval.split("-")
-        if len(limits) > 2:
-            return 0, (
-                f'the fragment "{interval}" violates the requirement that an index interval can '
-                "have at most two parts separated by '-'"
-            )
-        for limit in limits:
-            if not _NUMBER.fullmatch(limit):
-                return 0, f'cannot convert string to integer for index: "{limit}"'
-            if int(limit) >= completions:
-                return 0, f'too large index: "{limit}"'
-        first, end = int(limits[0]), int(limits[-1])
-        if len(limits) == 2 and first >= end:
-            return 0, f"non-increasing order, previous: {first}, current: {end}"
-        if last >= first:
-            return 0, f"non-increasing order, previous: {last}, current: {first}"
-        total, last = total + end - first + 1, end
-    return total, ""
 
 
 def check_new_cron_job(obj: Json) -> Causes:

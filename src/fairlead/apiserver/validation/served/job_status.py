@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairlead.api.field_problem import quoted
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import Causes, duplicate, invalid, non_negative, required
+from fairlead.apiserver.validation.served.index_interval import (
+    IndexTextError,
+    index_intervals,
+    shared_index,
+)
 
 Json = dict[str, Any]
 
 _COUNTS: Final = ("active", "succeeded", "failed", "ready", "terminating")
 _ENDS: Final = ("Complete", "Failed")
-_TWO_PARTS: Final = (
-    "violates the requirement that an index interval can have at most two parts separated by '-'"
-)
 _LASTING: Final = ("Failed", "Complete", "FailureTarget")
 
 
@@ -82,7 +83,7 @@ def _conditions(why: str) -> Cause:
 
 
 def _check_uncounted(pods: Json) -> Causes:
-    seen: list[str] = []
+    seen: set[str] = set()
     for name in ("succeeded", "failed"):
         for place, uid in enumerate(pods.get(name) or ()):
             field = f"status.uncountedTerminatedPods.{name}[{place}]"
@@ -90,7 +91,7 @@ def _check_uncounted(pods: Json) -> Causes:
                 yield invalid(field, uid, "must not be empty")
             elif uid in seen:
                 yield duplicate(field, uid)
-            seen.append(uid)
+            seen.add(uid)
 
 
 def _check_ends(look: _Look) -> Causes:
@@ -162,44 +163,16 @@ def _check_indexes(look: _Look) -> Causes:
 
 
 def _check_format(name: str, text: str, completions: int) -> Causes:
-    last = -1
-    for part in text.split(",") if text else ():
-        low, high, problem = _interval(part, completions)
-        if not problem and low <= last:
-            problem = f"non-increasing order, previous: {last}, current: {low}"
-        if problem:
-            yield invalid(f"status.{name}", text, f"error parsing {name}: {problem}")
-            return
-        last = high
-
-
-def _interval(text: str, completions: int) -> tuple[int, int, str]:
-    """The first and last index of one such as 3 or 3-5, and what is wrong with it."""
-    # upstream: validation.go:parseIndexInterval
-    bounds = text.split("-")
-    if len(bounds) > 2:
-        return 0, 0, f"the fragment {quoted(text)} {_TWO_PARTS}"
-    for bound in bounds:
-        if not (bound.isascii() and bound.removeprefix("+").isdecimal()):
-            return 0, 0, f"cannot convert string to integer for index: {quoted(bound)}"
-        if int(bound) >= completions:
-            return 0, 0, f"too large index: {quoted(bound)}"
-    low, high = int(bounds[0]), int(bounds[-1])
-    if len(bounds) == 2 and low >= high:
-        return 0, 0, f"non-increasing order, previous: {low}, current: {high}"
-    return low, high, ""
+    try:
+        index_intervals(text, completions)
+    except IndexTextError as cause:
+        yield invalid(f"status.{name}", text, f"error parsing {name}: {cause}")
 
 
 def _check_overlap(done: str, failed: str, completions: int) -> Causes:
-    ranges = [[_interval(part, completions) for part in text.split(",")] for text in (done, failed)]
-    shared = [
-        max(one[0], other[0])
-        for one in ranges[0]
-        for other in ranges[1]
-        if not one[2] and not other[2] and one[0] <= other[1] and other[0] <= one[1]
-    ]
-    if shared:
-        why = f"failedIndexes and completedIndexes overlap at index: {min(shared)}"
+    shared = shared_index(done, failed, completions)
+    if shared is not None:
+        why = f"failedIndexes and completedIndexes overlap at index: {shared}"
         yield invalid("status.failedIndexes", failed, why)
 
 

@@ -16,6 +16,7 @@ from fairlead.apiserver.validation.field import (
     required,
 )
 from fairlead.apiserver.validation.metadata import check_labels
+from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.served.form import (
     IMMUTABLE,
     check_cidr,
@@ -160,10 +161,11 @@ def check_cluster_ips(spec: Json) -> Causes:
     if sent and not first:
         yield invalid("spec.clusterIPs", sent, "must be empty when `clusterIP` is not specified")
     families = spec.get("ipFamilies") or []
+    again = repeated_places(families)
     for place, family in enumerate(families):
         if family not in FAMILIES:
             yield not_supported(f"spec.ipFamilies[{place}]", family, FAMILIES)
-        if family in families[:place]:
+        if place in again:
             yield duplicate(f"spec.ipFamilies[{place}]", family)
     policy = spec.get("ipFamilyPolicy")
     if policy is not None and policy not in FAMILY_POLICIES:

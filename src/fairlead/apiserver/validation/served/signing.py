@@ -23,6 +23,7 @@ from fairlead.apiserver.validation.field import (
     required,
 )
 from fairlead.apiserver.validation.metadata import dns_subdomain_problems
+from fairlead.apiserver.validation.repetition import repeated_places
 
 Json = dict[str, Any]
 
@@ -60,9 +61,8 @@ def check_request(obj: Json) -> Causes:
     for place, usage in enumerate(usages):
         if usage not in USAGES:
             yield not_supported(f"spec.usages[{place}]", usage, USAGES)
-    for place, usage in enumerate(usages):
-        if usage in usages[:place]:
-            yield duplicate(f"spec.usages[{place}]", usage)
+    for place in sorted(repeated_places(usages)):
+        yield duplicate(f"spec.usages[{place}]", usages[place])
     yield from _check_signer("spec.signerName", spec.get("signerName", ""))
     life_s = spec.get("expirationSeconds")
     if life_s is not None and life_s < LIFE_MIN_S:
@@ -146,7 +146,7 @@ def _check_state(old: Json, new: Json) -> Causes:
 
 def _check_rows(had: list[Json], has: list[Json]) -> Causes:
     had_both = all(_count(had, verdict) for verdict in _VERDICTS)
-    seen: list[str] = []
+    seen: set[str] = set()
     for place, row in enumerate(has):
         at, kind = f"status.conditions[{place}]", row.get("type") or ""
         if not kind and not _count(had, ""):
@@ -157,7 +157,7 @@ def _check_rows(had: list[Json], has: list[Json]) -> Causes:
             yield invalid("status.conditions", kind, why)
         if kind in seen and not _repeats(had):
             yield duplicate(f"{at}.type", kind)
-        seen.append(kind)
+        seen.add(kind)
 
 
 def _other(verdict: str) -> str:

@@ -18,6 +18,7 @@ from fairlead.apiserver.validation.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.resource import check_quantity
 from fairlead.apiserver.validation.served.form import (
     check_ip,
@@ -178,23 +179,22 @@ def _check_claim(_: Json, new: Json) -> Causes:
 
 
 def _check_node(_: Json, new: Json) -> Causes:
-    seen: list[Json] = []
-    for place, address in enumerate(new["status"].get("addresses") or ()):
-        if address in seen:
-            shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
-            yield duplicate(f"status.addresses[{place}]", shown)
-        seen.append(address)
+    addresses = new["status"].get("addresses") or []
+    for place in sorted(repeated_places(addresses)):
+        address = addresses[place]
+        shown = {"Type": address.get("type", ""), "Address": address.get("address", "")}
+        yield duplicate(f"status.addresses[{place}]", shown)
 
 
 def _check_conditions(field: str, conditions: Iterable[Json]) -> Causes:
     """Conditions of the form that all kinds share."""
     # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateConditions
-    seen: list[str] = []
+    seen: set[str] = set()
     for place, condition in enumerate(conditions):
         at, kind = f"{field}[{place}]", condition.get("type", "")
         if kind in seen:
             yield duplicate(f"{at}.type", kind)
-        seen.append(kind)
+        seen.add(kind)
         yield from check_qualified_name(f"{at}.type", kind)
         yield from _check_condition(at, condition)
 

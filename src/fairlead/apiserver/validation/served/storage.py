@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.likeness import likeness
 from fairlead.apiserver.validation.change_text import change_text, internal_of
 from fairlead.apiserver.validation.field import (
     Causes,
@@ -20,6 +21,7 @@ from fairlead.apiserver.validation.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.selector import check_node_selector
 from fairlead.apiserver.validation.served.claim import VOLUME_MODES, check_claim_spec, check_modes
 from fairlead.apiserver.validation.served.form import (
@@ -255,22 +257,22 @@ def check_parameters(field: str, parameters: Json) -> Causes:
 def _check_topologies(field: str, terms: list[Json]) -> Causes:
     """Where volumes may be made: no place is named twice."""
     # upstream: validateAllowedTopologies, ValidateTopologySelectorTerm
-    seen: list[Json] = []
+    seen: set[str | bytes] = set()
     for place, term in enumerate(terms):
         where = f"{field}[{place}]"
-        keys: dict[str, set[str]] = {}
+        keys: dict[str, list[str]] = {}
         for number, one in enumerate(term.get("matchLabelExpressions") or ()):
             at = f"{where}.matchLabelExpressions[{number}]"
             values, key = one.get("values") or [], one.get("key", "")
             if not values:
                 yield required(f"{at}.values")
-            for index, value in enumerate(values):
-                if value in values[:index]:
-                    yield duplicate(f"{at}.values[{index}]", value)
+            for index in sorted(repeated_places(values)):
+                yield duplicate(f"{at}.values[{index}]", values[index])
             yield from check_qualified_name(f"{at}.key", key)
             if key in keys:
                 yield duplicate(f"{at}.key", key)
-            keys[key] = set(values)
-        if keys in seen:
+            keys[key] = sorted(set(values))
+        what = likeness(keys)
+        if what in seen:
             yield duplicate(f"{where}.matchLabelExpressions", "")
-        seen.append(keys)
+        seen.add(what)

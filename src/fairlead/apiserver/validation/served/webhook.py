@@ -21,6 +21,7 @@ from fairlead.apiserver.validation.metadata import (
     dns_1035_problems,
     dns_subdomain_problems,
 )
+from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.selector import check_label_selector
 from fairlead.apiserver.validation.served.expression import BOOLEAN, check_expression
 from fairlead.apiserver.validation.served.form import (
@@ -111,8 +112,9 @@ def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Cau
     if not versions:
         yield required(field, "" if bare else f"must specify one of {known}")
         return
+    again = repeated_places(versions)
     for place, version in enumerate(versions):
-        if version in versions[:place]:
+        if place in again:
             yield invalid(f"{field}[{place}]", version, "duplicate version")
             continue
         for problem in dns_1035_problems(version):
