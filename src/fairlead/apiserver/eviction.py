@@ -54,15 +54,16 @@ def evict(  # noqa: PLR0913 - the parts of one request
     *,
     grace_period_s: int | None = None,
     uid: str = "",
+    resource_version: str = "",
     dry_run: bool = False,
 ) -> Json:
     """Ask the pod to go, if its budget allows it; gives back the pod's last version.
 
-    A non-empty `uid` is a precondition. Raises ApiError: 404 no such pod, 409 another uid, 429 the
-    budget is used up, 500 several budgets.
+    A non-empty `uid` or `resource_version` is a precondition. Raises ApiError: 404 no such pod, 409
+    another uid or version, 429 the budget is used up, 500 several budgets.
     """
     pod = store.get(POD, namespace, name)
-    require(POD, pod, uid=uid)
+    require(POD, pod, uid=uid, resource_version=resource_version)
     if not _is_unguarded(pod):
         _charge_budget(store, pod, now, dry_run=dry_run)
     if dry_run:

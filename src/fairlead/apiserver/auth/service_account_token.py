@@ -15,7 +15,7 @@ import jwt
 from fairlead.apiserver.auth.impersonation import service_account_groups
 from fairlead.apiserver.auth.rbac import SERVICE_ACCOUNT_PREFIX
 from fairlead.apiserver.auth.token import API_AUDIENCES
-from fairlead.apiserver.kind import POD, SECRET, SERVICE_ACCOUNT, Kind
+from fairlead.apiserver.kind import NODE, POD, SECRET, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage import Storage
 
@@ -24,7 +24,7 @@ Json = dict[str, Any]
 ALGORITHM: Final = "ES256"
 PRIVATE: Final = "kubernetes.io"
 # What a token can be bound to, beside its account, by the claim that says so.
-BOUND: Final = {"pod": POD, "secret": SECRET}
+BOUND: Final = {"node": NODE, "pod": POD, "secret": SECRET}
 _NS_PER_S: Final = 1_000_000_000
 # Clocks may differ; upstream: go-jose's jwt.DefaultLeeway
 _LEEWAY_S: Final = 60
@@ -80,7 +80,8 @@ class ServiceAccountTokens:
         )
 
     def _is_same(self, kind: Kind, namespace: str, reference: Json) -> bool:
-        found = self._storage.find(kind, namespace, reference.get("name", ""))
+        place = namespace if kind.namespaced else ""
+        found = self._storage.find(kind, place, reference.get("name", ""))
         return found is not None and found["metadata"]["uid"] == reference.get("uid")
 
 

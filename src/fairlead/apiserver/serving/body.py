@@ -22,6 +22,8 @@ Json = dict[str, Any]
 DecodeProtobuf = Callable[[bytes], Json]
 
 SHOWN_BYTES_MAX: Final = 30
+# What is read, though nothing of that version is served, as what.
+_READ_AS: Final = {("policy/v1beta1", "Eviction"): "policy/v1"}
 
 
 def media_type_of(content_type: str) -> str:
@@ -91,6 +93,7 @@ def require_type(obj: Json, kind: Kind) -> Json:
     """
     api_version = obj.get("apiVersion") or kind.api_version
     name = obj.get("kind") or kind.kind
+    api_version = _READ_AS.get((api_version, name), api_version)
     if kind.is_custom and api_version == kind.api_version and name != kind.kind:
         raise _other_kind(obj, str(name), kind)
     if (api_version, name) != (kind.api_version, kind.kind):

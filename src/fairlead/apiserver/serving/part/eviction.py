@@ -40,6 +40,7 @@ def eviction(call: Call) -> Response:
         call.now,
         grace_period_s=wishes.get("gracePeriodSeconds"),
         uid=wanted.get("uid") or "",
+        resource_version=wanted.get("resourceVersion") or "",
         dry_run=options.dry_run or bool(wishes.get("dryRun")),
     )
     return call.told(done(201), 201)

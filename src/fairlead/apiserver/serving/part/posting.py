@@ -6,17 +6,15 @@ from typing import Any
 
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.serving.body import decoded
 from fairlead.apiserver.serving.call import Call
-from fairlead.apiserver.serving.typed import IGNORE, typed
+from fairlead.apiserver.serving.options import write_options
+from fairlead.apiserver.serving.writing import in_namespace, sent
 from fairlead.apiserver.storage import Json
 
 
 def posted(call: Call, kind: Kind) -> Json:
-    """The body, read as that kind. Raises ApiError 400, 415."""
-    content_type = call.request.headers.get("content-type", "")
-    body = decoded(call.request.body, content_type, kind.kind, call.parts.protobuf)
-    return typed(kind, body, IGNORE)[0]
+    """The body, read as that kind, in the namespace of the path. Raises ApiError 400, 415, 422."""
+    return in_namespace(call, sent(call, write_options(call.request, "CreateOptions"), kind))
 
 
 def member(body: Json, field: str) -> Json:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.auth.service_account_token import BOUND, claims_of
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid, not_found
-from fairlead.apiserver.kind import SERVICE_ACCOUNT, Kind
+from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.posting import member, posted
@@ -34,6 +34,7 @@ def token(call: Call) -> Response:
     if identity is None or identity.issue is None:
         raise bad_request(NO_TOKENS)
     account = found(call)
+    _require_account(call, member(body, "metadata").get("name") or "")
     asked = {key: value for key, value in member(body, "spec").items() if value is not None}
     spec = {"expirationSeconds": EXPIRATION_S_DEFAULT, "boundObjectRef": None, **asked}
     spec["audiences"] = spec.get("audiences") or [identity.issuer]
@@ -55,6 +56,14 @@ def token(call: Call) -> Response:
     return call.told(answer, 201)
 
 
+def _require_account(call: Call, name: str) -> None:
+    """Refuse a request for a token of another account."""
+    if name not in ("", call.target.name):
+        message = f'Invalid value: "{name}": must match the service account name if specified'
+        cause = Cause("FieldValueInvalid", message, "metadata.name")
+        raise invalid(_KIND, "", call.target.name, (cause,))
+
+
 def _require_duration(expiration_s: int) -> None:
     if expiration_s < EXPIRATION_S_MIN:
         why = "may not specify a duration less than 10 minutes"
@@ -67,21 +76,33 @@ def _require_duration(expiration_s: int) -> None:
     raise invalid(_KIND, "", "", (cause,))
 
 
+def _bound_kind(account: str, reference: Json) -> Kind:
+    group, _, version = (reference.get("apiVersion") or "").rpartition("/")
+    called = reference.get("kind", "")
+    kind = next((one for one in BOUND.values() if (one.group, one.kind) == (group, called)), None)
+    if kind is None:
+        what = f"type {group}/{version}, Kind={called}"
+        raise bad_request(f'cannot bind token for serviceaccount "{account}" to {what}')
+    return kind
+
+
 def _bound(call: Call, reference: Json) -> Json:
     """What the token is bound to, with its uid: it must be there, in the version that is meant."""
     if not reference:
         return reference
-    kind = next((one for one in BOUND.values() if one.kind == reference.get("kind")), None)
-    namespace, name = call.target.namespace, reference.get("name", "")
-    if kind is None:
-        what = f"type {reference.get('apiVersion', '')}, Kind={reference.get('kind', '')}"
-        raise bad_request(f'cannot bind token for serviceaccount "{call.target.name}" to {what}')
+    kind = _bound_kind(call.target.name, reference)
+    namespace, name = call.target.namespace if kind.namespaced else "", reference.get("name", "")
     target = call.parts.store.find(kind, namespace, name)
     if target is None:
         raise not_found(kind, namespace, name)
+    if kind is POD and target["spec"].get("serviceAccountName") != call.target.name:
+        raise bad_request(
+            f'cannot bind token for serviceaccount "{call.target.name}" to pod running with '
+            "different serviceaccount name."
+        )
     uid = target["metadata"]["uid"]
     if reference.get("uid") not in (None, "", uid):
         wrong = f"the UID in the bound object reference ({reference['uid']}) does not match the UID"
         why = f"{wrong} in record. The object might have been deleted and then recreated"
-        raise conflict(SERVICE_ACCOUNT, namespace, call.target.name, why)
+        raise conflict(kind, namespace, name, why, resource=kind.qualified)
     return {**reference, "uid": uid}
