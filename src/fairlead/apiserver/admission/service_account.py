@@ -2,7 +2,8 @@
 
 A pod that names no account gets `default`; the account must exist. Unless pod or account say
 otherwise, a volume with a token, the cluster's authority and the namespace is added and mounted
-where tokens are expected. A pod without imagePullSecrets gets those of its account.
+where tokens are expected. A pod without imagePullSecrets gets those of its account. A mirror pod is
+nobody's; other pods may be kept to the secrets of their account.
 
 upstream: plugin/pkg/admission/serviceaccount/admission.go
 """
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
-from fairlead.apiserver.error import forbidden
+from fairlead.apiserver.admission.secret_reference import account_objection, mirror_objection
+from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.storage import Json, Storage
 
@@ -22,7 +24,6 @@ DEFAULT_ACCOUNT: Final = "default"
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME_PREFIX: Final = "kube-api-access-"
 MIRROR: Final = "kubernetes.io/config.mirror"
-ENFORCE_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
 EXPIRATION_S: Final = 60 * 60 + 7  # the 7 s mark tokens that may live longer than they say
 FILE_MODE: Final = 0o644
 _AUTHORITY: Final = ("kube-root-ca.crt", "ca.crt")
@@ -49,7 +50,10 @@ class ServiceAccount:
     ) -> Json:
         """Give a new pod its account and that account's token. Raises ApiError 403."""
         is_new = operation is Operation.CREATE and not circumstances.subresource
-        if kind is not POD or not is_new or _is_mirror(obj):
+        if kind is not POD or not is_new:
+            return obj
+        if _is_mirror(obj):
+            _require(obj, mirror_objection(obj["spec"]))
             return obj
         spec = _named(obj["spec"])
         account = self._account(obj, spec["serviceAccountName"], storage)
@@ -57,15 +61,15 @@ class ServiceAccount:
             spec = self._with_token(spec)
         if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
             spec["imagePullSecrets"] = account["imagePullSecrets"]
+        _require(obj, account_objection(spec, account))
         return {**obj, "spec": spec}
 
     def _account(self, pod: Json, name: str, storage: Storage) -> Json:
-        meta = pod["metadata"]
-        namespace = meta.get("namespace", "")
+        namespace = pod["metadata"].get("namespace", "")
         found = storage.find(SERVICE_ACCOUNT, namespace, name)
         if found is None:
             why = f'error looking up service account {namespace}/{name}: serviceaccount "{name}"'
-            raise forbidden(POD, namespace, meta["name"], f"{why} not found")
+            raise _refused(pod, f"{why} not found")
         return found
 
     def _with_token(self, spec: Json) -> Json:
@@ -94,6 +98,17 @@ class ServiceAccount:
 
 def _is_mirror(pod: Json) -> bool:
     return MIRROR in (pod["metadata"].get("annotations") or {})
+
+
+def _require(pod: Json, objection: str) -> None:
+    """Refuse a pod for that reason, if there is one. Raises ApiError 403."""
+    if objection:
+        raise _refused(pod, objection)
+
+
+def _refused(pod: Json, why: str) -> ApiError:
+    meta = pod["metadata"]
+    return forbidden(POD, meta.get("namespace", ""), meta["name"], why)
 
 
 def _named(spec: Json) -> Json:
