@@ -70,3 +70,19 @@ def test_what_cases_at_hand_have_not_made_cannot_be_listed(held, shown, agree):
     found = {"items": [{"metadata": {"name": name}} for name in shown]}
     told = agreement.difference({"$names": ["other", "own"]}, found)
     assert (told is None) == agree
+
+
+@pytest.mark.parametrize(
+    ("path", "recorded", "found", "agree"),
+    [
+        ("stdout.metadata.labels.pod-template-hash", "86b6459d6c", "tvjfz98v7l", True),
+        ("stdout.metadata.labels.pod-template-hash", "86b6459d6c", "no hash", False),
+        ("stdout.metadata.labels.app", "86b6459d6c", "tvjfz98v7l", False),
+        ("stdout.metadata.resourceVersion", "5673", "12", True),
+        ("stdout.metadata.resourceVersion", "5673", "", False),
+        ("body.metadata.resourceVersion", "5673", "12", False),
+    ],
+)
+def test_values_that_were_printed_as_they_were_are_of_one_sort(path, recorded, found, agree):
+    """A hash for a hash, a version for a version."""
+    assert (Agreement(Bindings()).difference(recorded, found, path) is None) == agree
