@@ -42,6 +42,7 @@ OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.http.app",  # the API server's socket, and how query strings are written
     "fairlead.apiserver.http.receiving",
     "fairlead.apiserver.http.listener",
+    "fairlead.apiserver.http.joined",
     "fairlead.apiserver.http.punctual",
     "fairlead.apiserver.http.stream",
     "fairlead.apiserver.http.webhooks",
