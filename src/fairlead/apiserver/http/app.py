@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
 
 from msgspec.structs import replace
@@ -54,6 +54,8 @@ Act = Callable[[Request], Awaitable[Response]]
 Audit = Callable[[bytes], object]
 NO_ACTS: Final[Mapping[str, Act]] = {}
 NO_STATE: Final[Mapping[str, Any]] = {}
+NOBODY: Final = User(name="")  # whose credentials mean nothing
+Answer = TypeVar("Answer", bound=Response | Watch)
 
 
 class _UnreadError(ApiError):
@@ -89,11 +91,14 @@ class ApiApp:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request (ASGI)."""
-        headers = headers_of(scope["headers"])
+        headers, user = headers_of(scope["headers"]), NOBODY
         try:
-            answer = await self._answer(scope, headers, receive)
+            # A certificate says more than any token, as upstream has it.
+            user = scope.get("state", NO_STATE).get(PEER) or self._authenticate(headers)
+            answer = await self._answer(scope, headers, user, receive)
         except ApiError as refusal:
-            answer = refused(refusal, Request(scope["method"], scope["path"], headers=headers))
+            asked = Request(scope["method"], scope["path"], headers=headers, user=user)
+            answer = self._noted(asked, refused(refusal, asked))
             if isinstance(refusal, _UnreadError):
                 answer = replace(answer, headers=(("Connection", "close"),))
         except ClientGone:
@@ -104,10 +109,8 @@ class ApiApp:
             await _send(send, scope["method"], headers, answer)
 
     async def _answer(
-        self, scope: Message, headers: Mapping[str, str], receive: Receive
+        self, scope: Message, headers: Mapping[str, str], user: User, receive: Receive
     ) -> Response | Watch:
-        # A certificate says more than any token, as upstream has it.
-        user = scope.get("state", NO_STATE).get(PEER) or self._authenticate(headers)
         method, path = scope["method"], scope["path"]
         body = b"" if method in _WITHOUT_BODY else await _body(headers, receive)
         query = scope["query_string"]
@@ -116,7 +119,7 @@ class ApiApp:
         act = self._acts.get(path)
         if act is not None:
             self._server.authorize(request)
-            return await act(request)
+            return self._noted(request, await act(request))
         answer = await self._handled(request)
         if self._settle is not None:
             await self._settle()
@@ -133,7 +136,7 @@ class ApiApp:
                 request = replace(request, webhooks=answers, drawn=needed.drawn)
         raise ApiError("InternalError", 500, f"more than {WEBHOOKS_MAX} webhooks")
 
-    def _noted(self, request: Request, answer: Response | Watch) -> Response | Watch:
+    def _noted(self, request: Request, answer: Answer) -> Answer:
         if self._audit is not None:
             self._audited += 1
             self._audit(audit_line(request, answer, self._clock(), self._audited))

@@ -11,11 +11,14 @@ from typing import Final
 
 import aiohttp
 
+from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.admission.webhook import WebhookCall
 from fairlead.apiserver.request import WebhookAnswer
 
 ANSWER_BYTES_MAX: Final = 3 << 20
 TEXT_BYTES_MAX: Final = 2_048
+AUTHORITY_CHARACTERS_MAX: Final = 16_384
+CONTEXTS_MAX: Final = 32  # reading what the system trusts takes 20 ms
 _REFUSALS: Final[Mapping[int, str]] = {
     400: "the server rejected our request for an unknown reason",
     401: "the server has asked for the client to provide credentials",
@@ -99,9 +102,18 @@ def _distrusted(cause: aiohttp.ClientConnectorCertificateError) -> str:
 
 
 def _context(call: WebhookCall) -> ssl.SSLContext | bool:
-    if not call.url.startswith("https:"):
-        return True
-    return ssl.create_default_context(cadata=call.ca) if call.ca else ssl.create_default_context()
+    return _trusting(call.ca) if call.url.startswith("https:") else True
+
+
+@text_cache(maxsize=CONTEXTS_MAX, characters_max=AUTHORITY_CHARACTERS_MAX)
+def _trusting(authority: str) -> ssl.SSLContext:
+    """Where that authority vouches for others, or those that the system trusts."""
+    try:
+        return ssl.create_default_context(cadata=authority or None)
+    except (ssl.SSLError, TypeError):
+        # upstream: client-go/transport/transport.go:rootCertPool
+        why = "unable to load root certificates: unable to parse bytes as PEM block"
+        raise ValueError(why) from None
 
 
 def _worded(cause: aiohttp.ClientConnectorError) -> str:

@@ -12,8 +12,10 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from fairlead.api.timestamp import format_micro_time
-from fairlead.apiserver.request import Request, Response
+from fairlead.apiserver.auth.impersonation import USER, impersonated
+from fairlead.apiserver.request import Request, Response, User
 from fairlead.apiserver.serving.encoding import encode
+from fairlead.apiserver.serving.identity import Attributes, allow_all
 from fairlead.apiserver.serving.options import is_true
 from fairlead.apiserver.serving.route import target_of, verb_of
 from fairlead.apiserver.serving.watch import Watch
@@ -33,12 +35,16 @@ def audit_line(request: Request, answer: Response | Watch, now: int, number: int
         "stage": "ResponseStarted" if isinstance(answer, Watch) else "ResponseComplete",
         "requestURI": _uri(request),
         "verb": request.method.lower(),
-        "user": _user(request),
+        "user": _user(request.user),
         "userAgent": request.headers.get("user-agent", ""),
         "responseStatus": {"metadata": {}, "code": code},
         "requestReceivedTimestamp": when,
         "stageTimestamp": when,
     }
+    if request.user.name and request.headers.get(USER):
+        # upstream: audit/request.go:LogImpersonatedUser; whoever may not is told by the code
+        asked = Attributes(request.user, event["verb"])
+        event["impersonatedUser"] = _user(impersonated(asked, request.headers, allow_all))
     target = target_of(request.path)
     if target is not None:
         is_watch = is_true(request, "watch")
@@ -66,6 +72,6 @@ def _uri(request: Request) -> str:
     return f"{request.path}?{urlencode(request.query)}" if request.query else request.path
 
 
-def _user(request: Request) -> Json:
-    user: Json = {"username": request.user.name, "groups": list(request.user.groups)}
-    return {**user, "uid": request.user.uid} if request.user.uid else user
+def _user(user: User) -> Json:
+    told: Json = {"username": user.name, "groups": list(user.groups)}
+    return {**told, "uid": user.uid} if user.uid else told

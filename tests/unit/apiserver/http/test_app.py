@@ -117,6 +117,22 @@ def test_whoever_shows_a_wrong_token_is_nobody(app):
     assert (refused.status, json.loads(refused.body)["reason"]) == (401, "Unauthorized")
 
 
+def test_who_is_turned_away_is_on_record_too(server, monkeypatch):
+    """Whether nobody knows them, or they say too much."""
+    lines = []
+    app = ApiApp(server, Tokens({"secret": ADMIN}), lambda: 0, audit=lines.append)
+    monkeypatch.setattr(app_module, "BODY_BYTES_MAX", 10)
+    ask(app, "GET", CONFIG_MAPS, authorization="Bearer wrong")
+    ask(app, "POST", CONFIG_MAPS, b"x" * 11)
+    ask(app, "GET", CONFIG_MAPS)
+    told = [json.loads(line) for line in lines]
+    assert [(one["user"]["username"], one["responseStatus"]["code"]) for one in told] == [
+        ("", 401),
+        (ADMIN.name, 413),
+        (ADMIN.name, 200),
+    ]
+
+
 def test_a_body_comes_in_parts(app):
     text = json.dumps({"metadata": {"name": "a"}}).encode()
     assert ask(app, "POST", CONFIG_MAPS, chunks=[text[:5], text[5:]]).status == 201

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 
 import pytest
 
@@ -44,5 +45,23 @@ def test_an_answer_without_end_is_a_failure(monkeypatch):
     assert asked(b"x" * 200_000).failure == "the answer is longer than 100000 bytes"
 
 
-def test_an_authority_that_is_none_is_a_failure():
-    assert asked(b"", ca="nonsense").failure
+@pytest.mark.parametrize("authority", ["nonsense", "\0\u2603"])
+def test_an_authority_that_is_none_is_a_failure(authority):
+    assert asked(b"", ca=authority).failure == (
+        "unable to load root certificates: unable to parse bytes as PEM block"
+    )
+
+
+def test_packed_answers_are_not_unpacked_without_end(monkeypatch):
+    """A kilobyte may be a megabyte."""
+    packed = gzip.compress(b"0" * 1_000_000)
+    monkeypatch.setattr(webhooks, "ANSWER_BYTES_MAX", 100_000)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+    found = asyncio.run(_asked(head % len(packed) + packed, ""))
+    assert found.failure == "the answer is longer than 100000 bytes"
+
+
+def test_nobody_is_sent_elsewhere():
+    moved = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    found = asyncio.run(_asked(moved, ""))
+    assert found.failure.startswith("the server responded with the status code 302")
