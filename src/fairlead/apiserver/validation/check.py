@@ -42,7 +42,11 @@ from fairlead.apiserver.validation.policy import (
     check_priority_class_update,
 )
 from fairlead.apiserver.validation.served import rules
-from fairlead.apiserver.validation.served.metadata import check_metadata_update
+from fairlead.apiserver.validation.served.metadata import (
+    check_metadata_update,
+    check_rest,
+    times_as_new,
+)
 from fairlead.apiserver.validation.served.status import check_status
 from fairlead.apiserver.validation.workload import (
     check_job,
@@ -60,6 +64,7 @@ Json = dict[str, Any]
 # upstream: ValidateUpdate of pkg/registry/{apps,batch,core}/*/strategy.go
 LOOKED_AT_TWICE: Final = (
     "jobs.batch", "replicasets.apps", "daemonsets.apps", "replicationcontrollers",
+    "networkpolicies.networking.k8s.io",
     "volumeattachments.storage.k8s.io", "csinodes.storage.k8s.io", "csidrivers.storage.k8s.io",
 )  # fmt: skip
 
@@ -119,7 +124,8 @@ def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False)
     `validated_new`.
     """
     view = _decoded(kind, new, nullable=nullable)
-    wrong = [*bounded(_stored(kind, new, view)), *_custom(kind, new, old)]
+    meta = [] if nullable else list(check_metadata(kind, view.metadata))
+    wrong = [*bounded(_of_its_kind(new, view)), *_custom(kind, new, old)]
     lacking = [*_new(view), *_not_runnable(view)]
     if lacking:
         before = _decoded(kind, old, nullable=nullable)
@@ -127,13 +133,19 @@ def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False)
         wrong += [cause for cause in lacking if cause not in lacked]
     renamed: list[Cause] = []
     if nullable:
-        renamed = list(check_metadata_update(old, new))
+        renamed = list(check_metadata_update(kind, old, new))
+        meta = list(_metadata_as_new(kind, new, view)) * times_as_new(kind)
         wrong += bounded(rules.check_any(kind, new))
     again = wrong if kind.resource in LOOKED_AT_TWICE else ()
     changed = [*(rules.check_change(kind, old, new) if nullable else ()), *_changed(kind, old, new)]
     if kind.resource in CHANGES_FIRST:
-        _refuse(kind, new, [*renamed, *changed, *wrong])
-    _refuse(kind, new, [*renamed, *wrong, *again, *changed])
+        _refuse(kind, new, [*renamed, *changed, *meta, *wrong])
+    _refuse(kind, new, [*renamed, *meta, *wrong, *again, *changed])
+
+
+def _metadata_as_new(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
+    yield from check_metadata(kind, view.metadata)
+    yield from check_rest(kind, obj["metadata"])
 
 
 def validate_part(kind: Kind, old: Json, new: Json, causes: Iterable[Cause]) -> None:
@@ -142,7 +154,7 @@ def validate_part(kind: Kind, old: Json, new: Json, causes: Iterable[Cause]) -> 
     Raises as `validated_new`.
     """
     view = _decoded(kind, new, nullable=True)
-    _refuse(kind, new, [*check_metadata_update(old, new), *_stored(kind, new, view), *causes])
+    _refuse(kind, new, [*check_metadata_update(kind, old, new), *_stored(kind, new, view), *causes])
 
 
 def validate_new_status(
@@ -156,7 +168,7 @@ def validate_new_status(
     if not nullable:
         validate_status(kind, new, reported)
         return
-    renamed = check_metadata_update(old, new)
+    renamed = check_metadata_update(kind, old, new)
     if kind.custom is not None:
         _refuse(kind, new, [*renamed, *kind.custom.causes(new, old)])
     else:

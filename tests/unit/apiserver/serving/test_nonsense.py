@@ -75,8 +75,8 @@ def deployment(api):
             {"spec": {"template": {"spec": {"containers": [{"name": "c"}, ""]}}}},
             "list element types are not identical: ",
         ),
-        ({"metadata": {"finalizers": [[None]]}}, "lists of lists are not supported"),
-        ({"metadata": {"finalizers": [None]}}, "lists of lists are not supported"),
+        ({"metadata": {"finalizers": [[None]]}}, "list element types are not identical: "),
+        ({"metadata": {"finalizers": [None]}}, "list element types are not identical: "),
     ],
 )
 def test_lists_that_cannot_be_merged(api, deployment, patch, why):

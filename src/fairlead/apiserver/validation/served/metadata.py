@@ -18,6 +18,28 @@ Json = dict[str, Any]
 _UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
 STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")
 ANNOTATIONS_BYTES_MAX: Final = 256 * 1024
+# Groups and kinds that do not ask what Kubernetes' own kinds ask of finalizers.
+_ANY_FINALIZER: Final = (
+    "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io",
+    "coordination.k8s.io", "events.k8s.io", "events", "poddisruptionbudgets.policy",
+)  # fmt: skip
+# Kinds whose changes are not looked at as new objects are: only what changes may not break is.
+# upstream: ValidateUpdate of pkg/registry/*/*/strategy.go
+_NOT_AS_NEW: Final = (
+    "resourcequotas", "endpoints", "podtemplates", "events", "events.events.k8s.io",
+    "deployments.apps", "statefulsets.apps", "cronjobs.batch", "poddisruptionbudgets.policy",
+    "horizontalpodautoscalers.autoscaling", "leases.coordination.k8s.io",
+    "priorityclasses.scheduling.k8s.io", "customresourcedefinitions.apiextensions.k8s.io",
+    "deviceclasses.resource.k8s.io", "resourceclaims.resource.k8s.io",
+    "resourceclaimtemplates.resource.k8s.io", "resourceslices.resource.k8s.io",
+)  # fmt: skip
+# Kinds that look at what a change made as at a new object, and not at what it changed.
+_AS_NEW_ONLY: Final = (
+    "persistentvolumes", "limitranges", "endpointslices.discovery.k8s.io",
+    "csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io", "poddisruptionbudgets.policy",
+)  # fmt: skip
+_GROUPS_AS_NEW_ONLY: Final = ("admissionregistration.k8s.io", "flowcontrol.apiserver.k8s.io")
+_AS_NEW_TWICE: Final = ("csinodes.storage.k8s.io", "volumeattachments.storage.k8s.io")
 _FIXED: Final = ("name", "namespace", "uid")  # the server sets the others itself
 
 
@@ -30,25 +52,32 @@ def check_generate_name(kind: Kind, meta: Json) -> Causes:
             yield invalid("metadata.generateName", beginning, problem)
 
 
-def check_details(meta: Json) -> Causes:
-    """Annotations, owners, and finalizers that contradict each other."""
+def check_rest(kind: Kind, meta: Json) -> Causes:
+    """Annotations, owners and finalizers, as a new object's are looked at."""
+    finalizers = meta.get("finalizers") or []
+    yield from _check_details(meta)
+    yield from _check_finalizers(finalizers)
+    if kind.is_custom or kind.resource in _ANY_FINALIZER or kind.group in _ANY_FINALIZER:
+        return
+    # upstream: pkg/apis/core/validation/validation.go:ValidateObjectMeta
+    for place, name in enumerate(finalizers):
+        if "/" not in name and name not in STANDARD_FINALIZERS:
+            yield invalid(f"metadata.finalizers[{place}]", name, _UNQUALIFIED)
+
+
+def _check_details(meta: Json) -> Causes:
     yield from check_annotation_keys("metadata.annotations", meta.get("annotations") or {})
     yield from _check_owners(meta.get("ownerReferences") or [])
+
+
+def _check_finalizers(finalizers: list[str]) -> Causes:
     # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateFinalizers
-    finalizers = meta.get("finalizers") or []
+    for name in finalizers:
+        for problem in label_key_problems(name):
+            yield invalid("metadata.finalizers", name, problem)
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         why = "finalizer orphan and foregroundDeletion cannot be both set"
         yield invalid("metadata.finalizers", finalizers, why)
-
-
-def check_finalizers(meta: Json) -> Causes:
-    """Finalizers of built-in kinds: a few well-known ones, all others with a prefix."""
-    # upstream: pkg/apis/core/validation/validation.go:validateKubeFinalizerName
-    for place, name in enumerate(meta.get("finalizers") or ()):
-        for problem in label_key_problems(name):
-            yield invalid("metadata.finalizers", name, problem)
-        if "/" not in name and name not in STANDARD_FINALIZERS:
-            yield invalid(f"metadata.finalizers[{place}]", name, _UNQUALIFIED)
 
 
 def check_finalizer_names(field: str, names: list[str] | None) -> Causes:
@@ -94,12 +123,24 @@ def _check_owners(owners: list[Json]) -> Causes:
         )
 
 
-def check_metadata_update(old: Json, new: Json) -> Causes:
-    """What the server gave an object, it keeps; every update is looked at from two sides."""
+def times_as_new(kind: Kind) -> int:
+    """How many times a change of such an object is looked at as a new object is."""
+    if kind.is_custom or kind.resource in _NOT_AS_NEW:
+        return 0
+    return 2 if kind.resource in _AS_NEW_TWICE else 1
+
+
+def check_metadata_update(kind: Kind, old: Json, new: Json) -> Causes:
+    """What the server gave an object, it keeps; everything is looked at more than once."""
+    # upstream: apiserver/pkg/registry/rest/update.go:validateCommonFields, and the kind's own
     before, after = old["metadata"], new["metadata"]
-    for _ in range(2):
+    yield from check_labels("metadata.labels", after.get("labels") or {})
+    yield from _check_details(after)
+    yield from _check_finalizers(after.get("finalizers") or [])
+    once = kind.resource in _AS_NEW_ONLY or kind.group in _GROUPS_AS_NEW_ONLY
+    for _ in range(1 if once else 2):
         for name in _FIXED:
             if name in after:
                 yield from check_unchanged(f"metadata.{name}", before.get(name), after[name])
         yield from check_labels("metadata.labels", after.get("labels") or {})
-        yield from check_details(after)
+        yield from _check_details(after)

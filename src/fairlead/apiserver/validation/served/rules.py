@@ -22,6 +22,7 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.metadata import check_labels, dns_label_problems
 from fairlead.apiserver.validation.pod import check_tolerations
+from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.resource import check_requirements
 from fairlead.apiserver.validation.served import (
     address,
@@ -50,10 +51,9 @@ from fairlead.apiserver.validation.served import (
 from fairlead.apiserver.validation.served.form import IMMUTABLE, check_cidr, check_unchanged
 from fairlead.apiserver.validation.served.immutable import check_fixed
 from fairlead.apiserver.validation.served.metadata import (
-    check_details,
     check_finalizer_names,
-    check_finalizers,
     check_generate_name,
+    check_rest,
 )
 
 Json = dict[str, Any]
@@ -65,9 +65,7 @@ def check_new(kind: Kind, obj: Json) -> Causes:
     """What is wrong with a new object besides."""
     if not kind.has_generation:  # the server counts those of the others itself
         yield from non_negative("metadata.generation", obj["metadata"].get("generation") or 0)
-    yield from check_details(obj["metadata"])
-    if not kind.is_custom:
-        yield from check_finalizers(obj["metadata"])
+    yield from check_rest(kind, obj["metadata"])
     rule = _NEW.get(kind.resource) or _ANY.get(kind.resource)
     if kind.group == "events.k8s.io":
         rule = event.check_new_event
@@ -123,7 +121,6 @@ def _node(obj: Json) -> Causes:
 
 
 def _node_update(old: Json, new: Json) -> Causes:
-    yield from check_labels("metadata.labels", new["metadata"].get("labels") or {})
     had, wants = old["spec"].get("podCIDRs") or [], new["spec"].get("podCIDRs") or []
     changed = [one != other for one, other in zip(had, wants, strict=False)]
     why = 'node updates may not change podCIDR except from "" to valid'
@@ -155,11 +152,10 @@ def _runtime_class(obj: Json) -> Causes:
     tolerations = scheduling.get("tolerations") or []
     spec = decode_as(Pod, {"spec": {"tolerations": tolerations}}).spec
     yield from check_tolerations("scheduling.tolerations", spec.tolerations)
-    keys = [tuple(one.get(key, "") for key in _TOLERATION) for one in tolerations]
-    for place, toleration in enumerate(tolerations):
-        if keys[place] in keys[:place]:
-            shown = internal_of("core.v1.Toleration", toleration)
-            yield duplicate(f"scheduling.tolerations[{place}]", shown)
+    keys = [[one.get(key, "") for key in _TOLERATION] for one in tolerations]
+    for place in sorted(repeated_places(keys)):
+        shown = internal_of("core.v1.Toleration", tolerations[place])
+        yield duplicate(f"scheduling.tolerations[{place}]", shown)
 
 
 _TOLERATION: Final = ("key", "operator", "value", "effect")

@@ -1,0 +1,71 @@
+"""What is asked of metadata, and how often: a client reads each answer of each side."""
+
+from __future__ import annotations
+
+import pytest
+
+NAMESPACED = "namespaces/default"
+POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+WORKLOAD = {"spec": {"selector": {"matchLabels": {"a": "b"}}, "template": POD}}
+
+
+def causes(answer):
+    return [(cause["field"], cause["message"]) for cause in answer.json["details"]["causes"]]
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "times"),
+    [
+        (f"/apis/apps/v1/{NAMESPACED}/deployments", WORKLOAD, 3),
+        (f"/apis/apps/v1/{NAMESPACED}/replicasets", WORKLOAD, 4),
+        (f"/api/v1/{NAMESPACED}/configmaps", {}, 4),
+        (f"/api/v1/{NAMESPACED}/pods", {"spec": POD["spec"]}, 4),
+        ("/api/v1/nodes", {}, 4),
+        (f"/api/v1/{NAMESPACED}/limitranges", {"spec": {"limits": []}}, 3),
+        (f"/apis/policy/v1/{NAMESPACED}/poddisruptionbudgets", {"spec": {"minAvailable": 1}}, 2),
+        ("/apis/scheduling.k8s.io/v1/priorityclasses", {"value": 1}, 3),
+    ],
+)
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+def test_a_changed_object_is_looked_at_from_each_side(api, path, content, times, field):
+    made = api.post(path, {**content, "metadata": {"name": "x"}})
+    assert made.status == 201
+    refused = api.patch(f"{path}/x", {"metadata": {field: {"a b": "c"}}})
+    assert refused.status == 422
+    assert [field for field, _ in causes(refused)] == [f"metadata.{field}"] * times
+    assert refused.message.count("Invalid value") == 1
+
+
+@pytest.mark.parametrize("name", ["bad", "a b/c"])
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        (f"/api/v1/{NAMESPACED}/pods", {"spec": POD["spec"]}),
+        (f"/api/v1/{NAMESPACED}/services", {"spec": {"ports": [{"port": 80}]}}),
+    ],
+)
+def test_finalizers_are_asked_for_again(api, path, content, name):
+    assert api.post(path, {**content, "metadata": {"name": "x"}}).status == 201
+    refused = api.patch(f"{path}/x", {"metadata": {"finalizers": [name]}})
+    assert refused.status == 422
+    assert "metadata.finalizers" in refused.message
+
+
+def test_a_finalizer_without_a_prefix_may_be_added_to_a_deployment(api):
+    path = f"/apis/apps/v1/{NAMESPACED}/deployments"
+    api.post(path, {**WORKLOAD, "metadata": {"name": "x"}})
+    assert api.patch(f"{path}/x", {"metadata": {"finalizers": ["bad"]}}).status == 200
+    assert api.patch(f"{path}/x", {"metadata": {"finalizers": ["a b/c"]}}).status == 422
+
+
+def test_some_kinds_may_be_made_with_any_finalizer(api):
+    path = f"/apis/coordination.k8s.io/v1/{NAMESPACED}/leases"
+    assert api.post(path, {"metadata": {"name": "x", "finalizers": ["bad"]}}).status == 201
+    assert api.post(path, {"metadata": {"name": "y", "finalizers": ["a b/c"]}}).status == 422
+
+
+def test_finalizers_are_told_by_their_form_first(api):
+    meta = {"name": "x", "finalizers": ["bad", "a b/c"]}
+    refused = api.post(f"/api/v1/{NAMESPACED}/configmaps", {"metadata": meta})
+    fields = [field for field, _ in causes(refused)]
+    assert fields == ["metadata.finalizers", "metadata.finalizers[0]"]
