@@ -27,8 +27,10 @@ from fairlead.apiserver.store import Store
 from fairlead.core.instant import Instant
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
+from fairlead.worlds.local.attendant.own_records import OwnRecords
 from fairlead.worlds.local.attendant.own_service import OwnService
 from fairlead.worlds.local.clock import SteeredClock
+from fairlead.worlds.local.event_writer import HOST
 from fairlead.worlds.local.identity import RandomIds
 from fairlead.worlds.local.job_kinds import job_kinds
 from fairlead.worlds.local.life import OBSERVED, Life
@@ -116,7 +118,10 @@ class LocalCluster:
             config=options.engine,
             authority=options.authority,
             without=options.without,
-            more=(OwnService(options.address),),
+            more=(
+                OwnService(options.address),
+                OwnRecords(HOST, options.address, options.authority),
+            ),
         )
 
     def _load(self, options: LocalOptions, now: Instant) -> None:
