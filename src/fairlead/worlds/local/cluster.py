@@ -29,6 +29,7 @@ from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
 from fairlead.worlds.local.attendant.own_records import OwnRecords
 from fairlead.worlds.local.attendant.own_service import OwnService
+from fairlead.worlds.local.attendant.registration import Registrations
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.event_writer import HOST
 from fairlead.worlds.local.identity import RandomIds
@@ -121,6 +122,7 @@ class LocalCluster:
             more=(
                 OwnService(options.address),
                 OwnRecords(HOST, options.address, options.authority),
+                Registrations(),
             ),
         )
 
