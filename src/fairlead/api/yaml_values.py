@@ -120,7 +120,12 @@ def plain_scalar(text: str) -> Any:
 def _integer(text: str, base: int) -> int:
     if len(text) > _INTEGER_CHARACTERS_MAX:
         raise ValueError(f"the integer {text[:20]}... is too long")
-    return int(text, base)
+    value = int(text, base)
+    try:
+        float(value)
+    except OverflowError:
+        raise ValueError(f"the integer {text[:20]}... is too large a number") from None
+    return value
 
 
 def _float(text: str) -> float:

@@ -59,6 +59,8 @@ def test_a_scalar_is_read_as_kubectl_reads_it(text, value):
         ("a: -.inf", 1, "-.inf is not a number"),
         ("a: 1e999", 1, "too large"),
         ("a: " + "9" * 500, 1, "too long"),
+        ("a: " + "9" * 310, 1, "too large a number"),
+        ("a: 0x" + "f" * 300, 1, "too large a number"),
         ("? [a]\n: b", 1, "a key must be text"),
         ("a: *b", 1, "the alias *b stands for nothing"),
         ("a: &x [1, *x]", 1, "the alias *x stands for nothing"),

@@ -11,6 +11,7 @@ defaulting/algorithm.go
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
 from fairlead.apiserver.custom.structural import ABSENT, Structural
@@ -20,6 +21,8 @@ Tell = Callable[[str], None]
 
 IDENTITY: Final = ("apiVersion", "kind", "metadata")
 _WHOLE_MAX: Final = 2**53
+_INT64: Final = range(-(2**63), 2**63)
+_WITHOUT_EXPONENT: Final = 1e21
 
 
 def shaped(schema: Structural, obj: Json, tell: Tell) -> Json:
@@ -73,7 +76,16 @@ def _number(value: Any) -> Any:
     """Upstream writes a whole number without a point, however it was sent."""
     if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_MAX:
         return int(value)
+    if isinstance(value, int) and value not in _INT64:
+        return _of_double(value)
     return value
+
+
+def _of_double(number: int) -> int | float:
+    """What is left of an integer in 64 bits, written with as many zeros as upstream writes."""
+    # upstream: encoding/json encode.go:floatEncoder.encode
+    nearest = float(number)
+    return int(Decimal(repr(nearest))) if abs(nearest) < _WITHOUT_EXPONENT else nearest
 
 
 def defaulted(schema: Structural, value: Any) -> Any:

@@ -28,6 +28,8 @@ _ESCAPE: Final = re.compile(
     r"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
     re.DOTALL,
 )
+# Of more digits, an integer may be beyond what a double holds.
+_DIGITS_MAX: Final = 308
 # What may open or close a container, once texts are passed over.
 _STRUCTURE: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
 
@@ -63,8 +65,6 @@ def parse_json(text: bytes | str) -> Any:
         raise
     except RecursionError:
         raise JsonError(TOO_DEEP) from None
-    except ValueError:  # more digits than Python reads
-        raise _beyond("of many digits") from None
     if text.count("[") + text.count("{") > DEPTH_MAX and is_too_deep(value, _items):
         raise JsonError(TOO_DEEP)
     return value
@@ -117,6 +117,12 @@ def _number(text: str) -> float:
     return value
 
 
+def _integer(text: str) -> int:
+    if len(text) > _DIGITS_MAX:
+        _number(text)
+    return int(text)
+
+
 def _beyond(number: str) -> JsonError:
     return JsonError(f"json: cannot unmarshal number {number} into Go value of type float64")
 
@@ -126,7 +132,10 @@ def _refused(name: str) -> NoReturn:
 
 
 _DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_object, parse_constant=_refused, parse_float=_number
+    object_pairs_hook=_object,
+    parse_constant=_refused,
+    parse_float=_number,
+    parse_int=_integer,
 )
 
 

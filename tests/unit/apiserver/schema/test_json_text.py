@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from fairlead.api.nesting import DEPTH_MAX
 from fairlead.apiserver.schema.json_text import JsonError, Repeating, parse_json
 
+NINES = "9" * 600
+
 
 @pytest.mark.parametrize(
     ("text", "problem"),
@@ -24,6 +26,12 @@ from fairlead.apiserver.schema.json_text import JsonError, Repeating, parse_json
         ("[1 2]", "invalid character '2' after array element"),
         ("NaN", "invalid character 'N' looking for beginning of value"),
         ("kind: Pod", "invalid character 'k' looking for beginning of value"),
+        ("1e400", "json: cannot unmarshal number 1e400 into Go value of type float64"),
+        (NINES, f"json: cannot unmarshal number {NINES} into Go value of type float64"),
+        (
+            f"[{9 * NINES}]",
+            f"json: cannot unmarshal number {9 * NINES} into Go value of type float64",
+        ),
     ],
 )
 def test_no_json(text, problem):
@@ -31,6 +39,10 @@ def test_no_json(text, problem):
     with pytest.raises(JsonError) as refused:
         parse_json(text)
     assert str(refused.value) == problem
+
+
+def test_a_long_integer_is_read_to_the_last_digit():
+    assert parse_json("1" + "0" * 307 + "1 ") == 10**308 + 1
 
 
 def test_a_repeated_member_counts_last_and_is_seen():
