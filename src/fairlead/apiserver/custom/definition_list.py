@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import forbidden, invalid, not_supported, required
+from fairlead.apiserver.validation.repetition import repeated_places
 
 Json = dict[str, Any]
 
@@ -68,24 +69,24 @@ def _wrong_map(items: Any, keys: list[str], field: str) -> Iterator[Cause]:
         why = f"must be object if parent array's {_TYPE} is map"
         yield invalid(f"{field}.items.type", name, why)
         return
-    fields = items.get("properties") or {}
+    fields, again = items.get("properties") or {}, repeated_places(keys)
     for at, key in enumerate(keys):
         if key not in fields:
             yield invalid(f"{field}.{_KEYS}", keys, "entries must all be names of item properties")
         elif fields[key].get("type") in ("array", "object"):
             yield invalid(f"{field}.items.properties[{key}].type", name, _SCALAR)
-        if key in keys[:at]:
+        if at in again:
             yield invalid(f"{field}.{_KEYS}", keys, "must not contain duplicate entries")
 
 
 def _unsure_keys(items: Json, keys: list[str], field: str) -> Iterator[Cause]:
     """Keys that an item might not have."""
-    fields = items.get("properties") or {}
+    fields, given = items.get("properties") or {}, set(items.get("required") or ())
     for key in keys:
         if key not in fields:
             continue
         where = f"{field}.properties[{key}]"
-        if key not in (items.get("required") or ()) and fields[key].get("default") is None:
+        if key not in given and fields[key].get("default") is None:
             yield required(f"{where}.default", _SURE)
         if fields[key].get("nullable"):
             why = f"this property is in {_KEYS}, so it cannot be nullable"

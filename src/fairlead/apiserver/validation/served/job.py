@@ -5,6 +5,7 @@ upstream: pkg/apis/batch/validation/validation.go
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from fairlead.apiserver.error import Cause
@@ -146,12 +147,13 @@ def _check_failure_policy(field: str, spec: Json) -> Causes:
     rules = (spec.get("podFailurePolicy") or {}).get("rules") or []
     if len(rules) > RULES_MAX:
         yield too_many(f"{field}.rules", len(rules), RULES_MAX)
+    names = _container_names(spec["template"]["spec"]) if rules else set()
     for place, rule in enumerate(rules):
         where = f"{field}.rules[{place}]"
         yield from _check_action(f"{where}.action", rule.get("action", ""), spec)
         codes, conditions = rule.get("onExitCodes"), rule.get("onPodConditions") or []
         if codes is not None:
-            yield from _check_codes(f"{where}.onExitCodes", codes, spec)
+            yield from _check_codes(f"{where}.onExitCodes", codes, names)
         yield from _check_conditions(f"{where}.onPodConditions", conditions)
         if codes is not None and conditions:
             yield _bare(where, "specifying both OnExitCodes and OnPodConditions is not supported")
@@ -173,15 +175,19 @@ def _quoted(words: tuple[str, ...]) -> str:
     return "[" + " ".join(f'"{word}"' for word in words) + "]"
 
 
-def _check_codes(field: str, codes: Json, spec: Json) -> Causes:
+def _container_names(template: Json) -> set[str]:
+    both = [*(template.get("containers") or ()), *(template.get("initContainers") or ())]
+    return {container.get("name", "") for container in both}
+
+
+def _check_codes(field: str, codes: Json, names: AbstractSet[str]) -> Causes:
     operator, values = codes.get("operator", ""), codes.get("values") or []
     if not operator:
         yield required(f"{field}.operator", f"valid values: {_quoted(OPERATORS)}")
     elif operator not in OPERATORS:
         yield not_supported(f"{field}.operator", operator, OPERATORS)
-    name, template = codes.get("containerName"), spec["template"]["spec"]
-    both = [*(template.get("containers") or ()), *(template.get("initContainers") or ())]
-    if name is not None and name not in [container.get("name") for container in both]:
+    name = codes.get("containerName")
+    if name is not None and name not in names:
         why = "must be one of the container or initContainer names in the pod template"
         yield invalid(f"{field}.containerName", name, why)
     if not values:
