@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +36,7 @@ CREATE TABLE IF NOT EXISTS log (
     namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL
 );
 """
+_TABLES: Final = {"about", "current", "log"}
 # Of several versions the one that is stored.
 _BUILT_IN: Final = {kind.resource: kind for kind in reversed(KINDS) if not kind.is_custom}
 _LOGGED: Final = "INSERT INTO log VALUES {}"
@@ -61,24 +63,28 @@ class JournalFile:
         """Open or create it; see Journal. Raises JournalError."""
         self._path = path
         self._log_capacity = log_capacity
-        self._connection = _opened(path, synced=synced)
         self._uncompacted = 0
+        with self._watched():
+            self._connection = _opened(path, synced=synced)
 
     @property
     def version(self) -> int:
-        """The newest version that was written."""
-        (logged,) = self._connection.execute("SELECT ifnull(max(version), 0) FROM log").fetchone()
+        """The newest version that was written. Raises JournalError."""
+        query = "SELECT ifnull(max(version), 0) FROM log"
+        with self._watched():
+            (logged,) = self._connection.execute(query).fetchone()
         return max(int(logged), self._value("version"))
 
     @property
     def time(self) -> int:
-        """The time that was written last, 0 if none was."""
+        """The time that was written last, 0 if none was. Raises JournalError."""
         return self._value("time")
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was ever written to it."""
-        row = self._connection.execute("SELECT 1 FROM current LIMIT 1").fetchone()
+        """Whether nothing was ever written to it. Raises JournalError."""
+        with self._watched():
+            row = self._connection.execute("SELECT 1 FROM current LIMIT 1").fetchone()
         return row is None and self.version == 0
 
     def restore(self, storage: Storage) -> None:
@@ -97,38 +103,48 @@ class JournalFile:
             for kind in storage.kinds()
             for obj in storage.unsorted(kind)
         ]
-        try:
-            with self._connection:
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._execute(_KEPT, rows)
-                self._connection.execute(_SET, ("version", storage.version))
-        except sqlite3.Error as cause:
-            raise JournalError(f"{self._path}: {cause}") from cause
+        with self._transaction():
+            self._execute(_KEPT, rows)
+            self._connection.execute(_SET, ("version", storage.version))
 
     def write(self, rows: Sequence[Row], time: int | None) -> None:
         """Write changes in their order, all or none of them. Raises JournalError."""
         kept: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
         gone = [key for key, row in kept.items() if row[1] == ChangeType.DELETED]
         stay = [(*key, row[5]) for key, row in kept.items() if row[1] != ChangeType.DELETED]
-        try:
-            with self._connection:
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._execute(_LOGGED, rows)
-                self._execute(_KEPT, stay)
-                self._execute(_GONE, gone)
-                if time is not None:
-                    self._connection.execute(_SET, ("time", time))
-                self._compact(rows)
-        except sqlite3.Error as cause:
-            raise JournalError(f"{self._path}: {cause}") from cause
+        with self._transaction():
+            self._execute(_LOGGED, rows)
+            self._execute(_KEPT, stay)
+            self._execute(_GONE, gone)
+            if time is not None:
+                self._connection.execute(_SET, ("time", time))
+            self._compact(rows)
 
     def close(self) -> None:
         """Let go of it."""
         self._connection.close()
 
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Let what SQLite says be a JournalError."""
+        try:
+            yield
+        except sqlite3.Error as cause:
+            is_locked = cause.sqlite_errorcode == sqlite3.SQLITE_BUSY
+            why = "is in use by another process" if is_locked else str(cause)
+            raise JournalError(f"{self._path}: {why}") from cause
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Write all that the block writes, or nothing."""
+        with self._watched(), self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+
     def _value(self, name: str) -> int:
         query = "SELECT value FROM about WHERE name = ?"
-        found = self._connection.execute(query, (name,)).fetchone()
+        with self._watched():
+            found = self._connection.execute(query, (name,)).fetchone()
         return int(found[0]) if found else 0
 
     def _logged(self) -> Iterator[Change]:
@@ -175,19 +191,18 @@ def free_bytes_at(path: Path) -> int | None:
 
 
 def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
-    try:
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA wal_autocheckpoint = 4000")
-        connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
-        connection.executescript(_SCHEMA)
-        connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))
-        found = connection.execute("SELECT value FROM about WHERE name = 'format'").fetchone()
-    except sqlite3.Error as cause:
-        is_locked = cause.sqlite_errorcode == sqlite3.SQLITE_BUSY
-        why = "is in use by another process" if is_locked else str(cause)
-        raise JournalError(f"{path}: {why}") from cause
+    """Open or create a journal. Raises JournalError, sqlite3.Error."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    if tables and not tables & _TABLES:  # a process that was killed may have made some
+        raise JournalError(f"{path}: is a database of something else")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+    connection.executescript(_SCHEMA)
+    connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))
+    found = connection.execute("SELECT value FROM about WHERE name = 'format'").fetchone()
     if found != (FORMAT,):
         raise JournalError(f"{path}: format {found[0]}, expected {FORMAT}")
     return connection

@@ -7,6 +7,7 @@ import os
 import ssl
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from math import isfinite, nan
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final
@@ -61,14 +62,21 @@ def _wish(act: str, amount: str) -> dict[str, Any] | None:
         case "advance":
             return {"advance": amount}
         case "speed":
-            try:
-                return {"speed": float(amount)}
-            except ValueError:
-                raise InputError("clock", f"{amount!r} is no speed such as 60") from None
+            return {"speed": _speed(amount)}
         case "pause" | "resume":
             return {"paused": act == "pause"}
         case _:
             return None
+
+
+def _speed(amount: str) -> float:
+    try:
+        speed = float(amount)
+    except ValueError:
+        speed = nan
+    if not isfinite(speed):
+        raise InputError("clock", f"{amount!r} is no speed such as 60")
+    return speed
 
 
 _EXAMPLES: Final = {"advance": "5m", "speed": "60"}

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter, validators
+
+_READ = Parameter(validator=validators.Path(exists=True, dir_okay=False))
+_COUNT = Parameter(validator=validators.Number(gte=0))
 
 Recorded = Literal["scheduling", "timelines", "volumes", "nodelifecycle", "kubebatch", "api"]
 
@@ -14,10 +19,10 @@ def conformance(
     *files: Path,
     defects: Literal["upstream", "fixed"] = "upstream",
     only: str = "*",
-    show: int = 20,
+    show: Annotated[int, _COUNT] = 20,
     server: str = "",
-    tokens: Path | None = None,
-    ca: Path | None = None,
+    tokens: Annotated[Path | None, _READ] = None,
+    ca: Annotated[Path | None, _READ] = None,
 ) -> int:
     """Replay golden case files and compare every decision with the recorded one.
 

@@ -6,9 +6,11 @@ mistyped option answer at once.
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from cyclopts import App, Argument, CycloptsError, MissingArgumentError
@@ -51,7 +53,7 @@ _COMMANDS: Final = (
     (
         "conformance",
         "fairlead.cli.conformance:conformance",
-        "Replay recorded decisions of the real scheduler.",
+        "Replay what was recorded of the real programs.",
     ),
     ("up", "fairlead.cli.up:up", "Run a control plane with simulated nodes."),
     ("clock", "fairlead.cli.clock:clock", "Show or steer the time in a running cluster."),
@@ -62,8 +64,17 @@ _COMMANDS: Final = (
 
 def main() -> None:
     """Run the command line of this process and exit with its code."""
+    _open_closed_streams()
     collect_rarely()
     sys.exit(run(sys.argv[1:]))
+
+
+def _open_closed_streams() -> None:
+    """What a shell has closed (`>&-`) is a stream like any other, that nobody reads."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
 
 
 def run(arguments: Sequence[str]) -> int:

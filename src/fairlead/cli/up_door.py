@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import tempfile
@@ -20,6 +21,9 @@ from fairlead.worlds.local.kubeconfig import write_secret
 # Listening there, a machine is reached by any of its addresses; by itself, best by the second.
 _ANY: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - only where that is asked for
 
+# It is taken, or below 1024 and so for the administrator of the machine.
+_ABOUT_PORTS: Final = (errno.EADDRINUSE, errno.EACCES)
+
 
 def open_door(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises InputError for a port that is taken, or a foreign address."""
@@ -28,7 +32,9 @@ def open_door(host: str, port: int) -> socket.socket:
         listening = address.open()
     except (OSError, UnicodeError) as cause:
         problem = getattr(cause, "strerror", None) or str(cause)
-        raise InputError("--port", problem, object_name=str(address)) from None
+        option = "--port" if getattr(cause, "errno", None) in _ABOUT_PORTS else "--host"
+        problem = problem.partition(" (while")[0]  # what follows says the address again
+        raise InputError(option, problem, object_name=str(address)) from None
     listening.listen(BACKLOG)
     return listening
 

@@ -12,6 +12,8 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 from fairlead.apiserver.auth.certificate import Pair, new_client, new_server
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.journal_file import JournalError
@@ -36,7 +38,7 @@ from fairlead.worlds.local.serve import Door, serve_cluster
 
 
 def serve(wanted: Wanted) -> int:
-    """Serve until SIGINT or SIGTERM; the exit code. Raises InputError."""
+    """Serve until a signal ends it; the exit code. Raises InputError."""
     wanted.check()
     with ExitStack() as opened:
         listening = opened.enter_context(open_door(wanted.host, wanted.port))
@@ -118,6 +120,9 @@ def _cluster(
         return LocalCluster(options, clock, home.users, home.account_key, journal)
     except JournalError as cause:
         raise _refused_home(cause) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as cause:  # of what is kept, read just now
+        name = str(wanted.data_dir)
+        raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from None
 
 
 def _refused_home(cause: Exception) -> InputError:

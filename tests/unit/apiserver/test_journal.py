@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -218,6 +220,23 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path, text):
             Journal(tmp_path / "j")
     else:
         Journal(tmp_path / "j").close()
+
+
+def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "j")) as other:
+        other.execute("CREATE TABLE theirs (x)")
+    before = (tmp_path / "j").read_bytes()
+    with pytest.raises(JournalError, match="is a database of something else"):
+        Journal(tmp_path / "j")
+    assert (tmp_path / "j").read_bytes() == before
+
+
+def test_a_journal_of_another_format_is_refused(tmp_path):
+    opened(tmp_path / "j")[1].close()
+    with closing(sqlite3.connect(tmp_path / "j")) as newer, newer:
+        newer.execute("UPDATE about SET value = 2 WHERE name = 'format'")
+    with pytest.raises(JournalError, match="format 2, expected 1"):
+        Journal(tmp_path / "j")
 
 
 def test_a_journal_in_use_is_refused(tmp_path):

@@ -44,6 +44,13 @@ def test_every_command_has_help_with_examples(fairlead, command):
     assert f"fairlead {command}".strip() in tried
 
 
+def test_files_that_conformance_reads_must_be_there(fairlead):
+    for option, value in (("--tokens", "nope"), ("--ca", "nope"), ("--show", "-1")):
+        code, _, err = fairlead("conformance", "api", "cases.jsonl", f"{option}={value}")
+        assert (code, err.count("\n")) == (2, 1)
+        assert f'Invalid value "{value}" for {option}' in err
+
+
 def test_no_difference_is_0(fairlead):
     code, out, err = fairlead("whatif", STORE / "store.yaml", "--no-report")
     assert (code, err) == (0, "")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import ssl
 import stat
 import subprocess
 import sys
+import threading
 from base64 import b64decode
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,6 +64,41 @@ def test_a_cluster_from_beginning_to_end(tmp_path, capsys):
     assert "does not answer" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("nohup", [(), ("nohup",)])
+def test_a_terminal_that_closes_ends_it_but_where_it_was_started_with_nohup(tmp_path, nohup):
+    """Nothing temporary is left."""
+    command = [*nohup, sys.executable, "-m", "fairlead.cli", "up", "--nodes", "0"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        kubeconfig = process.stdout.readline().partition("=")[2].split()[0]
+        process.send_signal(signal.SIGHUP)
+        if nohup:
+            assert asked(kubeconfig, "/api/v1/nodes")["items"] == []
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_has_to_read_what_it_says(tmp_path):
+    """A shell's `>&-` and `2>&-`."""
+    kubeconfig = tmp_path / "kubeconfig"
+    command = [sys.executable, "-m", "fairlead.cli", "up", "--nodes", "0", "--kubeconfig"]
+    closing = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh"]
+    with subprocess.Popen([*closing, *command, str(kubeconfig)]) as process:
+        while not _answers(kubeconfig):
+            assert process.poll() is None
+            threading.Event().wait(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+
+
+def _answers(kubeconfig):
+    try:
+        return asked(kubeconfig, "/api/v1/nodes")["items"] == []
+    except OSError:
+        return False
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [
@@ -69,6 +106,7 @@ def test_a_cluster_from_beginning_to_end(tmp_path, capsys):
         (["--nodes", "2", "--zones", "3"], "--zones: must be from 1 to the number of nodes"),
         (["--port", "70000"], "--port: must be from 0 to 65535"),
         (["--speed", "0"], "--speed: must be more than 0"),
+        (["--speed", "nan"], "--speed: must be more than 0"),
         (["--without", "nope"], "--without: nope: must be one of kubelet"),
     ],
 )
@@ -82,6 +120,7 @@ def test_options_that_make_no_sense(options, line, capsys):
     [
         (["clock", "advance"], "advance needs an amount"),
         (["clock", "speed", "fast"], "'fast' is no speed"),
+        (["clock", "speed", "nan"], "'nan' is no speed"),
         (["clock", "pause", "5m"], "pause takes no amount such as '5m'"),
         (["clock", "show", "--kubeconfig", "nope.yaml"], "nope.yaml: No such file"),
     ],

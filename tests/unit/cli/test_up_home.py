@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import sqlite3
 import ssl
 import stat
 import subprocess
 import sys
 from base64 import b64decode
+from contextlib import closing
 from datetime import UTC, datetime
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -79,7 +81,7 @@ def test_a_cluster_outlives_its_process(tmp_path):
         (("--user", "fairlead"), "fairlead: is the administrator"),
         (("--user", "a", "--user", "a:b"), "--user: a: is named twice"),
         (("--data-dir", "/dev/null/x"), "--data-dir: /dev/null/x: Not a directory"),
-        (("--host", "192.0.2.1"), "--port: 192.0.2.1:0: Cannot assign requested address"),
+        (("--host", "192.0.2.1"), "--host: 192.0.2.1:0: Cannot assign requested address"),
         (("--audit", "/dev/null/x"), "--audit"),
     ],
 )
@@ -116,6 +118,16 @@ def test_a_home_without_a_database_of_ours_gets_nothing_else(tmp_path, capsys):
     assert run(["up", "--data-dir", str(tmp_path)]) == 2
     assert "file is not a database" in capsys.readouterr().err
     assert [file.name for file in tmp_path.iterdir()] == ["objects.db"]
+
+
+def test_objects_that_cannot_be_read_are_told_of(tmp_path, capsys):
+    with up("--nodes", "0", "--data-dir", str(tmp_path)):
+        pass
+    with closing(sqlite3.connect(tmp_path / "objects.db")) as damaged, damaged:
+        damaged.execute("UPDATE current SET object = x'7b226b' WHERE resource = 'namespaces'")
+    assert run(["up", "--data-dir", str(tmp_path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"fairlead: --data-dir: {tmp_path}: is damaged: ")
 
 
 def test_two_cannot_live_in_one_home(tmp_path, capsys):

@@ -21,7 +21,7 @@ from fairlead.worlds.local.cluster import LocalCluster
 from fairlead.worlds.local.metrics_page import MetricsPage
 from fairlead.worlds.local.runner import Runner
 
-ENDING: Final = (signal.SIGINT, signal.SIGTERM)
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Door:
 
 
 def serve_cluster(cluster: LocalCluster, door: Door, on_ready: Callable[[], None]) -> None:
-    """Serve until SIGINT or SIGTERM; `on_ready` is called when clients may come."""
+    """Serve until a signal of ENDING; `on_ready` is called when clients may come."""
     collect_rarely()
     uvloop.run(_serve(cluster, door, on_ready))
 
@@ -43,7 +43,9 @@ def serve_cluster(cluster: LocalCluster, door: Door, on_ready: Callable[[], None
 async def _serve(cluster: LocalCluster, door: Door, on_ready: Callable[[], None]) -> None:
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in ENDING:
-        loop.add_signal_handler(number, ended.set)
+        # Whoever starts it with nohup wants it to go on.
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, ended.set)
     async with served(cluster, door):
         on_ready()
         await ended.wait()
