@@ -7,6 +7,7 @@ from fairlead.workloads.adoption import Adoption
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
 from fairlead.workloads.cron_jobs import CronJobs
+from fairlead.workloads.endpoint_mirroring import EndpointMirroring
 from fairlead.workloads.endpoints import ServiceEndpoints
 from fairlead.workloads.garbage import Garbage
 from fairlead.workloads.job_tracking import JobOrphans
@@ -22,5 +23,6 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     if config.is_observed or config.runs_cron_jobs:
         controllers += (CronJobs(),)
     if config.is_observed:
-        controllers += (JobOrphans(), TtlAfterFinished(), ServiceEndpoints(), StorageProtection())
+        controllers += (JobOrphans(), TtlAfterFinished(), ServiceEndpoints(), EndpointMirroring())
+        controllers += (StorageProtection(),)
     return controllers

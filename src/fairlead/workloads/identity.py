@@ -12,6 +12,7 @@ CONTROLLER_NAMES: Final = {
     "CronJob": "cronjob-controller",
     "DaemonSet": "daemonset-controller",
     "Deployment": "deployment-controller",
+    "Endpoints": "endpoint-slice-mirroring-controller",
     "Job": "job-controller",
     "PodDisruptionBudget": "controllermanager",
     "ReplicaSet": "replicaset-controller",
