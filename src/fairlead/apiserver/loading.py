@@ -18,7 +18,7 @@ from typing import Any, Final
 from fairlead.api.codec import without_nulls
 from fairlead.api.integer import parse_int64
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.plugin import AdmissionPlugin, Operation
+from fairlead.apiserver.admission.plugin import AdmissionPlugin, Asked, Operation
 from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.identity import IdSource
@@ -134,5 +134,5 @@ def _admitted(
     admission: Sequence[AdmissionPlugin], kind: Kind, obj: Json, storage: Storage
 ) -> Json:
     for plugin in admission:
-        obj = plugin.admit(Operation.LOAD, kind, obj, storage)
+        obj = plugin.admit(Asked(Operation.LOAD, kind, obj), storage)
     return obj

@@ -24,6 +24,7 @@ from fairlead.apiserver.admission.chain import ADMISSION
 from fairlead.apiserver.admission.plugin import (
     ALONE,
     AdmissionPlugin,
+    Asked,
     Circumstances,
     Operation,
     Rounds,
@@ -168,8 +169,8 @@ class Store:
         if _is_version(meta.get("resourceVersion", "")):
             raise ApiError("", 500, RV_ON_CREATE)
         obj = write.tracked(None, obj)
-        about = self._about(kind, write)
-        obj = self._changed(Operation.CREATE, kind, obj, about)
+        asked = self._changed(Asked(Operation.CREATE, kind, obj, self._about(kind, write)))
+        obj = asked.obj
         if self._strategies is not None:
             self._strategies.begun(kind, obj, self.storage)
         self._validate_new(kind, obj)
@@ -180,7 +181,7 @@ class Store:
         if self._strategies is not None:
             obj = self._strategies.created(kind, obj, self.storage)
         self._warn(kind, None, obj, write)
-        self._check(Operation.CREATE, kind, obj, about)
+        self._check(asked.become(obj))
         if existing is not None:
             going = bool(existing["metadata"].get("deletionTimestamp"))
             raise already_exists(kind, namespace, name, terminating=going)
@@ -321,7 +322,8 @@ class Store:
             raise conflict(kind, namespace, name, STALE)
         new = write.tracked(old, self.completed(kind, new, is_read=write.is_read))
         about = self._about(kind, write, old, subresource)
-        new = self._changed(Operation.UPDATE, kind, new, about)
+        asked = self._changed(Asked(Operation.UPDATE, kind, new, about))
+        new = asked.obj
         require_no_new_finalizers(kind, old, new)
         if self.is_served:
             require_same_end(kind, old, new)
@@ -330,7 +332,7 @@ class Store:
             new = self._strategies.updated(kind, old, new, self.storage)
         self._validate_update(kind, old, new)
         self._warn(kind, old, new, write)
-        self._check(Operation.UPDATE, kind, new, about)
+        self._check(asked.become(new))
         return self.commit(kind, old, new, write=write)
 
     def replace_status(
@@ -419,9 +421,9 @@ class Store:
         Every verb here asks by itself; subresources written from elsewhere ask through this.
         """
         about = self._about(kind, write, old, subresource)
-        obj = self._changed(operation, kind, obj, about)
-        self._check(operation, kind, obj, about)
-        return obj
+        asked = self._changed(Asked(operation, kind, obj, about))
+        self._check(asked)
+        return asked.obj
 
     def _about(
         self, kind: Kind, write: Write, old: Json | None = None, subresource: str = ""
@@ -432,22 +434,22 @@ class Store:
         rounds = None if write.user is None else Rounds(partial(self.completed, kind))
         return Circumstances(old=old, subresource=subresource, write=write, rounds=rounds)
 
-    def _changed(self, operation: Operation, kind: Kind, obj: Json, about: Circumstances) -> Json:
-        """What those plugins make of `obj` that may change it. Raises ApiError."""
-        rounds = about.rounds
+    def _changed(self, asked: Asked) -> Asked:
+        """`asked` after those plugins that may change its object. Raises ApiError."""
+        rounds = asked.about.rounds
         for number in range(ROUNDS_MAX):
             if rounds is not None:
                 rounds.number = number
             for plugin in self._changing:
-                obj = plugin.admit(operation, kind, obj, self.storage, about)
+                asked = asked.become(plugin.admit(asked, self.storage))
             if rounds is None or not rounds.again:
                 break
-        return obj
+        return asked
 
-    def _check(self, operation: Operation, kind: Kind, obj: Json, about: Circumstances) -> None:
-        """Ask those plugins about `obj` that change nothing. Raises ApiError."""
+    def _check(self, asked: Asked) -> None:
+        """Ask those plugins that change nothing. Raises ApiError."""
         for plugin in self._checking:
-            plugin.admit(operation, kind, obj, self.storage, about)
+            plugin.admit(asked, self.storage)
 
     def completed(self, kind: Kind, obj: Json, *, is_read: bool = False) -> Json:
         """`obj` in its kind's form (`is_read`: it is), with its defaults. Raises ApiError 400."""

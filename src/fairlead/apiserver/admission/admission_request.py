@@ -7,10 +7,9 @@ plugin/cel/condition.go:CreateAdmissionRequest
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.apiserver.admission.plugin import Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.conversion import shown
 from fairlead.apiserver.kind import NAMESPACE, Kind
 from fairlead.apiserver.request import User
@@ -23,45 +22,24 @@ _OPTIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request as admission sees it."""
+def new_of(asked: Asked, matched: Kind) -> Json | None:
+    """The object in the form of `matched`; None where it is to go."""
+    return None if asked.operation is Operation.DELETE else _shown(asked, matched, asked.obj)
 
-    operation: Operation
-    kind: Kind
-    obj: Json
-    about: Circumstances
 
-    @property
-    def name(self) -> str:
-        """Of the object, "" while it has none."""
-        return str((self.obj.get("metadata") or {}).get("name") or "")
+def old_of(asked: Asked, matched: Kind) -> Json | None:
+    """What is there, in the form of `matched`; None where nothing is."""
+    before = asked.obj if asked.operation is Operation.DELETE else asked.about.old
+    return None if before is None else _shown(asked, matched, before)
 
-    @property
-    def namespace(self) -> str:
-        """Of the object; a namespace is in itself."""
-        # as upstream's handlers/create.go has it
-        if self.kind is NAMESPACE:
-            return self.name
-        return str((self.obj.get("metadata") or {}).get("namespace") or "")
 
-    def new(self, matched: Kind) -> Json | None:
-        """The object in the form of `matched`; None where it is to go."""
-        return None if self.operation is Operation.DELETE else self._shown(matched, self.obj)
-
-    def old(self, matched: Kind) -> Json | None:
-        """What is there, in the form of `matched`; None where nothing is."""
-        before = self.obj if self.operation is Operation.DELETE else self.about.old
-        return None if before is None else self._shown(matched, before)
-
-    def _shown(self, matched: Kind, obj: Json) -> Json:
-        view = self.about.write.view
-        if view is not None:
-            return view(obj)
-        part = matched.part(self.about.subresource)
-        if part is None or part.kind == matched.kind:
-            return {**shown(matched, obj), **_type(matched, "")}
-        return {**_type(matched, self.about.subresource), **obj}
+def _shown(asked: Asked, matched: Kind, obj: Json) -> Json:
+    view, part = asked.about.write.view, matched.part(asked.about.subresource)
+    if view is not None:
+        return view(obj)
+    if part is None or part.kind == matched.kind:
+        return {**shown(matched, obj), **_type(matched, "")}
+    return {**_type(matched, asked.about.subresource), **obj}
 
 
 def request_of(asked: Asked, matched: Kind) -> Json:

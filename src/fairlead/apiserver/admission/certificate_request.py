@@ -16,7 +16,7 @@ from typing import Any, Final
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
@@ -31,27 +31,21 @@ _ASKER: Final = ("username", "uid", "groups", "extra")
 class CertificateRequests:
     """The admission plugin."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """The request as it may pass. Raises ApiError 403."""
+        kind, obj = asked.kind, asked.obj
         if kind.resource != RESOURCE:
             return obj
-        user, rights = circumstances.write.user, circumstances.write.rights
-        old = circumstances.old
-        if operation is Operation.CREATE and user is not None:
+        user, rights = asked.about.write.user, asked.about.write.rights
+        old = asked.about.old
+        if asked.operation is Operation.CREATE and user is not None:
             _refuse_masters(kind, obj)
             return {**obj, "spec": _asked_by(user, obj["spec"])}
-        if operation is not Operation.UPDATE or old is None:
+        if asked.operation is not Operation.UPDATE or old is None:
             return obj
-        if not circumstances.subresource:
+        if not asked.about.subresource:
             return {**obj, "spec": old["spec"]}
-        verb = _verb(circumstances.subresource, old, obj)
+        verb = _verb(asked.about.subresource, old, obj)
         if user is not None and rights is not None and verb:
             _require_right(rights, user, kind, old, verb)
         return obj

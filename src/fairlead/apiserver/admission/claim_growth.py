@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from fairlead.api.quantity import Quantity, parse_quantity
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.admission.storage_defaults import CLASS_BETA
 from fairlead.apiserver.error import forbidden
-from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS, Kind
+from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 from fairlead.apiserver.storage import Json, Storage
 
 _UNBOUND = "Only bound persistent volume claims can be expanded"
@@ -26,19 +26,13 @@ class ClaimGrowth:
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Let a claim ask for more. Raises ApiError 403."""
-        old = circumstances.old
-        if kind is not PERSISTENT_VOLUME_CLAIM or operation is not Operation.UPDATE:
+        kind, obj = asked.kind, asked.obj
+        old = asked.about.old
+        if kind is not PERSISTENT_VOLUME_CLAIM or asked.operation is not Operation.UPDATE:
             return obj
-        if old is None or circumstances.subresource or _size(obj) <= _size(old):
+        if old is None or asked.about.subresource or _size(obj) <= _size(old):
             return obj
         why = ""
         if (old.get("status") or {}).get("phase") != "Bound":

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
-from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.admission.plugin import Asked, Operation
+from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage import Json, Storage
 
 TOLERATION_S_DEFAULT: Final = 300
@@ -26,16 +26,10 @@ class DefaultTolerationSeconds:
         """Both taints are tolerated equally long."""
         self._seconds = seconds
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Let a pod tolerate what it says nothing about."""
-        if kind is not POD or operation is Operation.DELETE or circumstances.subresource:
+        obj = asked.obj
+        if asked.kind is not POD or asked.operation is Operation.DELETE or asked.about.subresource:
             return obj
         spec = obj.get("spec", {})
         tolerations = spec.get("tolerations", [])

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fairlead.api.quantity import canonical
 from fairlead.apiserver.admission.amounts import Amounts, amounts, pod_amounts
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import LIMIT_RANGE, PERSISTENT_VOLUME_CLAIM, POD, Kind
 from fairlead.apiserver.storage import Json, Storage
@@ -24,7 +24,7 @@ _CONTAINER_LISTS: Final = (("containers", "container"), ("initContainers", "init
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Wish:
     """What somebody asks for and is limited to; `says_limits` is False where there are none."""
 
     requests: Amounts
@@ -35,16 +35,10 @@ class _Asked:
 class LimitRanger:
     """The admission plugin."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Give containers what they do not say, and refuse what is out of range: ApiError 403."""
-        if circumstances.subresource or not _is_limited(operation, kind):
+        kind, obj = asked.kind, asked.obj
+        if asked.about.subresource or not _is_limited(asked.operation, kind):
             return obj
         namespace = obj["metadata"].get("namespace", "")
         ranges = list(storage.items(LIMIT_RANGE, namespace))
@@ -119,7 +113,7 @@ def _problems(kind: Kind, obj: Json, limits: list[Json]) -> Iterator[str]:
             yield from _of_item(kind_of_item, item, asked)
 
 
-def _subjects(kind: Kind, obj: Json, kind_of_item: str) -> Iterable[_Asked]:
+def _subjects(kind: Kind, obj: Json, kind_of_item: str) -> Iterable[_Wish]:
     """Whom in `obj` an item of that type is about."""
     spec = obj["spec"]
     match kind_of_item:
@@ -127,19 +121,19 @@ def _subjects(kind: Kind, obj: Json, kind_of_item: str) -> Iterable[_Asked]:
             found = [spec.get(key) or () for key, _ in _CONTAINER_LISTS]
             return [_asked(container) for some in found for container in some]
         case "Pod" if kind is POD:
-            return [_Asked(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))]
+            return [_Wish(pod_amounts(spec, "requests"), pod_amounts(spec, "limits"))]
         case "PersistentVolumeClaim" if kind is PERSISTENT_VOLUME_CLAIM:
-            return [_Asked(_asked(spec).requests, {}, says_limits=False)]
+            return [_Wish(_asked(spec).requests, {}, says_limits=False)]
         case _:
             return []
 
 
-def _asked(holder: Json) -> _Asked:
+def _asked(holder: Json) -> _Wish:
     resources: dict[str, Any] = holder.get("resources") or {}
-    return _Asked(amounts(resources.get("requests")), amounts(resources.get("limits")))
+    return _Wish(amounts(resources.get("requests")), amounts(resources.get("limits")))
 
 
-def _of_item(called: str, item: Json, asked: _Asked) -> Iterator[str]:
+def _of_item(called: str, item: Json, asked: _Wish) -> Iterator[str]:
     for name in sorted(item.get("min") or {}):
         yield from _too_little(called, name, amounts(item["min"]), asked)
     for name in sorted(item.get("max") or {}):
@@ -148,7 +142,7 @@ def _of_item(called: str, item: Json, asked: _Asked) -> Iterator[str]:
         yield from _too_far_apart(called, name, amounts(item["maxLimitRequestRatio"]), asked)
 
 
-def _too_little(called: str, name: str, bounds: Amounts, asked: _Asked) -> Iterator[str]:
+def _too_little(called: str, name: str, bounds: Amounts, asked: _Wish) -> Iterator[str]:
     least, request, limit = bounds[name], asked.requests.get(name), asked.limits.get(name)
     text = f"minimum {name} usage per {called} is {canonical(least)}"
     if request is None:
@@ -159,7 +153,7 @@ def _too_little(called: str, name: str, bounds: Amounts, asked: _Asked) -> Itera
         yield f"{text}, but limit is {canonical(limit)}"
 
 
-def _too_much(called: str, name: str, bounds: Amounts, asked: _Asked) -> Iterator[str]:
+def _too_much(called: str, name: str, bounds: Amounts, asked: _Wish) -> Iterator[str]:
     most, request, limit = bounds[name], asked.requests.get(name), asked.limits.get(name)
     text = f"maximum {name} usage per {called} is {canonical(most)}"
     if limit is None and asked.says_limits:
@@ -172,7 +166,7 @@ def _too_much(called: str, name: str, bounds: Amounts, asked: _Asked) -> Iterato
         yield f"{text}, but request is {canonical(request)}"
 
 
-def _too_far_apart(called: str, name: str, bounds: Amounts, asked: _Asked) -> Iterator[str]:
+def _too_far_apart(called: str, name: str, bounds: Amounts, asked: _Wish) -> Iterator[str]:
     most, request, limit = bounds[name], asked.requests.get(name), asked.limits.get(name)
     text = f"{name} max limit to request ratio per {called} is {canonical(most)}"
     if request is None or not request.nano:

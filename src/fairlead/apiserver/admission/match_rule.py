@@ -16,10 +16,10 @@ from typing import Final
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
-from fairlead.apiserver.admission.admission_request import Asked, namespace_of, request_of
+from fairlead.apiserver.admission.admission_request import namespace_of, new_of, old_of, request_of
 from fairlead.apiserver.admission.authorizer import Judge, authorizer
 from fairlead.apiserver.admission.language import Scope
-from fairlead.apiserver.admission.plugin import Operation
+from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, NAMESPACE, Kind
 from fairlead.apiserver.storage import Json, Storage
 
@@ -81,8 +81,8 @@ def known_of(asked: Asked, matched: Kind, storage: Storage) -> Json:
     """What all expressions about a request can name, in the form of `matched`."""
     request = request_of(asked, matched)
     return {
-        "object": asked.new(matched),
-        "oldObject": asked.old(matched),
+        "object": new_of(asked, matched),
+        "oldObject": old_of(asked, matched),
         "request": request,
         "namespaceObject": namespace_of(asked, storage),
         "authorizer": authorizer(request),

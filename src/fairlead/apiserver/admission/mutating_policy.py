@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from fairlead.apiserver.admission.admission_request import Asked
+from fairlead.apiserver.admission.admission_request import new_of
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import failing, is_exempt
 from fairlead.apiserver.admission.object_literal import as_map
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Circumstances, Operation
 from fairlead.apiserver.admission.policy_match import Match, matches, scope_of
 from fairlead.apiserver.conversion import stored
 from fairlead.apiserver.error import ApiError
@@ -40,24 +40,16 @@ _ATOMIC: Final = "invalid ApplyConfiguration: may not mutate atomic arrays, maps
 class MutatingPolicies:
     """The admission plugin."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """What all policies in turn make of `obj`. Raises ApiError 403."""
-        is_part = bool(circumstances.subresource)
-        if circumstances.write.user is None or is_exempt(kind) or is_part:
-            return obj
-        if operation is Operation.DELETE:
-            return obj
-        asked = Asked(operation, kind, obj, circumstances)
+        is_part = bool(asked.about.subresource)
+        if asked.about.write.user is None or is_exempt(asked.kind) or is_part:
+            return asked.obj
+        if asked.operation is Operation.DELETE:
+            return asked.obj
         kinds = (MUTATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY_BINDING)
         for match in matches(*kinds, asked, storage):
-            if _has_turn(match, circumstances):
+            if _has_turn(match, asked.about):
                 asked = replace(asked, obj=_changed(match, asked, storage))
         return asked.obj
 
@@ -101,7 +93,7 @@ def _mutations(match: Match, asked: Asked, params: Json | None, storage: Storage
     if failing(spec.get("matchConditions") or (), scope):
         return
     for mutation in spec.get("mutations") or ():
-        before = asked.new(match.kind) or {}
+        before = new_of(asked, match.kind) or {}
         after = _mutated(mutation, match.kind, before, scope)
         if after != before:
             asked = replace(asked, obj=stored(match.kind, after))

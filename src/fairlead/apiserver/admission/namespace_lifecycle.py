@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.error import Cause, forbidden, not_found
 from fairlead.apiserver.kind import NAMESPACE, Kind
 from fairlead.apiserver.storage import Json, Storage
@@ -24,27 +24,21 @@ _REVIEWS: Final = frozenset(("LocalSubjectAccessReview",))
 class NamespaceLifecycle:
     """The admission plugin."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Refuse what has no living namespace. Raises ApiError 403, 404."""
+        kind, obj = asked.kind, asked.obj
         meta = obj.get("metadata") or {}
         if kind is NAMESPACE:
-            if operation is Operation.DELETE and meta["name"] in IMMORTAL:
+            if asked.operation is Operation.DELETE and meta["name"] in IMMORTAL:
                 raise forbidden(NAMESPACE, "", meta["name"], IMMORTAL_REFUSAL)
             return obj
-        if not kind.namespaced or kind.kind in _REVIEWS or operation is Operation.DELETE:
+        if not kind.namespaced or kind.kind in _REVIEWS or asked.operation is Operation.DELETE:
             return obj
         namespace = meta.get("namespace", "")
         found = storage.find(NAMESPACE, "", namespace)
         if found is None:
             raise not_found(NAMESPACE, "", namespace)
-        if operation is Operation.CREATE and _is_terminating(found):
+        if asked.operation is Operation.CREATE and _is_terminating(found):
             name = meta.get("name", "")
             raise _terminating(kind, namespace, name)
         return obj

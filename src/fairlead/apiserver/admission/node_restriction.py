@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Circumstances, Operation
 from fairlead.apiserver.admission.service_account import MIRROR
 from fairlead.apiserver.auth.node import LEASE_NAMESPACE, node_of
 from fairlead.apiserver.error import forbidden
@@ -38,19 +38,13 @@ _OWN_PREFIXES: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
 class NodeRestriction:
     """The admission plugin."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Refuse what is another node's. Raises ApiError 403."""
-        user = circumstances.write.user
+        kind, obj = asked.kind, asked.obj
+        user = asked.about.write.user
         node = node_of(user) if user is not None else ""
         if node:
-            why = _objection(node, operation, kind, obj, circumstances)
+            why = _objection(node, asked.operation, kind, obj, asked.about)
             if why:
                 meta = obj["metadata"]
                 raise forbidden(kind, meta.get("namespace", ""), meta.get("name", ""), why)

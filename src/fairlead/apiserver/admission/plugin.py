@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import NAMESPACE, Kind
 from fairlead.apiserver.storage import Json, Storage
 from fairlead.apiserver.write import PLAIN, Write
 
@@ -67,6 +67,42 @@ class Circumstances:
 ALONE: Final = Circumstances()
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as admission sees it; `obj` is what is to be stored, for DELETE what is to go.
+
+    With a subresource `obj` is what was sent to it (a Binding, an Eviction) or, where it is the
+    object itself, that (status).
+    """
+
+    operation: Operation
+    kind: Kind
+    obj: Json
+    about: Circumstances = ALONE
+
+    @property
+    def is_new(self) -> bool:
+        """Whether an object is to come into being, and not a part of one."""
+        return self.operation is Operation.CREATE and not self.about.subresource
+
+    @property
+    def name(self) -> str:
+        """Of the object, "" while it has none."""
+        return str((self.obj.get("metadata") or {}).get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        """Of the object; a namespace is in itself."""
+        # as upstream's handlers/create.go has it
+        if self.kind is NAMESPACE:
+            return self.name
+        return str((self.obj.get("metadata") or {}).get("namespace") or "")
+
+    def become(self, obj: Json) -> Asked:
+        """The same request after somebody has made `obj` of its object."""
+        return self if obj is self.obj else Asked(self.operation, self.kind, obj, self.about)
+
+
 class AdmissionPlugin(Protocol):
     """Lets objects in, changed or not, or refuses them.
 
@@ -74,18 +110,10 @@ class AdmissionPlugin(Protocol):
     are complete and valid.
     """
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
-        """`obj` (for DELETE: what is to go) as it may pass. Raises ApiError.
+    def admit(self, asked: Asked, storage: Storage) -> Json:
+        """The object as it may pass. Raises ApiError.
 
         On LOAD everything of the snapshot but its pods is in storage already. The result counts
-        for CREATE, for UPDATE, and for pods on LOAD. With a subresource `obj` is what was sent to
-        it (a Binding, an Eviction) or, where it is the object itself, that (status).
+        for CREATE, for UPDATE, and for pods on LOAD.
         """
         ...

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Circumstances, Operation
 from fairlead.apiserver.admission.pod_security_check import CHECKS, objections
 from fairlead.apiserver.error import Cause, forbidden, invalid
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
@@ -53,24 +53,18 @@ class PodSecurity:
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Refuse pods that their namespace does not want (ApiError 403), and warn of others."""
-        if operation not in (Operation.CREATE, Operation.UPDATE):
+        kind, obj = asked.kind, asked.obj
+        if asked.operation not in (Operation.CREATE, Operation.UPDATE):
             return obj
         if kind is NAMESPACE:
             _require_levels(obj)
-            _warn_of_pods(obj, storage, circumstances)
-        elif circumstances.subresource in _CHECKED_PARTS:
+            _warn_of_pods(obj, storage, asked.about)
+        elif asked.about.subresource in _CHECKED_PARTS:
             spec = _pod_spec(kind, obj)
             if spec is not None:
-                _check(kind, obj, spec, storage, circumstances)
+                _check(kind, obj, spec, storage, asked.about)
         return obj
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
-from fairlead.apiserver.kind import NODE, POD, Kind
+from fairlead.apiserver.admission.plugin import Asked, Operation
+from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage import Json, Storage
 
 LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
@@ -19,18 +19,12 @@ LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 class PodTopologyLabels:
     """The admission plugin."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Label a binding, or a new pod that has its node already."""
-        if kind is not POD or operation is not Operation.CREATE:
+        kind, obj = asked.kind, asked.obj
+        if kind is not POD or asked.operation is not Operation.CREATE:
             return obj
-        match circumstances.subresource:
+        match asked.about.subresource:
             case "binding":
                 target = obj.get("target") or {}
                 node = target.get("name", "") if target.get("kind", "Node") == "Node" else ""

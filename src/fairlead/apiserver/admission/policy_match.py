@@ -13,7 +13,6 @@ from typing import Final
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
-from fairlead.apiserver.admission.admission_request import Asked
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import (
     EXACT,
@@ -22,6 +21,7 @@ from fairlead.apiserver.admission.match_rule import (
     matched_kind,
     selects,
 )
+from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.custom.served import kinds_of
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, Kind
 from fairlead.apiserver.storage import Json, Storage

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.error import forbidden
-from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
+from fairlead.apiserver.kind import POD, PRIORITY_CLASS
 from fairlead.apiserver.storage import Json, Storage
 
 PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
@@ -61,21 +61,15 @@ RESOLVED: Final = ("priority", "preemptionPolicy")
 class Priority:
     """The admission plugin."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Resolve a new pod's priority; refuse a second default and the end of a system class."""
-        if circumstances.subresource:
+        kind, obj = asked.kind, asked.obj
+        if asked.about.subresource:
             return obj
         if kind is POD:
-            return _admitted_pod(operation, obj, storage, circumstances.old or {})
+            return _admitted_pod(asked.operation, obj, storage, asked.about.old or {})
         if kind is PRIORITY_CLASS:
-            _check_class(operation, obj, storage)
+            _check_class(asked.operation, obj, storage)
         return obj
 
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 
 from fairlead.api.quantity import canonical
 from fairlead.apiserver.admission.amounts import Amounts, amounts, listed, minus, plus
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.admission.quota_usage import (
     is_counted,
     is_in_scopes,
@@ -78,26 +78,20 @@ class ResourceQuota:
 
     limited: Sequence[LimitedResource] = ()
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Refuse what exceeds a quota (ApiError 403); charge what does not."""
-        if circumstances.subresource or not _is_charged(operation, kind):
+        kind, obj = asked.kind, asked.obj
+        if asked.about.subresource or not _is_charged(asked.operation, kind):
             return obj
         charge = _Charge(kind, obj, storage)
         matching = charge.matching()
         if not matching and not self.limited:
             return obj
         charge.require_said(matching)
-        asked = charge.asked(circumstances.old)
-        self._require_covered(kind, obj, asked, matching)
-        charged = [charged for one in matching for charged in charge.charged(one, asked)]
-        if not circumstances.write.dry_run:
+        wanted = charge.asked(asked.about.old)
+        self._require_covered(kind, obj, wanted, matching)
+        charged = [charged for one in matching for charged in charge.charged(one, wanted)]
+        if not asked.about.write.dry_run:
             for quota in charged:
                 storage.put(RESOURCE_QUOTA, quota)
         return obj

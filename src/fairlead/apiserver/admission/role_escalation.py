@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.auth.rule import compact, described, uncovered
 from fairlead.apiserver.error import ApiError, forbidden, not_found
 from fairlead.apiserver.kind import (
@@ -41,17 +41,11 @@ _TIES: Final = ("ownerReferences", "finalizers", "managedFields", "resourceVersi
 class RoleEscalation:
     """The admission plugin."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Refuse who gives more than they have. Raises ApiError 403; 404 where nobody knows."""
-        write, old = circumstances.write, circumstances.old
-        is_written = operation in (Operation.CREATE, Operation.UPDATE)
+        kind, obj = asked.kind, asked.obj
+        write, old = asked.about.write, asked.about.old
+        is_written = asked.operation in (Operation.CREATE, Operation.UPDATE)
         if not is_written or kind not in (*_ROLES, *_BINDINGS):
             return obj
         if write.user is None or write.rights is None or SYSTEM_MASTERS in write.user.groups:

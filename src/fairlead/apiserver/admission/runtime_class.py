@@ -11,25 +11,19 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from fairlead.api.quantity import QuantityError, parse_quantity
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.error import ApiError, forbidden
-from fairlead.apiserver.kind import POD, RUNTIME_CLASS, Kind
+from fairlead.apiserver.kind import POD, RUNTIME_CLASS
 from fairlead.apiserver.storage import Json, Storage
 
 
 class RuntimeClass:
     """The admission plugin that changes pods."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Give a new pod what its class has. Raises ApiError 403."""
-        if not _is_new_pod(operation, kind, circumstances):
+        obj = asked.obj
+        if asked.kind is not POD or not asked.is_new:
             return obj
         found = _class_of(obj, storage)
         if found is None:
@@ -50,22 +44,11 @@ class RuntimeClassOverhead:
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """A pod may not have another overhead than its class. Raises ApiError 403."""
-        if _is_new_pod(operation, kind, circumstances):
-            _check_overhead(obj, _class_of(obj, storage))
-        return obj
-
-
-def _is_new_pod(operation: Operation, kind: Kind, circumstances: Circumstances) -> bool:
-    return kind is POD and operation is Operation.CREATE and not circumstances.subresource
+        if asked.kind is POD and asked.is_new:
+            _check_overhead(asked.obj, _class_of(asked.obj, storage))
+        return asked.obj
 
 
 def _class_of(pod: Json, storage: Storage) -> Json | None:

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.admission.secret_reference import account_objection, mirror_objection
 from fairlead.apiserver.error import ApiError, forbidden
-from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT, Kind
+from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT
 from fairlead.apiserver.storage import Json, Storage
 
 DEFAULT_ACCOUNT: Final = "default"
@@ -40,17 +40,10 @@ class ServiceAccount:
     suffix: Callable[[], str]
     authorities: Sequence[tuple[str, str]] = ()
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Give a new pod its account and that account's token. Raises ApiError 403."""
-        is_new = operation is Operation.CREATE and not circumstances.subresource
-        if kind is not POD or not is_new:
+        obj = asked.obj
+        if asked.kind is not POD or not asked.is_new:
             return obj
         if _is_mirror(obj):
             _require(obj, mirror_objection(obj["spec"]))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
-from fairlead.apiserver.kind import NODE, Kind
+from fairlead.apiserver.admission.plugin import Asked
+from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.storage import Json, Storage
 
 NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
@@ -17,16 +17,10 @@ NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule
 class TaintNodesByCondition:
     """The admission plugin."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Taint a new node."""
-        if kind is not NODE or operation is not Operation.CREATE or circumstances.subresource:
+        obj = asked.obj
+        if asked.kind is not NODE or not asked.is_new:
             return obj
         spec = obj.get("spec") or {}
         taints = spec.get("taints") or []

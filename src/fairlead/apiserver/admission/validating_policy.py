@@ -14,16 +14,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from fairlead.apiserver.admission.admission_request import Asked
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import failing, is_exempt
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.admission.policy_match import Match, matches, scope_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import (
     VALIDATING_ADMISSION_POLICY,
     VALIDATING_ADMISSION_POLICY_BINDING,
-    Kind,
 )
 from fairlead.apiserver.storage import Json, Storage
 
@@ -62,18 +60,10 @@ class ValidatingPolicies:
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Refuse what any policy refuses. Raises ApiError."""
-        if circumstances.write.user is None or is_exempt(kind):
-            return obj
-        asked = Asked(operation, kind, obj, circumstances)
+        if asked.about.write.user is None or is_exempt(asked.kind):
+            return asked.obj
         policies, bindings = VALIDATING_ADMISSION_POLICY, VALIDATING_ADMISSION_POLICY_BINDING
         found = [
             denial
@@ -82,7 +72,7 @@ class ValidatingPolicies:
         ]
         if found:
             raise _refusal(asked, found[0])
-        return obj
+        return asked.obj
 
 
 def _denials(match: Match, asked: Asked, storage: Storage) -> Iterator[_Denial]:

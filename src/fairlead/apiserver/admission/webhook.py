@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from fairlead.apiserver.admission.admission_request import Asked
+from fairlead.apiserver.admission.admission_request import new_of
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import (
     EXACT,
@@ -30,7 +30,7 @@ from fairlead.apiserver.admission.match_rule import (
     matched_kind,
     selects,
 )
-from fairlead.apiserver.admission.plugin import ALONE, Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.admission.webhook_review import review_of, verified
 from fairlead.apiserver.conversion import stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request, forbidden
@@ -105,22 +105,14 @@ class _Hook:
 class MutatingWebhooks:
     """The admission plugin."""
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
-        """What all webhooks in turn make of `obj`. Raises ApiError, WebhookNeeded."""
-        rounds = circumstances.rounds
-        if circumstances.write.user is None or is_exempt(kind):
-            return obj
-        if rounds is not None and rounds.number and obj != rounds.last:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
+        """What all webhooks in turn make of the object. Raises ApiError, WebhookNeeded."""
+        rounds = asked.about.rounds
+        if asked.about.write.user is None or is_exempt(asked.kind):
+            return asked.obj
+        if rounds is not None and rounds.number and asked.obj != rounds.last:
             rounds.call_again()  # plugins of our own have changed it since
         for webhook, key in _configured(MUTATING_WEBHOOK_CONFIGURATION, storage):
-            asked = Asked(operation, kind, obj, circumstances)
             hook = _hook(webhook, key, asked, storage, may_change=True)
             if hook is None:
                 continue
@@ -128,12 +120,12 @@ class MutatingWebhooks:
                 if key not in rounds.due:
                     continue
                 hook = _Hook(webhook, f"{key}#{rounds.number}", hook.kind, may_change=True)
-            obj = self._told(hook, asked, storage)
+            asked = asked.become(self._told(hook, asked, storage))
             if rounds is not None and webhook.get("reinvocationPolicy") == _IF_NEEDED:
                 rounds.asked.append(key)
         if rounds is not None:
-            rounds.last = obj
-        return obj
+            rounds.last = asked.obj
+        return asked.obj
 
     def _told(self, hook: _Hook, asked: Asked, storage: Storage) -> Json:
         changed = _patched(hook, asked, _answered(hook, asked, storage))
@@ -152,23 +144,15 @@ class ValidatingWebhooks:
 
     CHECKS_ONLY: ClassVar[bool] = True
 
-    def admit(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        storage: Storage,
-        circumstances: Circumstances = ALONE,
-    ) -> Json:
+    def admit(self, asked: Asked, storage: Storage) -> Json:
         """Refuse what any webhook refuses. Raises ApiError, WebhookNeeded."""
-        if circumstances.write.user is None or is_exempt(kind):
-            return obj
-        asked = Asked(operation, kind, obj, circumstances)
+        if asked.about.write.user is None or is_exempt(asked.kind):
+            return asked.obj
         for webhook, key in _configured(VALIDATING_WEBHOOK_CONFIGURATION, storage):
             hook = _hook(webhook, key, asked, storage, may_change=False)
             if hook is not None:
                 _answered(hook, asked, storage)
-        return obj
+        return asked.obj
 
 
 def _configured(kind: Kind, storage: Storage) -> Iterator[tuple[Json, str]]:
@@ -278,7 +262,7 @@ def _patched(hook: _Hook, asked: Asked, response: Json) -> Json:
         raise _failed(hook, why) from None
     if not operations:
         return asked.obj
-    before = asked.new(hook.kind)
+    before = new_of(asked, hook.kind)
     if before is None:
         raise _broken(
             f'admission webhook "{hook.name}" attempted to modify the object, which is not '

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from fairlead.apiserver.admission.admission_request import Asked, request_of
+from fairlead.apiserver.admission.admission_request import new_of, old_of, request_of
+from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
 from fairlead.apiserver.storage import Json
@@ -68,8 +69,8 @@ def review_of(asked: Asked, matched: Kind, key: str, versions: Sequence[str]) ->
     request = {
         "uid": uid,
         **request_of(asked, matched),
-        "object": asked.new(matched),
-        "oldObject": asked.old(matched),
+        "object": new_of(asked, matched),
+        "oldObject": old_of(asked, matched),
     }
     return {"kind": KIND, "apiVersion": f"{_GROUP}/{version}", "request": request}, uid
 

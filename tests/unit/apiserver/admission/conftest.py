@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.admission.plugin import Circumstances, Operation
+from fairlead.apiserver.admission.plugin import Asked, Circumstances, Operation
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.storage import Storage
@@ -34,7 +34,8 @@ class Gate:
         annotate = self.notes.__setitem__
         write = Write(warn=self.warnings.append, annotate=annotate, **settings)
         circumstances = Circumstances(write=write, **about)
-        return self.plugin.admit(operation, kind_of(obj), obj, self.storage, circumstances)
+        asked = Asked(operation, kind_of(obj), obj, circumstances)
+        return self.plugin.admit(asked, self.storage)
 
     def refusal(self, obj, *arguments, **about):
         """Why `obj` may not pass: the whole message."""

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from fairlead.apiserver.admission.plugin import ALONE
 from fairlead.apiserver.admission.webhook import MutatingWebhooks, WebhookNeeded
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.kind import find_kind
@@ -40,11 +39,11 @@ class Labels:
     def __init__(self):
         self.seen = []
 
-    def admit(self, operation, kind, obj, storage, circumstances=ALONE):
+    def admit(self, asked, storage):
         """See AdmissionPlugin."""
-        if kind.kind == "ConfigMap":
-            self.seen.append(sorted(obj.get("data") or {}))
-        return obj
+        if asked.kind.kind == "ConfigMap":
+            self.seen.append(sorted(asked.obj.get("data") or {}))
+        return asked.obj
 
 
 @pytest.fixture
