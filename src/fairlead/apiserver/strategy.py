@@ -45,6 +45,9 @@ _WITH_STATUS: Final[Mapping[str, tuple[str, ...]]] = {
 # upstream: networking/servicecidr/strategy.go, core/node/strategy.go
 _KEPT_STATUS: Final = ("servicecidrs.networking.k8s.io",)
 _BROUGHT_STATUS: Final = (NODE.resource, *_KEPT_STATUS)
+# Kinds that have a generation once their spec has changed.
+# upstream: storage/csidriver/strategy.go:PrepareForUpdate
+_COUNTED_ONCE_CHANGED: Final = ("csidrivers.storage.k8s.io",)
 _NOT_OF_NEW: Final = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
@@ -118,7 +121,8 @@ def prepared_for_update(kind: Kind, old: Json, new: Json) -> Json:
         prepared.pop("status", None)
         if "status" in old:
             prepared["status"] = old["status"]
-    if kind.has_generation and _is_respecified(kind, old, prepared):
+    counts = kind.has_generation or kind.resource in _COUNTED_ONCE_CHANGED
+    if counts and _is_respecified(kind, old, prepared):
         meta["generation"] = before.get("generation", 0) + 1
     return prepared
 

@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.served.address_warning import cidr_warnings, ip_warnings
+from fairlead.apiserver.served.network_warning import (
+    endpoints_warnings,
+    network_policy_warnings,
+    service_warnings,
+    slice_warnings,
+)
 from fairlead.apiserver.served.pod_warning import (
     OLD_LABELS,
     claim_warnings,
@@ -29,11 +34,17 @@ _TOO_MANY_INDEXES: Final = (
     "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than "
     "10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes fail"
 )
-_HINTS: Final = "service.kubernetes.io/topology-aware-hints"
-_TOPOLOGY_MODE: Final = "service.kubernetes.io/topology-mode"
 _OLD_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _OLD_CLASS_TOLD: Final = 'deprecated since v1.8; use "storageClassName" attribute instead'
 _INGRESS_CLASS: Final = "kubernetes.io/ingress.class"
+_TOKENS_IN_SECRETS: Final = (
+    "spec.serviceAccountTokenInSecrets is unset; if supported by this CSI driver, set to true to "
+    "prevent possible logging of tokens in volume attributes"
+)
+_KEPT_TO_SECRETS: Final = "kubernetes.io/enforce-mountable-secrets"
+_KEPT_APART: Final = (
+    "deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"
+)
 _RECYCLE: Final = (
     "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use dynamic "
     "provisioning."
@@ -52,7 +63,14 @@ _TEMPLATES: Final = {
     "replicationcontrollers": "spec.template",
     "podtemplates": "template",
 }
-_NAMES_PODS: Final = ("deployments.apps", "replicasets.apps", "statefulsets.apps", "jobs.batch")
+_NAMES_PODS: Final = (
+    "deployments.apps",
+    "replicasets.apps",
+    "statefulsets.apps",
+    "jobs.batch",
+    "cronjobs.batch",
+    "replicationcontrollers",
+)
 
 
 def warnings_of(kind: Kind, old: Json | None, new: Json) -> Warnings:
@@ -60,10 +78,18 @@ def warnings_of(kind: Kind, old: Json | None, new: Json) -> Warnings:
 
     Of workloads nothing is said again that was said before; changed pods nobody looks at.
     """
+    if kind.resource in _CHANGES:
+        yield from _CHANGES[kind.resource](old, new)
     if kind.resource in _OTHERS and (old is None or kind.resource not in _SAID_ONCE):
         yield from _OTHERS[kind.resource](new)
-    if old is not None and (kind.resource == "pods" or old.get("spec") == new.get("spec")):
-        return
+    if old is None or (kind.resource != "pods" and old.get("spec") != new.get("spec")):
+        yield from _pod_warnings(kind, old, new)
+    if kind.resource == "statefulsets.apps":
+        yield from _stateful_set_warnings(old, new["spec"])
+
+
+def _pod_warnings(kind: Kind, old: Json | None, new: Json) -> Warnings:
+    """What is to be said about a pod, or about those that `new` makes."""
     if old is None:
         yield from _name_warnings(kind, new["metadata"]["name"])
     if kind.resource == "pods":
@@ -75,8 +101,6 @@ def warnings_of(kind: Kind, old: Json | None, new: Json) -> Warnings:
             yield from template_warnings(f"{path}.", template)
     if kind.resource == "jobs.batch":
         yield from _job_warnings(new["spec"])
-    if kind.resource == "statefulsets.apps":
-        yield from _stateful_set_warnings(new["spec"])
 
 
 def _at(obj: Json, path: str) -> Any:
@@ -110,53 +134,16 @@ def _job_warnings(spec: Json) -> Warnings:
         yield f"spec: {_TOO_MANY_INDEXES}"
 
 
-def _stateful_set_warnings(spec: Json) -> Warnings:
-    # upstream: pkg/registry/apps/statefulset/strategy.go:WarningsOnCreate
+def _stateful_set_warnings(old: Json | None, spec: Json) -> Warnings:
+    # upstream: pkg/registry/apps/statefulset/strategy.go:WarningsOnCreate, WarningsOnUpdate, which
+    # call the same field by two names
+    end = "" if old is None else ".Spec"
     for place, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        yield from claim_warnings(f"spec.volumeClaimTemplates[{place}]", claim.get("spec") or {})
+        field = f"spec.volumeClaimTemplates[{place}]{end}"
+        yield from claim_warnings(field, claim.get("spec") or {})
     if (spec.get("revisionHistoryLimit") or 0) < 0:
         why = "a negative value retains all historical revisions; a value >= 0 is recommended"
         yield f"spec.revisionHistoryLimit: {why}"
-
-
-def _service_warnings(service: Json) -> Warnings:
-    spec, notes = service["spec"], service["metadata"].get("annotations") or {}
-    if _HINTS in notes:
-        yield f"annotation {_HINTS} is deprecated, please use {_TOPOLOGY_MODE} instead"
-    sort = spec.get("type")
-    yield from _address_warnings(spec)
-    if sort == "ExternalName" and spec.get("externalIPs"):
-        yield 'spec.externalIPs is ignored when spec.type is "ExternalName"'
-    if sort != "ExternalName" and spec.get("externalName"):
-        yield 'spec.externalName is ignored when spec.type is not "ExternalName"'
-    if spec.get("trafficDistribution") == "PreferClose":
-        yield 'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
-    if spec.get("loadBalancerIP") and sort != "LoadBalancer":
-        yield 'spec.loadBalancerIP is ignored when service type is not "LoadBalancer"'
-
-
-def _address_warnings(spec: Json) -> Warnings:
-    address = spec.get("clusterIP")
-    if address not in (None, "", "None"):
-        for place, text in enumerate(spec.get("clusterIPs") or ()):
-            yield from ip_warnings(f"spec.clusterIPs[{place}]", text)
-    if spec.get("type") == "ClusterIP" and address == "None":
-        yield from _headless_warnings(spec)
-    for place, text in enumerate(spec.get("externalIPs") or ()):
-        yield from ip_warnings(f"spec.externalIPs[{place}]", text)
-    if spec.get("loadBalancerIP"):
-        yield from ip_warnings("spec.loadBalancerIP", spec["loadBalancerIP"])
-    for place, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
-        yield from cidr_warnings(f"spec.loadBalancerSourceRanges[{place}]", text)
-
-
-def _headless_warnings(spec: Json) -> Warnings:
-    ignored = "is ignored for headless services"
-    for key in ("loadBalancerIP", "externalIPs"):
-        if spec.get(key):
-            yield f"spec.{key} {ignored}"
-    if spec.get("sessionAffinity", "None") != "None":
-        yield f"spec.SessionAffinity {ignored}"
 
 
 def _volume_warnings(volume: Json) -> Warnings:
@@ -187,19 +174,6 @@ def _ingress_warnings(ingress: Json) -> Warnings:
         yield f'annotation "{_INGRESS_CLASS}" is deprecated, {use}'
 
 
-def _network_policy_warnings(policy: Json) -> Warnings:
-    spec = policy.get("spec") or {}
-    for way, side in (("ingress", "from"), ("egress", "to")):
-        for place, rule in enumerate(spec.get(way) or ()):
-            for number, peer in enumerate(rule.get(side) or ()):
-                block, field = peer.get("ipBlock"), f"spec.{way}[{place}].{side}[{number}].ipBlock"
-                if block is None:
-                    continue
-                yield from cidr_warnings(f"{field}.cidr", block.get("cidr") or "")
-                for at, text in enumerate(block.get("except") or ()):
-                    yield from cidr_warnings(f"{field}.except[{at}]", text)
-
-
 def _runtime_class_warnings(found: Json) -> Warnings:
     # upstream: pkg/api/node/util.go:GetWarningsForRuntimeClass
     for key in (found.get("scheduling") or {}).get("nodeSelector") or ():
@@ -224,14 +198,50 @@ def _secret_warnings(secret: Json) -> Warnings:
             yield "tls: failed to find any PEM data in certificate input"
 
 
+def _node_warnings(node: Json) -> Warnings:
+    # upstream: pkg/registry/core/node/strategy.go:fieldIsDeprecatedWarnings
+    spec = node.get("spec") or {}
+    if spec.get("configSource") is not None:
+        yield "spec.configSource: the feature is removed"
+    if spec.get("externalID"):
+        yield "spec.externalID: this field is deprecated, and is unused by Kubernetes"
+
+
+def _account_warnings(old: Json | None, new: Json) -> Warnings:
+    """Said when an account begins to keep its pods to its secrets."""
+    # upstream: pkg/registry/core/serviceaccount/strategy.go:WarningsOnCreate
+    before, after = (
+        (one["metadata"].get("annotations") or {}) if one else {} for one in (old, new)
+    )
+    if _KEPT_TO_SECRETS in after and _KEPT_TO_SECRETS not in before:
+        yield f"metadata.annotations[{_KEPT_TO_SECRETS}]: {_KEPT_APART}"
+
+
+def _driver_warnings(old: Json | None, new: Json) -> Warnings:
+    """Said when a driver asks for other tokens than before."""
+    # upstream: pkg/registry/storage/csidriver/strategy.go:WarningsOnCreate, WarningsOnUpdate
+    asked = new["spec"].get("tokenRequests") or []
+    if not asked or new["spec"].get("serviceAccountTokenInSecrets") is not None:
+        return
+    if old is None or (old["spec"].get("tokenRequests") or []) != asked:
+        yield _TOKENS_IN_SECRETS
+
+
+_CHANGES: Final[Mapping[str, Callable[[Json | None, Json], Warnings]]] = {
+    "serviceaccounts": _account_warnings,
+    "csidrivers.storage.k8s.io": _driver_warnings,
+}
 _SAID_ONCE: Final = ("ingresses.networking.k8s.io",)
 _OTHERS: Final[Mapping[str, Callable[[Json], Warnings]]] = {
-    "services": _service_warnings,
+    "services": service_warnings,
+    "nodes": _node_warnings,
+    "endpoints": endpoints_warnings,
+    "endpointslices.discovery.k8s.io": slice_warnings,
     "secrets": _secret_warnings,
     "persistentvolumes": _volume_warnings,
     "persistentvolumeclaims": _claim_warnings,
     "ingresses.networking.k8s.io": _ingress_warnings,
-    "networkpolicies.networking.k8s.io": _network_policy_warnings,
+    "networkpolicies.networking.k8s.io": network_policy_warnings,
     "runtimeclasses.node.k8s.io": _runtime_class_warnings,
     "storageclasses.storage.k8s.io": _storage_class_warnings,
 }

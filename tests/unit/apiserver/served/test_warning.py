@@ -236,6 +236,10 @@ def test_annotations_that_nobody_heeds():
                     'spec.externalIPs[0]: IPv6 address "FD00::1" should be in RFC 5952 canonical '
                     'format ("fd00::1")'
                 ),
+                (
+                    "spec.externalIPs is deprecated and may no longer be implemented in some "
+                    "clusters"
+                ),
             ],
         ),
         (
@@ -303,6 +307,11 @@ def test_stateful_sets():
         "spec.volumeClaimTemplates[0].resources.requests[storage]",
         "spec.revisionHistoryLimit",
     ]
+    again = list(warnings_of(kind_of(obj), obj, obj))
+    assert [one.partition(": ")[0] for one in again] == [
+        "spec.volumeClaimTemplates[0].Spec.resources.requests[storage]",
+        "spec.revisionHistoryLimit",
+    ]
 
 
 def test_the_class_of_an_ingress():
@@ -313,3 +322,95 @@ def test_the_class_of_an_ingress():
     (said,) = warnings_of(kind_of(obj), None, obj)
     assert said.endswith("is deprecated, please use 'spec.ingressClassName' instead")
     assert list(warnings_of(kind_of(obj), obj, obj)) == []
+
+
+def told(api_version, kind, old=None, /, name="a", labels=None, annotations=None, **fields):
+    """What is said of an object with these fields; `old` are the fields of the one before."""
+    meta = {"name": name, "labels": labels or {}, "annotations": annotations or {}}
+    obj = {"apiVersion": api_version, "kind": kind, "metadata": meta, **fields}
+    before = None if old is None else {**obj, **old}
+    return list(warnings_of(kind_of(obj), before, obj))
+
+
+LONG = {"ip": "2001:0db8::1"}
+CANONICAL = 'IPv6 address "2001:0db8::1" should be in RFC 5952 canonical format ("2001:db8::1")'
+MARKED = {"kubernetes.io/enforce-mountable-secrets": "false"}
+ASKING = {"tokenRequests": [{"audience": "a"}]}
+
+
+@pytest.mark.parametrize(
+    ("warnings", "said"),
+    [
+        (
+            told("v1", "Service", spec={"externalIPs": ["1.1.1.1"]}),
+            ["spec.externalIPs is deprecated and may no longer be implemented in some clusters"],
+        ),
+        (
+            told("v1", "Node", spec={"configSource": {}, "externalID": "x"}),
+            [
+                "spec.configSource: the feature is removed",
+                "spec.externalID: this field is deprecated, and is unused by Kubernetes",
+            ],
+        ),
+        (
+            told("v1", "Endpoints", subsets=[{"addresses": [LONG], "notReadyAddresses": [LONG]}]),
+            [
+                f"subsets[0].addresses[0].ip: {CANONICAL}",
+                f"subsets[0].notReadyAddresses[0].ip: {CANONICAL}",
+            ],
+        ),
+        (
+            told(
+                "discovery.k8s.io/v1",
+                "EndpointSlice",
+                addressType="FQDN",
+                endpoints=[{"addresses": [LONG["ip"]]}],
+            ),
+            [
+                "spec.addressType: FQDN endpoints are deprecated",
+                f"endpoints[0].addresses[0]: {CANONICAL}",
+            ],
+        ),
+        (
+            told(
+                "discovery.k8s.io/v1",
+                "EndpointSlice",
+                labels={
+                    "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io"
+                },
+                endpoints=[{"addresses": [LONG["ip"]]}],
+            ),
+            [],
+        ),
+        (told("v1", "ServiceAccount", {}, annotations=MARKED), []),
+        (told("storage.k8s.io/v1", "CSIDriver", {}, spec=ASKING), []),
+    ],
+)
+def test_what_is_old(warnings, said):
+    assert warnings == said
+
+
+@pytest.mark.parametrize(
+    ("warnings", "beginning"),
+    [
+        (
+            told("v1", "ServiceAccount", annotations=MARKED),
+            "metadata.annotations[kubernetes.io/enforce-mountable-secrets]: deprecated in v1.32+; ",
+        ),
+        (
+            told("storage.k8s.io/v1", "CSIDriver", {"spec": {}}, spec=ASKING),
+            "spec.serviceAccountTokenInSecrets is unset; ",
+        ),
+        (
+            told("batch/v1", "CronJob", name="a.b", spec={}),
+            "metadata.name: this is used in Pod names and hostnames, ",
+        ),
+        (
+            told("v1", "ReplicationController", name="a.b", spec={}),
+            "metadata.name: this is used in Pod names and hostnames, ",
+        ),
+    ],
+)
+def test_what_surprises(warnings, beginning):
+    (said,) = warnings
+    assert said.startswith(beginning)
