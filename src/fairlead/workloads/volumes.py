@@ -10,7 +10,8 @@ A claim is worked on by one step at a time, and looked at again when the world h
 of it. A step that would change nothing any more is not taken twice.
 
 Differs from upstream: every provisioner in a class is there and works, CSIStorageCapacity objects
-stay as they are, nothing is attached, and a claim whose volume is gone is not declared Lost.
+stay as they are, and nothing is attached. A claim whose volume is gone is Lost only where somebody
+looks: a dump that lacks a volume says nothing of what became of it.
 upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, syncVolume
 """
 
@@ -37,6 +38,7 @@ from fairlead.core.stimulus import (
 )
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.plugins.volume_lookup import class_name, is_bound
+from fairlead.workloads.claim_loss import losses
 from fairlead.workloads.claim_making import ClaimMaker
 from fairlead.workloads.config import VolumesConfig
 from fairlead.workloads.volume_book import AVAILABLE, UNDECIDED, VolumeBook, claim_key
@@ -48,7 +50,11 @@ class Volumes:
     """See the module's docstring."""
 
     def __init__(self, config: VolumesConfig | None = None, *, is_observed: bool = False) -> None:
-        """Start knowing nothing; where it `is_observed`, events tell of claims that were made."""
+        """Start knowing nothing.
+
+        Where it `is_observed`, events tell of claims that were made, and lost ones are called so.
+        """
+        self._is_observed = is_observed
         self._config = config or VolumesConfig()
         self._book = VolumeBook()
         self._maker = ClaimMaker(self._book, is_observed=is_observed)
@@ -59,6 +65,7 @@ class Volumes:
         self._unanswered: dict[str, int] = {}
         self._failed: dict[str, None] = {}
         self._taken: dict[str, Step] = {}
+        self._lost: dict[str, PersistentVolumeClaim] = {}  # as they were when that was written
 
     # --- what happened ---------------------------------------------------------------------
 
@@ -75,6 +82,8 @@ class Volumes:
                 commands: list[Command] = [*self._maker.forget(one)]
                 if isinstance(one, PersistentVolumeClaim):
                     commands += self._release(one)
+                elif isinstance(one, PersistentVolume):
+                    commands += self._bereave(one, now)
                 return commands
             case ObjectsLoaded(objects):
                 return self._load(objects, now)
@@ -106,7 +115,9 @@ class Volumes:
         """Take in everything first."""
         for one in objects:
             self._see(one)
-        commands: list[Command] = [*self._maker.stand_ins(objects)]
+        commands: list[Command] = []
+        if not self._is_observed:
+            commands += self._maker.stand_ins(objects)
         for kind in (PersistentVolume, PersistentVolumeClaim, Pod):
             for one in objects:
                 if isinstance(one, kind):
@@ -152,11 +163,16 @@ class Volumes:
 
     def _release(self, gone: PersistentVolumeClaim) -> list[Command]:
         """A claim is gone, and its volume with it; not one meant for whatever has its name."""
-        for state in (self._waiting, self._planned):
+        for state in (self._waiting, self._planned, self._lost):
             state.pop(gone.key, None)
         self._untake(gone.key)
         volumes = self._book.volumes_of(gone)
         return [let_go(one) for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid]
+
+    def _bereave(self, gone: PersistentVolume, now: Instant) -> list[Command]:
+        """A volume is gone that a claim may have had."""
+        claim = self._book.claims.get(claim_key(gone) or "")
+        return [] if claim is None else self._sync(claim, now)
 
     # --- one claim -------------------------------------------------------------------------
 
@@ -165,6 +181,12 @@ class Volumes:
         key = claim.key
         if key in self._unanswered:
             return []
+        if self._is_observed and (lost := losses(self._book, claim)):
+            is_told = self._lost.get(key) == claim
+            self._lost[key] = claim
+            self._untake(key)
+            return [] if is_told else lost
+        self._lost.pop(key, None)
         step = next_step(self._book, claim)
         if step is None or step == self._taken.get(key):
             self._planned.pop(key, None)
