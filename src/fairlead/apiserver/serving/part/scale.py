@@ -12,10 +12,14 @@ from typing import Final
 from fairlead.apiserver.custom.scale import scale_parts, with_replicas
 from fairlead.apiserver.error import STALE, Cause, conflict, invalid
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.patch.field_set import FieldSet, of_path
+from fairlead.apiserver.patch.managed_fields import entries_of, with_managed
+from fairlead.apiserver.patch.scaled_fields import owners_in_object, owners_in_scale
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
-from fairlead.apiserver.serving.part.view import written
+from fairlead.apiserver.serving.part.view import Written, written
 from fairlead.apiserver.serving.reading import found
+from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.table.reading import selector_text
 
@@ -29,23 +33,59 @@ def scale(call: Call) -> Response:
         return call.shown(scale_of(call.kind, found(call)), kind=SCALE)
     change = written(call, SCALE, _partial_scale)
     old = found(call)
-    meta = change.view.get("metadata", {})
-    if meta.get("resourceVersion", "0") not in ("", "0", old["metadata"]["resourceVersion"]):
-        raise conflict(call.kind, call.target.namespace, call.target.name, STALE)
     replicas = change.view.get("spec", {}).get("replicas", 0)
     if replicas < 0:
         text = f"Invalid value: {replicas}: must be greater than or equal to 0"
         cause = Cause("FieldValueInvalid", text, "spec.replicas")
         raise invalid(SCALE, "", call.target.name, (cause,))
-    new = _with_replicas(call.kind, old, replicas)
-    write = replace(change.write, view=partial(scale_of, call.kind, is_partial=True))
+    _require_same(call, old["metadata"], change.view["metadata"])
+    view = change.view if change.is_applied else _tracked(call, change)
+    new = _with_owners(call.kind, _with_replicas(call.kind, old, replicas), view)
+    shown = partial(scale_of, call.kind, is_partial=True)
+    write = replace(change.write, view=shown, track=_as_noted)
     part = call.target.subresource
     stored = call.parts.store.replace(call.kind, old, new, write=write, subresource=part)
     return call.shown(scale_of(call.kind, stored), kind=SCALE)
 
 
+def _require_same(call: Call, before: Json, meta: Json) -> None:
+    """Refuse a scale that was read of another object, or of an older one. Raises ApiError 409."""
+    kind, namespace, name = call.kind, call.target.namespace, call.target.name
+    if meta.get("uid", "") not in ("", before["uid"]):
+        wrong = f"UID in precondition: {meta['uid']}, UID in object meta: {before['uid']}"
+        part = replace(kind, plural=f"{kind.plural}/scale")
+        raise conflict(part, namespace, name, f"Precondition failed: {wrong}")
+    if meta.get("resourceVersion", "0") not in ("", "0", before["resourceVersion"]):
+        raise conflict(kind, namespace, name, STALE)
+
+
 def _partial_scale(call: Call) -> Json:
-    return scale_of(call.kind, found(call), is_partial=True)
+    """The scale of the object that is there, with its owners: what a patch is for."""
+    obj = found(call)
+    owners = owners_in_scale(entries_of(obj), _field(call.kind))
+    return with_managed(scale_of(call.kind, obj, is_partial=True), owners)
+
+
+def _tracked(call: Call, change: Written) -> Json:
+    """The scale as it was written, with its owners; one without a number is nobody's."""
+    note = track(SCALE, change.options.manager, "Update", "scale", call.now)
+    return note(_partial_scale(call), change.view)
+
+
+def _as_noted(_: Json | None, new: Json) -> Json:
+    return new
+
+
+def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
+    """`obj`, whose owners are those of the scale `view` now."""
+    owners = entries_of(obj), entries_of(view)
+    return with_managed(obj, owners_in_object(*owners, kind.api_version, _field(kind)))
+
+
+def _field(kind: Kind) -> FieldSet:
+    """The number of replicas in objects of a kind."""
+    paths = kind.custom.scale if kind.custom else None
+    return of_path(*(paths.spec.names or ())) if paths else of_path("spec", "replicas")
 
 
 def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:

@@ -16,11 +16,15 @@ from fairlead.apiserver.write import Write
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The view as it shall be, and how to store what follows from it."""
+    """The view as it shall be, and how to store what follows from it.
+
+    `is_applied`: it says itself who owns what of it.
+    """
 
     view: Json
     options: WriteOptions
     write: Write
+    is_applied: bool = False
 
 
 def written(call: Call, kind: Kind, view: Callable[[Call], Json]) -> Written:
@@ -30,15 +34,16 @@ def written(call: Call, kind: Kind, view: Callable[[Call], Json]) -> Written:
     ApiError.
     """
     call.form()
-    part = call.target.subresource
+    part, is_applied = call.target.subresource, False
     if call.verb == "patch":
         options = write_options(call.request, "PatchOptions")
         change = patch_of(call, options, kind, part)
-        new, operation = change.of(view(call)), change.operation
+        new = named(call, in_namespace(call, change.of(view(call))))
+        operation, is_applied = change.operation, change.is_apply
     else:
         options = write_options(call.request, "UpdateOptions")
         new, operation = in_namespace(call, sent(call, options, kind)), "Update"
         if new["metadata"].get("name"):
             view(call)  # who names another object is told of one that is not there first
         new = named(call, new)
-    return Written(new, options, write_of(call, options, operation, part))
+    return Written(new, options, write_of(call, options, operation, part), is_applied)

@@ -119,7 +119,7 @@ def check_status(resource: str, old: Json, new: Json, part: str = "status") -> C
         yield from non_negative(f"status.{name}", status.get(name) or 0)
     for some, whole, why in _PARTS.get(resource, ()):
         if (status.get(some) or 0) > (status.get(whole) or 0):
-            yield invalid(f"status.{some}", status[some], why)
+            yield invalid(f"status.{some}", status.get(some) or 0, why)
     if resource in _COLLIDING:
         yield from _check_collisions(old.get("status") or {}, status)
     check = _CHECKS.get(resource if part == "status" else f"{resource}/{part}")
