@@ -14,9 +14,8 @@ from typing import Final
 import uvicorn
 
 from fairlead.apiserver.http.app import ApiApp
-from fairlead.apiserver.http.punctual import PunctualProtocol
+from fairlead.apiserver.http.punctual import punctual
 
-IDLE_SECONDS_MAX: Final = 120  # longer than Go's clients keep theirs (90 s)
 GRACE_SECONDS: Final = 3
 BACKLOG: Final = 2_048
 
@@ -51,18 +50,9 @@ class Listener:
 
     def __init__(self, app: ApiApp, listening: socket, certificate: Certificate | None) -> None:
         """Nothing happens before `start`."""
-        config = uvicorn.Config(
+        config = punctual(
             app,
-            http=PunctualProtocol,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
             backlog=BACKLOG,
-            timeout_keep_alive=IDLE_SECONDS_MAX,
             timeout_graceful_shutdown=GRACE_SECONDS,
             ssl_certfile=certificate.chain_file if certificate else None,
             ssl_keyfile=certificate.key_file if certificate else None,

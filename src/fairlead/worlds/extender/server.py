@@ -15,14 +15,13 @@ from typing import Final
 import uvicorn
 import uvloop
 
-from fairlead.apiserver.http.punctual import PunctualProtocol
+from fairlead.apiserver.http.punctual import punctual
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.extender.answers import Answer, Answers
 from fairlead.worlds.extender.api_binding import ApiBinding, refuse_to_bind
 from fairlead.worlds.extender.app import ExtenderApp, Verb
 
 CONNECTIONS_MAX: Final = 64
-IDLE_SECONDS_MAX: Final = 120  # longer than Go's clients keep theirs (90 s)
 GRACE_SECONDS: Final = 5
 
 
@@ -46,19 +45,8 @@ class _Server(uvicorn.Server):
 
 def make_server(app: ExtenderApp, on_ready: Callable[[], None]) -> uvicorn.Server:
     """`app` behind uvicorn; `on_ready` is called when it accepts connections."""
-    config = uvicorn.Config(
-        app,
-        http=PunctualProtocol,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=CONNECTIONS_MAX,
-        timeout_keep_alive=IDLE_SECONDS_MAX,
-        timeout_graceful_shutdown=GRACE_SECONDS,
+    config = punctual(
+        app, limit_concurrency=CONNECTIONS_MAX, timeout_graceful_shutdown=GRACE_SECONDS
     )
     return _Server(config, on_ready)
 
