@@ -20,6 +20,7 @@ _INT64: Final = 1 << 63
 
 def restored(schema: Schema, value: Any) -> Any:
     """`value` with its numbers as fields of their types hold them."""
+    inner = schema.items
     match value:
         case dict() if schema.type is Type.OBJECT:
             fields = schema.fields
@@ -27,12 +28,12 @@ def restored(schema: Schema, value: Any) -> Any:
                 key: restored(fields[key].schema, item) if key in fields else item
                 for key, item in value.items()
             }
-        case dict() | list() if schema.items is None:
+        case dict() if inner is not None:
+            return {key: restored(inner, item) for key, item in value.items()}
+        case list() if inner is not None:
+            return [restored(inner, item) for item in value]
+        case dict() | list():
             return value
-        case dict():
-            return {key: restored(schema.items, item) for key, item in value.items()}
-        case list():
-            return [restored(schema.items, item) for item in value]
         case _:
             return _number(schema, value)
 

@@ -110,11 +110,12 @@ def _flow_schema(obj: Json, storage: Storage, now: int) -> Json | None:
     tracking = tracking_of(FLOW_SCHEMA, "status")
     if status is None or tracking is None:
         return None
+    own = [one for one in status["conditions"] if one.get("type") == condition["type"]]
     config = {
         "apiVersion": FLOW_SCHEMA.api_version,
         "kind": FLOW_SCHEMA.kind,
         "metadata": {"name": obj["metadata"]["name"]},
-        "status": status,
+        "status": {"conditions": own},
     }
     application = Application(
         config=config, manager=_FLOW_MANAGER, force=True, subresource="status"

@@ -55,6 +55,21 @@ def test_the_status_of_a_flow_schema_is_its_controllers(api):
     assert (entry["operation"], entry["subresource"]) == ("Apply", "status")
 
 
+def test_conditions_of_others_stay_theirs(api):
+    api.post(FLOWS, flow("mine"))
+    other = {"status": {"conditions": [{"type": "Other", "status": "True"}]}}
+    assert api.patch(f"{FLOWS}/f/status?fieldManager=other", other).status == 200
+    api.post(LEVELS, level("mine"))
+    found = api.get(f"{FLOWS}/f").json
+    assert {one["type"] for one in found["status"]["conditions"]} == {"Dangling", "Other"}
+    owners = [
+        one["manager"]
+        for one in found["metadata"]["managedFields"]
+        if 'k:{"type":"Other"}' in one["fieldsV1"].get("f:status", {}).get("f:conditions", {})
+    ]
+    assert owners == ["other"]
+
+
 def test_an_api_service_without_a_service_is_here(api):
     api.post(API_SERVICES, api_service())
     assert condition(api.get(f"{API_SERVICES}/v1.example.com")) == ("True", "Local")

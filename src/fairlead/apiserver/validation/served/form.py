@@ -197,6 +197,7 @@ def label_selector(selector: Json | None) -> LabelSelector | None:
 def node_selector(selector: Json) -> NodeSelector:
     """A selector of nodes as the rules read it."""
     required = "requiredDuringSchedulingIgnoredDuringExecution"
+    selector = {"nodeSelectorTerms": selector.get("nodeSelectorTerms") or []}
     spec = {"affinity": {"nodeAffinity": {required: selector}}}
     match decode_as(Pod, {"spec": spec}).spec.affinity:
         case Affinity(

@@ -219,6 +219,19 @@ def _check_condition(at: str, condition: Json) -> Causes:
         yield too_long(f"{at}.message", _MESSAGE_BYTES_MAX)
 
 
+def _check_flow(_: Json, new: Json) -> Causes:
+    """Conditions are told apart by their types."""
+    # upstream: pkg/apis/flowcontrol/validation/validation.go:ValidateFlowSchemaStatus
+    seen: set[str] = set()
+    for place, condition in enumerate(new["status"].get("conditions") or ()):
+        field, kind = f"status.conditions[{place}].type", condition.get("type", "")
+        if kind in seen:
+            yield duplicate(field, kind)
+        seen.add(kind)
+        if not kind:
+            yield required(field, "must not be empty")
+
+
 _CHECKS: Final[Mapping[str, CheckStatus]] = {
     "services": _check_service,
     "ingresses.networking.k8s.io": _check_ingress,
@@ -226,6 +239,8 @@ _CHECKS: Final[Mapping[str, CheckStatus]] = {
     "resourcequotas": _check_quota,
     "persistentvolumeclaims": _check_claim,
     "jobs.batch": check_job_status,
+    "flowschemas.flowcontrol.apiserver.k8s.io": _check_flow,
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _check_flow,
     "nodes": _check_node,
     "certificatesigningrequests.certificates.k8s.io": check_signed,
     "certificatesigningrequests.certificates.k8s.io/approval": check_decided,
