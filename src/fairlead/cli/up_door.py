@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Final
 from fairlead.apiserver.auth.certificate import Pair
 from fairlead.apiserver.http.app import Audit
 from fairlead.apiserver.http.listener import BACKLOG, Certificate
+from fairlead.cli.own_folder import own_folder
 from fairlead.whatif.input_error import InputError
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.local.kubeconfig import write_secret
@@ -63,9 +63,9 @@ def certificate_files(pair: Pair, authority: str) -> Iterator[Certificate]:
 
     Clients may show certificates of `authority`, as PEM.
     """
-    with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
+    with own_folder() as folder:
         names = ("server.crt", "server.key", "clients.crt")
-        chain, key, clients = (Path(folder) / name for name in names)
+        chain, key, clients = (folder / name for name in names)
         write_secret(chain, pair.certificate)
         write_secret(key, pair.key)
         write_secret(clients, authority)

@@ -6,7 +6,6 @@ holds the journal has the directory to themselves, so that comes before anything
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from fairlead.apiserver.journal_file import JournalError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED
 from fairlead.cli import exit_code
+from fairlead.cli.own_folder import own_folder, sweep
 from fairlead.cli.up_door import (
     certificate_files,
     hosts_of,
@@ -40,6 +40,7 @@ from fairlead.worlds.local.serve import Door, serve_cluster
 def serve(wanted: Wanted) -> int:
     """Serve until a signal ends it; the exit code. Raises InputError."""
     wanted.check()
+    sweep()
     with ExitStack() as opened:
         listening = opened.enter_context(open_door(wanted.host, wanted.port))
         audit = opened.enter_context(opened_audit(wanted.audit))
@@ -168,5 +169,5 @@ def _place(wanted: Path | None) -> Iterator[Path]:
     if wanted is not None:
         yield wanted.absolute()
         return
-    with tempfile.TemporaryDirectory(prefix="fairlead-") as folder:
-        yield Path(folder) / "kubeconfig"
+    with own_folder() as folder:
+        yield folder / "kubeconfig"
