@@ -14,11 +14,12 @@ from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
 from fairlead.apiserver.custom.embedded import wrong_embedded
 from fairlead.apiserver.custom.json_path import JsonPath
 from fairlead.apiserver.custom.rules import broken_rules
-from fairlead.apiserver.custom.shaping import IDENTITY, Tell, shaped
+from fairlead.apiserver.custom.shaping import IDENTITY, shaped
 from fairlead.apiserver.custom.structural import ABSENT, Structural
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.schema.decoding import decoded
+from fairlead.apiserver.schema.decoding import read
 from fairlead.apiserver.schema.model import Schema, schemas
+from fairlead.apiserver.schema.place import Notes, Place
 from fairlead.apiserver.table.column import Printer
 from fairlead.apiserver.validation.field import invalid
 
@@ -70,13 +71,13 @@ class CustomType:
     has_status: bool = False
     deprecation: str = ""
 
-    def shaped(self, obj: Json, tell: Tell) -> Json:
-        """`obj` as it is stored; `tell` gets a note for each field that is dropped.
+    def shaped(self, obj: Json, notes: Notes) -> Json:
+        """`obj` as it is stored; fields that are dropped are noted.
 
         Raises TypeMismatchError for metadata that is none.
         """
-        made = _with_plain_metadata(obj, tell)
-        return shaped(self.schema, made, tell)
+        made = _with_plain_metadata(obj, notes)
+        return shaped(self.schema, made, notes.unknown)
 
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
         """What is wrong with `obj`, which is new or was `old` before."""
@@ -113,11 +114,9 @@ def _content(obj: Json) -> Json:
     return {key: value for key, value in obj.items() if key not in IDENTITY}
 
 
-def _with_plain_metadata(obj: Json, tell: Tell) -> Json:
-    meta, notes = decoded(schemas().of_definition(_METADATA), obj.get("metadata") or {})
-    for note in notes:
-        tell(note.replace('"', '"metadata.', 1))
-    return {**obj, "metadata": meta}
+def _with_plain_metadata(obj: Json, notes: Notes) -> Json:
+    place, schema = Place(Place(), "metadata"), schemas().of_definition(_METADATA)
+    return {**obj, "metadata": read(schema, obj.get("metadata") or {}, place, notes)}
 
 
 def _wrong_replicas(text: str, path: JsonPath, obj: Json) -> Iterator[Cause]:

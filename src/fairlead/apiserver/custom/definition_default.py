@@ -13,6 +13,7 @@ from fairlead.apiserver.custom.rules import broken_rules
 from fairlead.apiserver.custom.shaping import shaped_value
 from fairlead.apiserver.custom.structural import ABSENT, structural
 from fairlead.apiserver.error import Cause
+from fairlead.apiserver.schema.place import Place
 from fairlead.apiserver.validation.field import invalid
 
 Json = dict[str, Any]
@@ -31,7 +32,7 @@ def wrong_defaults(raw: Json, field: str) -> Iterator[Cause]:
 
 def _wrong(raw: Json, place: str) -> Iterator[Cause]:
     schema, value = structural(raw), raw["default"]
-    unknown: list[str] = []
+    unknown: list[Place] = []
     shaped_value(schema, value, unknown.append)
     if unknown:
         yield invalid(place, value, "must not have unknown fields")

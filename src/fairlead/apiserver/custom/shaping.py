@@ -15,9 +15,10 @@ from decimal import Decimal
 from typing import Any, Final
 
 from fairlead.apiserver.custom.structural import ABSENT, Structural
+from fairlead.apiserver.schema.place import Place
 
 Json = dict[str, Any]
-Tell = Callable[[str], None]
+Tell = Callable[[Place], object]
 
 IDENTITY: Final = ("apiVersion", "kind", "metadata")
 _WHOLE_MAX: Final = 2**53
@@ -26,9 +27,9 @@ _WITHOUT_EXPONENT: Final = 1e21
 
 
 def shaped(schema: Structural, obj: Json, tell: Tell) -> Json:
-    """`obj` as it is stored; `tell` gets a note for each field that is dropped."""
+    """`obj` as it is stored; `tell` gets the place of each field that is dropped."""
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
-    pruned = _pruned(schema, inner, "", tell)
+    pruned = _pruned(schema, inner, Place(), tell)
     named = {key: obj[key] for key in IDENTITY if key in obj}
     made: Json = defaulted(schema, {**named, **pruned})
     return made
@@ -36,35 +37,37 @@ def shaped(schema: Structural, obj: Json, tell: Tell) -> Json:
 
 def shaped_value(schema: Structural, value: Any, tell: Tell) -> Any:
     """`value` of a type without what the type does not know, which is told."""
-    return _pruned(schema, value, "", tell)
+    return _pruned(schema, value, Place(), tell)
 
 
-def _pruned(schema: Structural, value: Any, path: str, tell: Tell) -> Any:
+def _pruned(schema: Structural, value: Any, place: Place, tell: Tell) -> Any:
     """`value` without what the type does not know, and without nulls that say nothing."""
     if isinstance(value, dict):
-        return _pruned_object(schema, value, path, tell)
+        return _pruned_object(schema, value, place, tell)
     if isinstance(value, list):
         if schema.items is None:
             return value
-        return [_pruned(schema.items, item, f"{path}[{at}]", tell) for at, item in enumerate(value)]
+        return [
+            _pruned(schema.items, item, Place(place, at), tell) for at, item in enumerate(value)
+        ]
     return _number(value)
 
 
-def _pruned_object(schema: Structural, value: Json, path: str, tell: Tell) -> Json:
+def _pruned_object(schema: Structural, value: Json, place: Place, tell: Tell) -> Json:
     made: Json = {}
     for key, item in value.items():
         if schema.is_embedded and key in IDENTITY:
             made[key] = item
             continue
         inner = schema.properties.get(key) or schema.additional
-        here = f"{path}.{key}" if path else key
+        here = Place(place, key)
         if inner is not None:
             if item is not None or _is_null_kept(inner):
                 made[key] = _pruned(inner, item, here, tell)
         elif schema.keeps_unknown:
             made[key] = item
         else:
-            tell(f'unknown field "{here}"')
+            tell(here)
     return made
 
 

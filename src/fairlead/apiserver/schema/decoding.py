@@ -24,6 +24,7 @@ from fairlead.apiserver.schema.go_name import go_kind, go_type
 from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
 from fairlead.apiserver.schema.json_text import Repeating
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
+from fairlead.apiserver.schema.place import Notes, Place
 from fairlead.apiserver.schema.reader import UnusualError, reader_of
 from fairlead.apiserver.schema.zero import emitted, zero_value
 
@@ -50,72 +51,37 @@ def decoded(schema: Schema, value: Any) -> tuple[Any, list[str]]:
 
     Raises TypeMismatchError for the first value of a wrong type.
     """
+    notes = Notes()
+    return read(schema, value, Place(), notes), notes.texts
+
+
+def read(schema: Schema, value: Any, place: Place, notes: Notes) -> Any:
+    """`value`, which stands at `place`, in the form of its type. Raises TypeMismatchError."""
     try:
-        return reader_of(schema)(value), []
+        return reader_of(schema)(value)
     except UnusualError:
-        return walked(schema, value)
+        return _Walk(notes).value(schema, value, place)
 
 
 def walked(schema: Schema, value: Any) -> tuple[Any, list[str]]:
     """The same, whatever there is to say; see `reader`, which gives up then and is faster."""
-    walk = _Walk()
-    return walk.value(schema, value, _Place()), walk.notes
+    notes = Notes()
+    return _Walk(notes).value(schema, value, Place()), notes.texts
 
 
 @lru_cache(maxsize=CACHE_SIZE)
 def empty(schema: Schema) -> Any:
     """What an object of this type is before anybody has said anything. Shared: do not mutate."""
-    return _Walk().value(schema, {}, _Place())
-
-
-class _Place:
-    """Where a value stands; texts are made when something is to be said about it."""
-
-    __slots__ = ("owner", "parent", "step")
-
-    def __init__(
-        self, parent: _Place | None = None, step: str | int = "", owner: Schema | None = None
-    ) -> None:
-        """`step` leads on from `parent`; a field's `owner` is the type that has it."""
-        self.parent = parent
-        self.step = step
-        self.owner = owner
-
-    @property
-    def path(self) -> str:
-        """`spec.containers[0].name`."""
-        if self.parent is None:
-            return ""
-        before = self.parent.path
-        if isinstance(self.step, int):
-            return f"{before}[{self.step}]"
-        return f"{before}.{self.step}" if before else self.step
-
-    @property
-    def names(self) -> str:
-        """`spec.containers.name`: the fields alone, as errors about types name them."""
-        if self.parent is None:
-            return ""
-        before = self.parent.names
-        if self.owner is None:
-            return before
-        return f"{before}.{self.step}" if before else str(self.step)
-
-    @property
-    def struct(self) -> str:
-        """The type that has the field, without its version."""
-        if self.owner is not None:
-            return self.owner.definition.rpartition(".")[2]
-        return self.parent.struct if self.parent else ""
+    return _Walk(Notes()).value(schema, {}, Place())
 
 
 class _Walk:
     """One walk through a value, gathering notes."""
 
-    def __init__(self) -> None:
-        self.notes: list[str] = []
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
 
-    def value(self, schema: Schema, value: Any, place: _Place) -> Any:
+    def value(self, schema: Schema, value: Any, place: Place) -> Any:
         match schema.type:
             case Type.OBJECT:
                 return self._object(schema, value, place)
@@ -132,7 +98,7 @@ class _Walk:
             case _:
                 return _SCALARS[schema.type](schema, value, place)
 
-    def _object(self, schema: Schema, value: Any, place: _Place) -> Json:
+    def _object(self, schema: Schema, value: Any, place: Place) -> Json:
         if not isinstance(value, dict):
             raise _mismatch(schema, value, place)
         fields = schema.fields
@@ -140,12 +106,12 @@ class _Walk:
         for key, item in self._members(value, place):
             field = fields.get(key)
             if field is None:
-                self.notes.append(f'unknown field "{_Place(place, key, schema).path}"')
+                self._notes.unknown(Place(place, key, schema))
             elif item is None:
                 made.pop(key, None)
             else:
                 self._set(
-                    made, key, field, self.value(field.schema, item, _Place(place, key, schema))
+                    made, key, field, self.value(field.schema, item, Place(place, key, schema))
                 )
         for key, inner in emitted(schema):
             if key not in made:
@@ -160,7 +126,7 @@ class _Walk:
         else:
             made[key] = value
 
-    def _members(self, value: Json, place: _Place) -> list[tuple[str, Any]]:
+    def _members(self, value: Json, place: Place) -> list[tuple[str, Any]]:
         """The members in their order; one that is there again is noted, and the last one counts."""
         if not isinstance(value, Repeating):
             return list(value.items())
@@ -170,35 +136,36 @@ class _Walk:
             if key in seen:
                 noted[key] = None
             seen[key] = None
-        self.notes += [f'duplicate field "{_Place(place, key).path}"' for key in noted]
+        for key in noted:
+            self._notes.repeated(Place(place, key))
         return value.pairs
 
-    def _list(self, schema: Schema, value: Any, place: _Place) -> list[Any]:
+    def _list(self, schema: Schema, value: Any, place: Place) -> list[Any]:
         if not isinstance(value, list) or schema.items is None:
             raise _mismatch(schema, value, place)
-        return [self._item(schema.items, item, _Place(place, at)) for at, item in enumerate(value)]
+        return [self._item(schema.items, item, Place(place, at)) for at, item in enumerate(value)]
 
-    def _item(self, schema: Schema, item: Any, place: _Place) -> Any:
+    def _item(self, schema: Schema, item: Any, place: Place) -> Any:
         if item is not None:
             return self.value(schema, item, place)
         return "" if schema.type is Type.BYTES else zero_value(schema)
 
-    def _map(self, schema: Schema, value: Any, place: _Place) -> Json:
+    def _map(self, schema: Schema, value: Any, place: Place) -> Json:
         if not isinstance(value, dict) or schema.items is None:
             raise _mismatch(schema, value, place)
         made = {}
         for key, item in self._members(value, place):
-            made[key] = self._item(schema.items, item, _Place(place, key))
+            made[key] = self._item(schema.items, item, Place(place, key))
         return made
 
 
-def _text(schema: Schema, value: Any, place: _Place) -> Any:
+def _text(schema: Schema, value: Any, place: Place) -> Any:
     if not isinstance(value, str):
         raise _mismatch(schema, value, place)
     return value
 
 
-def _bytes(schema: Schema, value: Any, place: _Place) -> Any:
+def _bytes(schema: Schema, value: Any, place: Place) -> Any:
     text = _text(schema, value, place)
     try:
         return base64.b64encode(base64.b64decode(text, validate=True)).decode()
@@ -216,13 +183,13 @@ def _illegal(text: str) -> int:
     return len(text) // 4 * 4
 
 
-def _boolean(schema: Schema, value: Any, place: _Place) -> Any:
+def _boolean(schema: Schema, value: Any, place: Place) -> Any:
     if not isinstance(value, bool):
         raise _mismatch(schema, value, place)
     return value
 
 
-def _integer(schema: Schema, value: Any, place: _Place) -> Any:
+def _integer(schema: Schema, value: Any, place: Place) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _mismatch(schema, value, place)
     bits = _LIMITS[schema.type]
@@ -235,7 +202,7 @@ def _number_text(value: float) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _number(schema: Schema, value: Any, place: _Place) -> Any:
+def _number(schema: Schema, value: Any, place: Place) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise _mismatch(schema, value, place)
     return value
@@ -253,21 +220,21 @@ def _quantity(value: Any) -> Any:
 _NO_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREAM_FORM}'"
 
 
-def _time(schema: Schema, value: Any, place: _Place) -> Any:
+def _time(schema: Schema, value: Any, place: Place) -> Any:
     problem = time_problem(_text(schema, value, place))
     if problem:
         raise TypeMismatchError(problem)
     return format_timestamp(parse_timestamp(value))
 
 
-def _micro_time(schema: Schema, value: Any, place: _Place) -> Any:
+def _micro_time(schema: Schema, value: Any, place: Place) -> Any:
     problem = micro_time_problem(_text(schema, value, place))
     if problem:
         raise TypeMismatchError(problem)
     return format_micro_time(parse_timestamp(value))
 
 
-_SCALARS: Final[dict[Type, Callable[[Schema, Any, _Place], Any]]] = {
+_SCALARS: Final[dict[Type, Callable[[Schema, Any, Place], Any]]] = {
     Type.STRING: _text,
     Type.BYTES: _bytes,
     Type.BOOLEAN: _boolean,
@@ -280,7 +247,7 @@ _SCALARS: Final[dict[Type, Callable[[Schema, Any, _Place], Any]]] = {
 }
 
 
-def _mismatch(schema: Schema, value: Any, place: _Place, *, shown: str = "") -> TypeMismatchError:
+def _mismatch(schema: Schema, value: Any, place: Place, *, shown: str = "") -> TypeMismatchError:
     # upstream: encoding/json UnmarshalTypeError
     what = shown or _json_kind(value)
     where = f"struct field {place.struct}.{place.names}" if place.names else "value"

@@ -18,6 +18,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
 from fairlead.apiserver.schema.json_text import Repeating
 from fairlead.apiserver.schema.model import Schema, schema_of
+from fairlead.apiserver.schema.place import Notes, Place
 from fairlead.apiserver.storage import Json
 
 STRICT: Final = "Strict"
@@ -66,11 +67,12 @@ def read_by_type(kind: Kind, obj: Json) -> tuple[Json, list[str]]:
     Raises TypeMismatchError.
     """
     if kind.custom is not None:
-        notes = list(repeated(obj))
-        return kind.custom.shaped(obj, notes.append), notes
+        notes = Notes()
+        _note_repeated(obj, Place(), notes)
+        return kind.custom.shaped(obj, notes), notes.texts
     schema = schema_of_kind(kind)
     if schema is None:
-        return obj, list(repeated(obj))
+        return obj, repeated(obj)
     return decoded(schema, obj)
 
 
@@ -94,21 +96,29 @@ def told(notes: Iterable[str], validation: str) -> tuple[str, ...]:
     return tuple(notes) if validation == WARN else ()
 
 
-def repeated(value: Any, path: str = "") -> Iterable[str]:
+def repeated(value: Any) -> list[str]:
     """A note for each member that stands twice in its object."""
+    notes = Notes()
+    _note_repeated(value, Place(), notes)
+    return notes.texts
+
+
+def _note_repeated(value: Any, place: Place, notes: Notes) -> None:
     if isinstance(value, Repeating):
         seen: set[str] = set()
         for key, _ in value.pairs:
             if key in seen:
-                yield f'duplicate field "{_member(path, key)}"'
+                notes.repeated(Place(place, key))
             seen.add(key)
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from repeated(item, _member(path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from repeated(item, f"{path}[{index}]")
+    for step, item in _steps(value):
+        _note_repeated(item, Place(place, step), notes)
 
 
-def _member(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
+def _steps(value: Any) -> Iterable[tuple[str | int, Any]]:
+    match value:
+        case dict():
+            return value.items()
+        case list():
+            return enumerate(value)
+        case _:
+            return ()

@@ -15,6 +15,7 @@ from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.schema.decoding import decoded
 from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.place import Notes
 
 FILE = Path(__file__).with_name("recorded.jsonl.gz")
 ROWS = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitlines()]
@@ -41,8 +42,8 @@ def test_a_bad_definition_is_refused_in_upstreams_words(row):
 
 @pytest.mark.parametrize("row", WIDGETS, ids=lambda row: row["id"])
 def test_a_custom_resource_is_stored_or_refused_as_upstream_does(row):
-    notes = []
-    obj = WIDGET.custom.shaped(row["body"], notes.append)
+    notes = Notes()
+    obj = WIDGET.custom.shaped(row["body"], notes)
     obj.pop("status", None)
     found = [
         [cause.reason, cause.message, cause.field] for cause in WIDGET.custom.causes(obj, None)
@@ -51,7 +52,7 @@ def test_a_custom_resource_is_stored_or_refused_as_upstream_does(row):
     assert sorted(found) == sorted(row.get("causes", []))
     if "stored" in row:
         assert {key: obj[key] for key in obj if key != "metadata"} == row["stored"]
-        quoted = [note.replace('"', '\\"') for note in notes]
+        quoted = [note.replace('"', '\\"') for note in notes.texts]
         assert [f'299 - "{note}"' for note in quoted] == (
             [row["warning"]] if row["warning"] else []
         )

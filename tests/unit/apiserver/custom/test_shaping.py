@@ -6,15 +6,16 @@ import pytest
 
 from fairlead.apiserver.custom.shaping import shaped
 from fairlead.apiserver.custom.structural import structural
+from fairlead.apiserver.schema.place import Notes
 
 NUMBER = {"type": "integer"}
 KEEPS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 def result(schema, obj):
-    notes = []
-    made = shaped(structural({"type": "object", "properties": schema}), obj, notes.append)
-    return made, notes
+    notes = Notes()
+    made = shaped(structural({"type": "object", "properties": schema}), obj, notes.unknown)
+    return made, notes.texts
 
 
 def test_what_nobody_described_is_dropped_and_told_wherever_it_stands():

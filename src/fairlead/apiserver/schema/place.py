@@ -1,0 +1,85 @@
+"""Places in a JSON value, and notes about the fields there.
+
+Almost everything is in order, and keys may be as long as a request: where something stands is put
+into words when there is something to be said about it, and only the first notes are kept.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.apiserver.schema.model import Schema
+
+# upstream: sigs.k8s.io/json internal/golang/encoding/json/kubernetes_patch.go:saveStrictError
+NOTES_MAX: Final = 100
+CHARACTERS_MAX: Final = 1 << 20
+
+
+class Place:
+    """Where a value stands; texts are made when something is to be said about it."""
+
+    __slots__ = ("owner", "parent", "step")
+
+    def __init__(
+        self, parent: Place | None = None, step: str | int = "", owner: Schema | None = None
+    ) -> None:
+        """`step` leads on from `parent`; a field's `owner` is the type that has it."""
+        self.parent = parent
+        self.step = step
+        self.owner = owner
+
+    @property
+    def path(self) -> str:
+        """`spec.containers[0].name`."""
+        text = "".join(
+            f"[{place.step}]" if isinstance(place.step, int) else f".{place.step}"
+            for place in self._way()
+        )
+        return text.removeprefix(".")
+
+    @property
+    def names(self) -> str:
+        """`spec.containers.name`: the fields alone, as errors about types name them."""
+        return ".".join(str(place.step) for place in self._way() if place.owner is not None)
+
+    @property
+    def struct(self) -> str:
+        """The type that has the field, without its version."""
+        owners = [place.owner for place in self._way() if place.owner is not None]
+        return owners[-1].definition.rpartition(".")[2] if owners else ""
+
+    def _way(self) -> list[Place]:
+        """The places from below the whole value down to this one."""
+        way: list[Place] = []
+        place = self
+        while place.parent is not None:
+            way.append(place)
+            place = place.parent
+        return way[::-1]
+
+
+class Notes:
+    """What is to be said about fields: each thing once, and not more than somebody reads."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, None] = {}
+        self._characters = 0
+
+    @property
+    def texts(self) -> list[str]:
+        """In the order in which they were made."""
+        return list(self._texts)
+
+    def unknown(self, place: Place) -> None:
+        """There is no field of that name."""
+        self._note("unknown", place)
+
+    def repeated(self, place: Place) -> None:
+        """The field is there twice."""
+        self._note("duplicate", place)
+
+    def _note(self, what: str, place: Place) -> None:
+        if len(self._texts) < NOTES_MAX and self._characters < CHARACTERS_MAX:
+            text = f'{what} field "{place.path}"'
+            self._texts[text] = None
+            self._characters += len(text)
