@@ -179,7 +179,7 @@ class Store:
         obj = prepared_for_create(kind, obj, uid, format_timestamp(now))
         obj = with_label_keys(obj) if kind is POD else obj
         if self._strategies is not None:
-            obj = self._strategies.created(kind, obj, self.storage)
+            obj = self._strategies.created(kind, obj, self.storage, is_tried=write.dry_run)
         self._warn(kind, None, obj, write)
         self._check(asked.become(obj))
         if existing is not None:
@@ -329,7 +329,7 @@ class Store:
             require_same_end(kind, old, new)
         new = prepared_for_update(kind, old, new)
         if self._strategies is not None:
-            new = self._strategies.updated(kind, old, new, self.storage)
+            new = self._strategies.updated(kind, old, new, self.storage, is_tried=write.dry_run)
         self._validate_update(kind, old, new)
         self._warn(kind, old, new, write)
         self._check(asked.become(new))

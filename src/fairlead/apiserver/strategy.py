@@ -82,12 +82,14 @@ class Strategies(Protocol):
         """Take what a new object needs before it is looked at. Raises ApiError."""
         ...
 
-    def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:
-        """`obj` as a new object. Raises ApiError."""
+    def created(self, kind: Kind, obj: Json, storage: Storage, *, is_tried: bool = False) -> Json:
+        """`obj` as a new object; nothing is stored where that `is_tried` only. Raises ApiError."""
         ...
 
-    def updated(self, kind: Kind, old: Json, new: Json, storage: Storage) -> Json:
-        """`new` in place of `old`. Raises ApiError."""
+    def updated(
+        self, kind: Kind, old: Json, new: Json, storage: Storage, *, is_tried: bool = False
+    ) -> Json:
+        """`new` in place of `old`, likewise. Raises ApiError."""
         ...
 
     def shaped(self, kind: Kind, obj: Json) -> Json:

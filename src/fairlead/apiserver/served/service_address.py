@@ -23,21 +23,24 @@ NETWORK: Final = IPv4Network("10.96.0.0/16")
 _FIRST: Final = NETWORK.network_address + 256
 _LAST: Final = NETWORK.broadcast_address - 1
 PORTS: Final = range(30_000, 32_768)
+# What a service that is only tried is told instead; upstream:
+# portallocator/operation.go:AllocateNext, ipallocator/ipallocator.go:allocateNextService.
+TRIED_PORTS: Final = range(PORTS.stop + 1, 1 << 16)
 HEADLESS: Final = "None"
 EXTERNAL_NAME: Final = "ExternalName"
 FAMILY: Final = "IPv4"
 SINGLE: Final = "SingleStack"
 REQUIRED: Final = "RequireDualStack"
 _OTHER_FAMILY: Final = {"IPv4": "IPv6", "IPv6": "IPv4"}
-_ON_NODES: Final = ("NodePort", "LoadBalancer")
-_ADDRESSED: Final = (
-    "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy",
-)  # fmt: skip
+ON_NODES: Final = ("NodePort", "LoadBalancer")
 
 
-def with_addresses(service: Json, storage: Storage) -> Json:
-    """A new service with its addresses. Raises ApiError 422 for one that is not to be had."""
-    return _addressed(service, storage)
+def with_addresses(service: Json, storage: Storage, *, is_tried: bool = False) -> Json:
+    """A new service with its addresses, made up where that `is_tried` only.
+
+    Raises ApiError 422 for one that is not to be had.
+    """
+    return addressed(service, storage, is_tried=is_tried)
 
 
 def require_name(service: Json, storage: Storage) -> None:
@@ -67,59 +70,23 @@ def check_addresses(service: Json, storage: Storage) -> None:
     with_addresses(service, storage)
 
 
-def with_kept_addresses(old: Json, new: Json, storage: Storage) -> Json:
-    """A service that changes: what it has stays, unless its new type has no use for it."""
-    before, spec = old["spec"], new["spec"]
-    if spec.get("type") == EXTERNAL_NAME:
-        return {**new, "spec": _without(spec, *_ADDRESSED, "externalTrafficPolicy")}
-    if before.get("clusterIP") and not spec.get("clusterIP"):
-        kept = {key: before[key] for key in ("clusterIP", "clusterIPs") if key in before}
-        spec = {**spec, **kept}
-    is_moved = before.get("clusterIP") not in (None, spec.get("clusterIP"))
-    if is_moved and before.get("type") != EXTERNAL_NAME:
-        shown = f'["{spec.get("clusterIP", "")}"]'
-        text = f"Invalid value: {shown}: may not change once set"
-        cause = Cause("FieldValueInvalid", text, "spec.clusterIPs[0]")
-        raise _refused(new, cause)
-    if spec.get("type") not in _ON_NODES:
-        spec = _without(spec, "externalTrafficPolicy", "allocateLoadBalancerNodePorts")
-        if before.get("type") in _ON_NODES:
-            ports = [_without(port, "nodePort") for port in spec.get("ports", [])]
-            spec = {**spec, "ports": ports} if ports else spec
-    elif before.get("type") in _ON_NODES:
-        spec = {**spec, "ports": _kept_ports(before, spec)}
-    return _addressed({**new, "spec": spec}, storage, before)
-
-
-def _kept_ports(before: Json, spec: Json) -> list[Json]:
-    """Ports that say no number on the nodes keep that of the port with their name."""
-    # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
-    ports = spec.get("ports") or []
-    used = {port.get("nodePort") for port in ports}
-    known = {port.get("name", ""): port.get("nodePort") for port in before.get("ports") or ()}
-    kept = []
-    for port in ports:
-        number = known.get(port.get("name", ""))
-        if not port.get("nodePort") and number and number not in used:
-            used.add(number)
-            kept.append({**port, "nodePort": number})
-        else:
-            kept.append(port)
-    return kept
-
-
-def _addressed(service: Json, storage: Storage, before: Json | None = None) -> Json:
+def addressed(
+    service: Json, storage: Storage, before: Json | None = None, *, is_tried: bool = False
+) -> Json:
+    """`service` with its addresses; `before` is what its spec was. Raises ApiError 422, 500."""
     if service["spec"].get("type") == EXTERNAL_NAME:
         return service
     uid = service["metadata"].get("uid")
     others = [obj["spec"] for obj in storage.unsorted(SERVICE) if obj["metadata"].get("uid") != uid]
     spec = {**service["spec"], **_families(service, before or {})}
-    address = _address(service, others)
+    is_made_up = is_tried and not _wanted(spec)
+    address = str(NETWORK.network_address) if is_made_up else _address(service, others)
     spec |= {"clusterIP": address, "clusterIPs": [address]}
-    if spec.get("type") in _ON_NODES:
-        spec["ports"] = _ports({**service, "spec": spec}, others)
-    if _has_health_check(spec):
-        spec["healthCheckNodePort"] = _health_port(spec, others)
+    free = TRIED_PORTS if is_tried else PORTS
+    if spec.get("type") in ON_NODES:
+        spec["ports"] = _ports({**service, "spec": spec}, others, free)
+    if has_health_check(spec):
+        spec["healthCheckNodePort"] = _health_port(spec, others, free)
     return {**service, "spec": spec}
 
 
@@ -167,16 +134,17 @@ def _unknown_families(policy: str, families: list[str]) -> Causes:
             yield refused(f"spec.ipFamilies[{at}]", family, "not configured on this cluster")
 
 
-def _has_health_check(spec: Json) -> bool:
+def has_health_check(spec: Json) -> bool:
+    """Whether nodes tell on a port of its own if they have pods of a service."""
     return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
 
 
-def _health_port(spec: Json, others: Iterable[Json]) -> int:
+def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
     """The port on all nodes that tells whether a node has pods of the service."""
-    taken = _taken_ports([*others, {"ports": spec.get("ports", ())}])
+    taken = taken_ports([*others, {"ports": spec.get("ports", ())}])
     number = int(spec.get("healthCheckNodePort") or 0)
     if not number:
-        return _free_port(taken)
+        return _free_port(free, taken)
     why = _wrong_port(number, taken)
     if why:
         text = f"failed to allocate requested HealthCheck NodePort {number}: {why}"
@@ -184,9 +152,14 @@ def _health_port(spec: Json, others: Iterable[Json]) -> int:
     return number
 
 
+def _wanted(spec: Json) -> str:
+    """The address that a service asks for, "" for any."""
+    found: str = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
+    return found
+
+
 def _address(service: Json, others: Iterable[Json]) -> str:
-    spec = service["spec"]
-    wanted: str = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
+    wanted = _wanted(service["spec"])
     taken = {other.get("clusterIP") for other in others}
     if wanted == HEADLESS:
         return HEADLESS
@@ -194,7 +167,7 @@ def _address(service: Json, others: Iterable[Json]) -> str:
         why = _unavailable(wanted, taken)
         if why:
             text = f'Invalid value: ["{wanted}"]: failed to allocate IP {wanted}: {why}'
-            raise _refused(service, Cause("FieldValueInvalid", text, "spec.clusterIPs"))
+            raise refused_service(service, Cause("FieldValueInvalid", text, "spec.clusterIPs"))
         return wanted
     return _free_address(taken)
 
@@ -219,7 +192,8 @@ def _free_address(taken: set[Any]) -> str:
     return str(candidate)
 
 
-def _taken_ports(specs: Iterable[Json]) -> set[Any]:
+def taken_ports(specs: Iterable[Json]) -> set[Any]:
+    """The ports on all nodes that some services have."""
     taken = set()
     for spec in specs:
         taken |= {port.get("nodePort") for port in spec.get("ports") or ()}
@@ -227,12 +201,15 @@ def _taken_ports(specs: Iterable[Json]) -> set[Any]:
     return taken
 
 
-def _ports(service: Json, others: Iterable[Json]) -> list[Json]:
-    """Ports with their numbers on the nodes: one for all protocols of the same port."""
+def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
+    """Ports with their numbers on the nodes: one for all protocols of the same port.
+
+    New ones are out of `free`.
+    """
     # upstream: alloc.go:initNodePorts
     spec = service["spec"]
     wanted = spec.get("ports") or ()
-    taken, chosen = _taken_ports(others), dict[int, int]()
+    taken, chosen = taken_ports(others), dict[int, int]()
     asked = {_number(port): port["nodePort"] for port in wanted[::-1] if port.get("nodePort")}
     is_given = spec.get("type") != "LoadBalancer" or spec.get("allocateLoadBalancerNodePorts", True)
     ports = []
@@ -241,20 +218,22 @@ def _ports(service: Json, others: Iterable[Json]) -> list[Json]:
         if not own and not is_given:
             ports.append(port)
             continue
-        number = own or before or asked.get(_number(port))
-        number = number or _free_port({*taken, *asked.values()})
+        given = own or before or asked.get(_number(port))
+        number = given or _free_port(free, {*taken, *asked.values()})
         if number != before:
-            why = _wrong_port(number, taken)
+            why = _wrong_port(given, taken) if given else ""
             if why:
-                raise _refused(service, refused(f"spec.ports[{index}].nodePort", number, why))
+                raise refused_service(
+                    service, refused(f"spec.ports[{index}].nodePort", number, why)
+                )
             taken.add(number)
             chosen.setdefault(_number(port), number)
         ports.append({**port, "nodePort": number})
     return ports
 
 
-def _free_port(taken: set[Any]) -> int:
-    return next((free for free in PORTS if free not in taken), 0)
+def _free_port(free: range, taken: set[Any]) -> int:
+    return next((number for number in free if number not in taken), 0)
 
 
 def _number(port: Json) -> int:
@@ -268,10 +247,12 @@ def _wrong_port(number: int, taken: set[Any]) -> str:
     return "provided port is already allocated" if number in taken else ""
 
 
-def _refused(service: Json, cause: Cause) -> ApiError:
+def refused_service(service: Json, cause: Cause) -> ApiError:
+    """422: a service with addresses that it cannot have."""
     meta = service["metadata"]
     return invalid(SERVICE, meta.get("namespace", ""), meta.get("name", ""), (cause,))
 
 
-def _without(value: Json, *names: str) -> Json:
+def without(value: Json, *names: str) -> Json:
+    """`value` but for these members."""
     return {key: item for key, item in value.items() if key not in names}

@@ -23,8 +23,8 @@ from fairlead.apiserver.served.service_address import (
     check_addresses,
     require_name,
     with_addresses,
-    with_kept_addresses,
 )
+from fairlead.apiserver.served.service_change import with_kept_addresses
 from fairlead.apiserver.served.warning import warnings_of
 from fairlead.apiserver.storage import Json, Storage
 
@@ -109,7 +109,6 @@ _CREATE: Final[Mapping[str, Create]] = {
     "namespaces": _new_namespace,
     "persistentvolumes": _new_volume,
     "pods": _new_pod,
-    "services": with_addresses,
     "jobs.batch": with_own_labels,
     "daemonsets.apps": first_template,
     CUSTOM_RESOURCE_DEFINITION.resource: new_definition,
@@ -119,7 +118,6 @@ _UPDATE: Final[Mapping[str, Update]] = {
     "namespaces": _changed_namespace,
     "persistentvolumeclaims": changed_claim,
     "serviceaccounts": _changed_account,
-    "services": with_kept_addresses,
     "daemonsets.apps": counted_template,
     CUSTOM_RESOURCE_DEFINITION.resource: changed_definition,
 }
@@ -158,7 +156,7 @@ class ServedStrategies:
         else:
             require_name(obj, storage)
 
-    def created(self, kind: Kind, obj: Json, storage: Storage) -> Json:
+    def created(self, kind: Kind, obj: Json, storage: Storage, *, is_tried: bool = False) -> Json:
         """`obj`, which is about to be stored for the first time. Raises ApiError 422."""
         if kind.has_status and kind.resource not in _STATUS_IS_SENT:
             zero = _zero_status(kind)
@@ -166,11 +164,17 @@ class ServedStrategies:
                 obj = {**obj, "status": zero}
         if kind is POD and obj["status"].get("conditions"):
             obj = self.shaped(kind, obj)
+        if kind is SERVICE:
+            return with_addresses(obj, storage, is_tried=is_tried)
         rule = _CREATE.get(kind.resource)
         return _without_empty_lists(kind, rule(obj, storage) if rule else obj)
 
-    def updated(self, kind: Kind, old: Json, new: Json, storage: Storage) -> Json:
+    def updated(
+        self, kind: Kind, old: Json, new: Json, storage: Storage, *, is_tried: bool = False
+    ) -> Json:
         """`new`, which is about to replace `old`. Raises ApiError 422."""
+        if kind is SERVICE:
+            return with_kept_addresses(old, new, storage, is_tried=is_tried)
         rule = _UPDATE.get(kind.resource)
         return _without_empty_lists(kind, rule(old, new, storage) if rule else new)
 

@@ -6,11 +6,8 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import SERVICE
-from fairlead.apiserver.served.service_address import (
-    require_name,
-    with_addresses,
-    with_kept_addresses,
-)
+from fairlead.apiserver.served.service_address import require_name, with_addresses
+from fairlead.apiserver.served.service_change import with_kept_addresses
 from fairlead.apiserver.storage import Storage
 
 
