@@ -85,3 +85,49 @@ def test_what_this_server_serves_itself_is_available_at_once(api):
     answer = api.post("/apis/apiregistration.k8s.io/v1/apiservices", obj)
     (condition,) = answer.json["status"]["conditions"]
     assert (condition["type"], condition["reason"]) == ("Available", "Local")
+
+
+USER = {"resource": "pods", "name": "p", "uid": "u"}
+RESULT = {"request": "r", "driver": "d.x", "pool": "p", "device": "d0"}
+
+
+def allocated(**changes):
+    return {"devices": {"results": [{**RESULT, **changes}]}}
+
+
+@pytest.fixture
+def claim(api):
+    """Writes the status of a claim that is there."""
+    wanted = {"name": "r", "exactly": {"deviceClassName": "c"}}
+    spec = {"devices": {"requests": [wanted]}}
+    where = made(api, CLAIMS, "resource.k8s.io/v1", "ResourceClaim", spec)
+    return lambda **status: api.patch(f"{where}/status", {"status": status})
+
+
+@pytest.mark.parametrize(
+    ("status", "fields"),
+    [
+        ({"reservedFor": [USER]}, ["status.reservedFor"]),
+        (
+            {"reservedFor": [{}, USER, USER], "allocation": allocated()},
+            [*(f"status.reservedFor[0].{key}" for key in ("resource", "name", "uid")),
+             "status.reservedFor[2]"],
+        ),
+        (
+            {"allocation": allocated(request="x", driver="", pool="A", device="d.0")},
+            [f"status.allocation.devices.results[0].{key}"
+             for key in ("request", "driver", "pool", "device")],
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_claim_cannot_have_got(claim, status, fields):
+    assert [cause["field"] for cause in claim(**status).json["details"]["causes"]] == fields
+
+
+def test_what_a_claim_got_stays(claim):
+    """But others may use it too, and it can be taken back."""
+    assert claim(allocation=allocated(), reservedFor=[USER]).status == 200
+    (cause,) = claim(allocation=allocated(device="d1")).json["details"]["causes"]
+    assert cause["message"].endswith("field is immutable")
+    assert claim(reservedFor=[USER, {**USER, "uid": "v"}]).status == 200
+    assert claim(allocation=None, reservedFor=None).status == 200

@@ -65,7 +65,7 @@ _VERSION: Final = re.compile(
 def check_slice(obj: Json) -> Causes:
     """A ResourceSlice."""
     spec = obj["spec"]
-    yield from _check_driver("spec.driver", spec.get("driver", ""))
+    yield from check_driver("spec.driver", spec.get("driver", ""))
     yield from _check_pool("spec.pool", spec.get("pool") or {})
     yield from _check_place(spec)
     devices = spec.get("devices") or []
@@ -79,7 +79,8 @@ def check_slice(obj: Json) -> Causes:
             yield duplicate(f"spec.devices[{place}]", names[place])
 
 
-def _check_driver(field: str, name: str) -> Causes:
+def check_driver(field: str, name: str) -> Causes:
+    """The name of a driver of devices."""
     if not name:
         yield required(field)
         return
@@ -88,15 +89,19 @@ def _check_driver(field: str, name: str) -> Causes:
     yield from check_subdomain(field, name)
 
 
-def _check_pool(field: str, pool: Json) -> Causes:
-    name = pool.get("name", "")
+def check_pool_name(field: str, name: str) -> Causes:
+    """The name of a pool of devices."""
     if not name:
-        yield required(f"{field}.name")
-    else:
-        if len(name) > POOL_LENGTH_MAX:
-            yield too_long(f"{field}.name", POOL_LENGTH_MAX)
-        for part in name.split("/"):
-            yield from check_subdomain(f"{field}.name", part)
+        yield required(field)
+        return
+    if len(name) > POOL_LENGTH_MAX:
+        yield too_long(field, POOL_LENGTH_MAX)
+    for part in name.split("/"):
+        yield from check_subdomain(field, part)
+
+
+def _check_pool(field: str, pool: Json) -> Causes:
+    yield from check_pool_name(f"{field}.name", pool.get("name", ""))
     count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
     if count <= 0:
         yield invalid(f"{field}.resourceSliceCount", count, "must be greater than zero")
@@ -160,7 +165,7 @@ def _check_trait_name(field: str, name: str) -> Causes:
     if slash and not domain:
         yield required(field, "the domain must not be empty")
     elif slash:
-        yield from _check_driver(field, domain)
+        yield from check_driver(field, domain)
     if not short:
         yield required(field, "the name must not be empty")
         return
@@ -224,7 +229,7 @@ def _check_devices(field: str, devices: Json) -> Causes:
             yield duplicate(where, names[place])
         yield from _check_label(f"{where}.name", names[place])
         yield from _check_request(where, request)
-    known = _known_requests(requests)
+    known = known_requests(requests)
     for place, constraint in enumerate(devices.get("constraints") or ()):
         where = f"{field}.constraints[{place}]"
         yield from _check_references(f"{where}.requests", constraint.get("requests") or [], known)
@@ -235,7 +240,8 @@ def _check_devices(field: str, devices: Json) -> Causes:
         yield from _check_config(where, config)
 
 
-def _known_requests(requests: list[Json]) -> set[str]:
+def known_requests(requests: list[Json]) -> set[str]:
+    """What the requests of a claim can be called, and their alternatives."""
     known = set()
     for request in requests:
         name = request.get("name", "")
@@ -302,17 +308,21 @@ def _check_toleration(field: str, toleration: Json) -> Causes:
         yield not_supported(f"{field}.effect", effect, EFFECTS)
 
 
+def check_reference(field: str, name: str, known: AbstractSet[str]) -> Causes:
+    """The name of a request, out of those that are `known`."""
+    parts = name.split("/")
+    if len(parts) > 2:
+        yield invalid(field, name, _REFERENCE)
+        return
+    for part in parts:
+        yield from check_dns_label(field, part)
+    if name not in known:
+        yield invalid(field, name, _REFERENCE)
+
+
 def _check_references(field: str, names: list[str], known: AbstractSet[str]) -> Causes:
     for place, name in enumerate(names):
-        where = f"{field}[{place}]"
-        parts = name.split("/")
-        if len(parts) > 2:
-            yield invalid(where, name, _REFERENCE)
-            continue
-        for part in parts:
-            yield from check_dns_label(where, part)
-        if name not in known:
-            yield invalid(where, name, _REFERENCE)
+        yield from check_reference(f"{field}[{place}]", name, known)
     for place in sorted(repeated_places(names)):
         yield duplicate(f"{field}[{place}]", names[place])
 
@@ -333,7 +343,7 @@ def _check_config(field: str, config: Json) -> Causes:
     if opaque is None:
         yield required(f"{field}.opaque")
         return
-    yield from _check_driver(f"{field}.opaque.driver", opaque.get("driver", ""))
+    yield from check_driver(f"{field}.opaque.driver", opaque.get("driver", ""))
     parameters = opaque.get("parameters")
     where = f"{field}.opaque.parameters"
     if parameters is None:

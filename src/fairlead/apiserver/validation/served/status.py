@@ -20,6 +20,7 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.resource import check_quantity
+from fairlead.apiserver.validation.served.claim_status import check_claim_status
 from fairlead.apiserver.validation.served.form import (
     check_ip,
     check_qualified_name,
@@ -242,6 +243,7 @@ _CHECKS: Final[Mapping[str, CheckStatus]] = {
     "flowschemas.flowcontrol.apiserver.k8s.io": _check_flow,
     "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _check_flow,
     "nodes": _check_node,
+    "resourceclaims.resource.k8s.io": check_claim_status,
     "certificatesigningrequests.certificates.k8s.io": check_signed,
     "certificatesigningrequests.certificates.k8s.io/approval": check_decided,
 }
