@@ -18,7 +18,10 @@ _QUIET.log_errors = False
 
 
 def compiled_pattern(expression: str) -> Any:
-    """A pattern with the `search` and `finditer` of `re`. Raises ValueError if it is none."""
+    """A pattern with the `search` and `finditer` of `re`. Raises ValueError if it is none.
+
+    `programsize` says of how many states it is: for thousands, RE2 may try all at each letter.
+    """
     try:
         return re2.compile(expression, _QUIET)
     except re2.error as cause:

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from fairlead.api.pattern import compiled_pattern
 from fairlead.apiserver.custom.format import has_format
-from fairlead.apiserver.custom.structural import ABSENT, Structural, structural
+from fairlead.apiserver.custom.structural import ABSENT, Structural
+from fairlead.apiserver.custom.work import ALTERNATIVE, Work
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.likeness import likeness
 from fairlead.apiserver.validation.field import duplicate, invalid, not_supported, required
@@ -29,22 +30,27 @@ _RANGES: Final = {
 _TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
 
 
-def checked(schema: Structural, value: Any, path: str, old: Any = ABSENT) -> Iterator[Cause]:
+def checked(
+    schema: Structural, value: Any, path: str, old: Any = ABSENT, work: Work | None = None
+) -> Iterator[Cause]:
     """What is wrong with `value`; `path` is "" for the object itself.
 
-    What is as it was (`old`) may stay, though it be wrong.
+    What is as it was (`old`) may stay, though it be wrong. Raises TooMuchWorkError for what takes
+    more than `work`.
     """
+    work = work or Work()
+    work.name(path)
     # upstream: pkg/apiserver/validation/ratcheting.go:ratchetingValueValidator
     if (value is None and schema.is_nullable) or is_same(value, old):
         return
     yield from _wrong_type(schema, value, path)
-    yield from _wrong_text(schema, value, path)
+    yield from _wrong_text(schema, value, path, work)
     yield from _wrong_range(schema, value, path)
     yield from _wrong_number(schema, value, path)
-    yield from _wrong_items(schema, value, path, old)
+    yield from _wrong_items(schema, value, path, old, work)
     yield from _wrong_choice(schema, value, path)
-    yield from _wrong_fields(schema, value, path, old)
-    yield from _wrong_alternatives(schema, value, path)
+    yield from _wrong_fields(schema, value, path, old, work)
+    yield from _wrong_alternatives(schema, value, path, work)
 
 
 def is_same(value: Any, old: Any) -> bool:
@@ -94,7 +100,7 @@ def _wrong_range(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
         yield Cause("FieldValueInvalid", text, NOWHERE)
 
 
-def _wrong_text(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+def _wrong_text(schema: Structural, value: Any, path: str, work: Work) -> Iterator[Cause]:
     """The first thing that is wrong with a text, and its format."""
     if not isinstance(value, str):
         return
@@ -104,7 +110,7 @@ def _wrong_text(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
         yield Cause("FieldValueTooLong", f"Too long: may not be more than {most} bytes", path)
     elif least is not None and len(value) < least:
         yield invalid(path, value, f"{path} in body should be at least {least} chars long")
-    elif pattern and not _matches(pattern, value):
+    elif pattern and not _matches(pattern, value, work):
         yield invalid(path, value, f"{path} in body should match '{pattern}'")
     name = raw.get("format", "")
     if schema.type == "string" and not has_format(value, name):
@@ -112,12 +118,14 @@ def _wrong_text(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
         yield Cause("FieldValueTypeInvalid", text, path)
 
 
-def _matches(pattern: str, value: str) -> bool:
+def _matches(pattern: str, value: str, work: Work) -> bool:
     """Whether a pattern is somewhere in `value`; one that cannot be read matches nothing."""
     try:
-        return compiled_pattern(pattern).search(value) is not None
+        program = compiled_pattern(pattern)
     except ValueError:
         return False
+    work.spend(program.programsize * len(value))
+    return program.search(value) is not None
 
 
 def _wrong_number(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
@@ -143,13 +151,15 @@ def _shown(number: float) -> str:
     return str(int(number)) if float(number).is_integer() else str(number)
 
 
-def _wrong_items(schema: Structural, value: Any, path: str, old: Any) -> Iterator[Cause]:
+def _wrong_items(
+    schema: Structural, value: Any, path: str, old: Any, work: Work
+) -> Iterator[Cause]:
     if not isinstance(value, list):
         return
     if schema.items is not None:
         before = items_before(schema, old)
         for at, item in enumerate(value):
-            yield from checked(schema.items, item, f"{path}[{at}]", before(item))
+            yield from checked(schema.items, item, f"{path}[{at}]", before(item), work)
     least, most = schema.raw.get("minItems"), schema.raw.get("maxItems")
     if least is not None and len(value) < least:
         yield invalid(path, value, f"{path} in body should have at least {least} items")
@@ -168,7 +178,9 @@ def _wrong_choice(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
         yield not_supported(path, value, [str(choice) for choice in choices])
 
 
-def _wrong_fields(schema: Structural, value: Any, path: str, old: Any) -> Iterator[Cause]:
+def _wrong_fields(
+    schema: Structural, value: Any, path: str, old: Any, work: Work
+) -> Iterator[Cause]:
     if not isinstance(value, dict):
         return
     raw = schema.raw
@@ -181,7 +193,8 @@ def _wrong_fields(schema: Structural, value: Any, path: str, old: Any) -> Iterat
     for key in sorted(value):
         inner = schema.properties.get(key) or schema.additional
         if inner is not None:
-            yield from checked(inner, value[key], _member(path, key), before.get(key, ABSENT))
+            was = before.get(key, ABSENT)
+            yield from checked(inner, value[key], _member(path, key), was, work)
     for key in raw.get("required") or ():
         if key not in value:
             yield required(_member(path, key))
@@ -191,25 +204,30 @@ def _member(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-def _wrong_alternatives(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
+def _wrong_alternatives(schema: Structural, value: Any, path: str, work: Work) -> Iterator[Cause]:
     """Schemas that say more about a value whose type is known already."""
-    raw = schema.raw
-    for one in raw.get("allOf") or ():
-        yield from checked(structural(one), value, path)
-    if raw.get("anyOf") and not schema.is_int_or_string and not _fitting(raw["anyOf"], value, path):
+    for one in schema.all_of:
+        work.spend(ALTERNATIVE)
+        yield from checked(one, value, path, ABSENT, work)
+    if (
+        schema.any_of
+        and not schema.is_int_or_string
+        and not _fitting(schema.any_of, value, path, work)
+    ):
         yield _junction(path, "must validate at least one schema (anyOf)")
-    if raw.get("oneOf"):
-        fitting = _fitting(raw["oneOf"], value, path)
+    if schema.one_of:
+        fitting = _fitting(schema.one_of, value, path, work)
         if fitting != 1:
             found = f"Found {fitting} valid alternatives" if fitting else "Found none valid"
             yield _junction(path, f"must validate one and only one schema (oneOf). {found}")
-    if raw.get("not") and _fitting([raw["not"]], value, path):
+    if schema.negated and _fitting(schema.negated, value, path, work):
         yield _junction(path, "must not validate the schema (not)")
 
 
-def _fitting(schemas: list[Json], value: Any, path: str) -> int:
+def _fitting(schemas: tuple[Structural, ...], value: Any, path: str, work: Work) -> int:
     """How many of the schemas `value` keeps to."""
-    return sum(not any(checked(structural(one), value, path)) for one in schemas)
+    work.spend(ALTERNATIVE * len(schemas))
+    return sum(not any(checked(one, value, path, ABSENT, work)) for one in schemas)
 
 
 def _junction(path: str, why: str) -> Cause:

@@ -13,15 +13,16 @@ from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
 from fairlead.apiserver.custom.embedded import wrong_embedded
 from fairlead.apiserver.custom.json_path import JsonPath
-from fairlead.apiserver.custom.rules import broken_rules
+from fairlead.apiserver.custom.rules import OUT_OF_BUDGET, broken_rules
 from fairlead.apiserver.custom.shaping import IDENTITY, shaped
 from fairlead.apiserver.custom.structural import ABSENT, Structural
+from fairlead.apiserver.custom.work import TooMuchWorkError
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.decoding import read
 from fairlead.apiserver.schema.model import Schema, schemas
 from fairlead.apiserver.schema.place import Notes, Place
 from fairlead.apiserver.table.column import Printer
-from fairlead.apiserver.validation.field import invalid
+from fairlead.apiserver.validation.field import bounded, invalid
 
 Json = dict[str, Any]
 
@@ -82,10 +83,12 @@ class CustomType:
     def causes(self, obj: Json, old: Json | None) -> Iterator[Cause]:
         """What is wrong with `obj`, which is new or was `old` before."""
         before = ABSENT if old is None else _content(old)
-        found = [
-            *wrong_embedded(self.schema, _content(obj), ""),
-            *checked(self.schema, _content(obj), "", before),
-        ]
+        try:
+            wrong = list(bounded(checked(self.schema, _content(obj), "", before)))
+        except TooMuchWorkError:
+            yield Cause("FieldValueInvalid", f"Invalid value: null: {OUT_OF_BUDGET}", NOWHERE)
+            return
+        found = [*bounded(wrong_embedded(self.schema, _content(obj), "")), *wrong]
         yield from found
         yield from repeated_items(self.schema, _content(obj), "")
         yield from self._wrong_scale(obj)

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
-from fairlead.apiserver.custom.rules import broken_rules
+from fairlead.apiserver.custom.rules import OUT_OF_BUDGET, broken_rules
 from fairlead.apiserver.custom.shaping import shaped_value
 from fairlead.apiserver.custom.structural import ABSENT, structural
+from fairlead.apiserver.custom.work import TooMuchWorkError
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.place import Place
-from fairlead.apiserver.validation.field import invalid
+from fairlead.apiserver.validation.field import bounded, invalid
 
 Json = dict[str, Any]
 
@@ -36,11 +37,15 @@ def _wrong(raw: Json, place: str) -> Iterator[Cause]:
     shaped_value(schema, value, unknown.append)
     if unknown:
         yield invalid(place, value, "must not have unknown fields")
-    found = (
-        tuple(checked(schema, value, ""))
-        or tuple(repeated_items(schema, value, ""))
-        or tuple(broken_rules(schema, value, ABSENT, ""))
-    )
+    try:
+        found = (
+            tuple(bounded(checked(schema, value, "")))
+            or tuple(repeated_items(schema, value, ""))
+            or tuple(broken_rules(schema, value, ABSENT, ""))
+        )
+    except TooMuchWorkError:
+        yield invalid(place, "", OUT_OF_BUDGET)
+        return
     for cause in found:
         below = "" if cause.field in ("", NOWHERE) else f".{cause.field}".replace(".[", "[")
         yield Cause(cause.reason, cause.message, f"{place}{below}")

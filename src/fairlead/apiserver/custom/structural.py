@@ -20,7 +20,7 @@ class Structural:
 
     `additional` is the type of a map's values; `keeps_unknown` objects may have any other field;
     `default` is ABSENT where there is none; `has_rules` says whether there are `rules` here or
-    anywhere below.
+    anywhere below. `all_of`, `any_of`, `one_of` and `negated` say more about the values.
     """
 
     raw: Json
@@ -31,6 +31,10 @@ class Structural:
     default: Any = ABSENT
     rules: tuple[Json, ...] = ()
     has_rules: bool = False
+    all_of: tuple[Structural, ...] = ()
+    any_of: tuple[Structural, ...] = ()
+    one_of: tuple[Structural, ...] = ()
+    negated: tuple[Structural, ...] = ()
 
     @property
     def is_int_or_string(self) -> bool:
@@ -70,6 +74,10 @@ def structural(raw: Json) -> Structural:
         raw.get("default", ABSENT),
         rules,
         has_rules=bool(rules) or any(node.has_rules for node in below if node),
+        all_of=tuple(map(structural, raw.get("allOf") or ())),
+        any_of=tuple(map(structural, raw.get("anyOf") or ())),
+        one_of=tuple(map(structural, raw.get("oneOf") or ())),
+        negated=(structural(raw["not"]),) if raw.get("not") else (),
     )
 
 
