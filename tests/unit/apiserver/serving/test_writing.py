@@ -272,3 +272,20 @@ def test_who_means_another_object_is_told_where_this_one_is(api, path, place):
     made = api.post(path, {"metadata": {"name": name}, "spec": spec if "api" in place else {}}).json
     other = {**made, "metadata": {**made["metadata"], "uid": "other"}}
     assert f"Key: /registry/{place}, " in api.put(f"{path}/{name}", other).message
+
+
+@pytest.mark.parametrize(
+    ("ranges", "field"),
+    [
+        (["10.1.0.0/24", "fd00::/64"], ""),
+        (["10.2.0.0/24"], "spec.cidrs[0]"),
+        (["fd00::/64", "10.1.0.0/24"], "spec.cidrs[0]"),
+    ],
+)
+def test_a_service_range_stays(api, ranges, field):
+    """One of the other family may come after it."""
+    path = "/apis/networking.k8s.io/v1/servicecidrs"
+    api.post(path, {"metadata": {"name": "x"}, "spec": {"cidrs": ["10.1.0.0/24"]}})
+    answer = api.patch(f"{path}/x", {"spec": {"cidrs": ranges}})
+    causes = answer.json["details"]["causes"] if field else []
+    assert [cause["field"] for cause in causes] == ([field] if field else [])

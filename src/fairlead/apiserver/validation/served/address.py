@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.validation.field import Causes, invalid, required
 from fairlead.apiserver.validation.metadata import dns_subdomain_problems, path_segment_problems
-from fairlead.apiserver.validation.served.form import check_cidr, check_ip
+from fairlead.apiserver.validation.served.form import IMMUTABLE, check_cidr, check_ip
 
 Json = dict[str, Any]
 
@@ -55,6 +55,18 @@ def check_service_cidr(obj: Json) -> Causes:
     else:
         for place, text in enumerate(ranges):
             yield from _check_range(f"spec.cidrs[{place}]", text)
+
+
+def check_service_cidr_update(old: Json, new: Json) -> Causes:
+    """A range stays, but one of the other family may come after it."""
+    # upstream: validation.go:ValidateServiceCIDRUpdate
+    had, has = ((one.get("spec") or {}).get("cidrs") or [] for one in (old, new))
+    if len(had) > len(has) or len(has) - len(had) > 1:
+        yield invalid("spec.cidrs", has, IMMUTABLE)
+        return
+    for place, text in enumerate(had):
+        if has[place] != text:
+            yield invalid(f"spec.cidrs[{place}]", has[place], IMMUTABLE)
 
 
 def _check_range(field: str, text: str) -> Causes:

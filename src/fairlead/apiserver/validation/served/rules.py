@@ -232,6 +232,7 @@ _CHANGED: Final[Mapping[str, CheckUpdate]] = {
     "persistentvolumeclaims": storage.check_claim_update,
     "persistentvolumes": storage.check_volume_update,
     "csinodes.storage.k8s.io": csi.check_node_update,
+    "servicecidrs.networking.k8s.io": address.check_service_cidr_update,
     "services": service.check_service_update,
     "statefulsets.apps": workload.check_stateful_set_update,
     "jobs.batch": job_update.check_job_update,
