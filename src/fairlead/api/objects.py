@@ -197,6 +197,7 @@ class Container(_View, frozen=True):
     resources: ResourceRequirements = ResourceRequirements()
     ports: tuple[ContainerPort, ...] = ()
     restart_policy: str = ""
+    stdin_once: bool = False
 
 
 class ImageVolumeSource(_View, frozen=True):

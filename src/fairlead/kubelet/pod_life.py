@@ -72,7 +72,7 @@ def next_act(
         return Due(Act.START, bound_at + config.start_delay)
     if pod.status.phase != "Running":
         return None
-    dues = (end_due(pod, started_at), ready_due(pod, ready_at))
+    dues = (end_due(pod, started_at, config), ready_due(pod, ready_at))
     return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
 
 
@@ -84,7 +84,7 @@ def ready_due(pod: Pod, ready_at: Instant | None) -> Due | None:
     return Due(Act.READY, ready_at)
 
 
-def end_due(pod: Pod, started_at: Instant) -> Due | None:
+def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
     """When the running `pod` ends by itself, None for never.
 
     The deadline counts from status.startTime.
@@ -92,6 +92,8 @@ def end_due(pod: Pod, started_at: Instant) -> Due | None:
     # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
     ends = []
     duration = run_duration(pod)
+    if duration is None and reads_to_the_end(pod):
+        duration = config.input_duration
     if duration is not None:
         ends.append(Due(Act.END, started_at + duration, "completed"))
     if pod.spec.active_deadline_seconds is not None:
@@ -99,6 +101,13 @@ def end_due(pod: Pod, started_at: Instant) -> Due | None:
         deadline = counted_from + seconds(pod.spec.active_deadline_seconds)
         ends.append(Due(Act.END, deadline, "deadline"))
     return min(ends, key=lambda end: end.at, default=None)
+
+
+def reads_to_the_end(pod: Pod) -> bool:
+    """Whether `pod` is over when whoever attaches to it has said all: `kubectl run -i`."""
+    containers = pod.spec.containers
+    is_listening = bool(containers) and all(one.stdin_once for one in containers)
+    return is_listening and pod.spec.restart_policy != "Always"
 
 
 def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:

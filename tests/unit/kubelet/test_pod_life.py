@@ -147,3 +147,25 @@ def test_no_pod_outlives_its_grace_period(grace, stop, own_s):
     one = pod(terminating=True, grace=grace, annotations=annotations)
     due = removal_due(one, NOW, KubeletConfig(stop=stop))
     assert NOW <= due <= NOW + seconds(grace)
+
+
+@pytest.mark.parametrize(
+    ("restart", "once", "listens"),
+    [
+        pytest.param("Never", (True,), True, id="kubectl run -i"),
+        pytest.param("Never", (True, False), False, id="another container goes on"),
+        pytest.param("Always", (True,), False, id="it would only begin anew"),
+        pytest.param("Never", (), False, id="nobody there"),
+    ],
+)
+def test_what_lives_on_input_ends_where_nobody_can_give_any(restart, once, listens):
+    """If the kubelet is told how long it listens; else it runs as others do."""
+    containers = [
+        {"name": f"c{at}", "stdin": True, "stdinOnce": one} for at, one in enumerate(once)
+    ]
+    spec = {"nodeName": "n", "restartPolicy": restart, "containers": containers}
+    meta = {"name": "p", "namespace": "ns", "uid": "u"}
+    one = decode_as(Pod, {"metadata": meta, "spec": spec, "status": {"phase": "Running"}})
+    due = act_of(one, KubeletConfig(input_duration=seconds(2)))
+    assert due == (Due(Act.END, NOW + seconds(2), "completed") if listens else None)
+    assert act_of(one) is None

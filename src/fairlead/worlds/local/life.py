@@ -39,8 +39,10 @@ from fairlead.worlds.local.world import Attendant, LocalWorld
 # People read here what a simulation need not write, and do not wait for containers that would
 # end as soon as they are asked to.
 STOPPING: Final[DurationNs] = seconds(1)
+# Nobody can attach and type, so that what lives on that has heard all there is.
+LISTENING: Final[DurationNs] = seconds(2)
 OBSERVED: Final = EngineConfig(
-    kubelet=KubeletConfig(stop=StopAfter(STOPPING), accepts_pods=True),
+    kubelet=KubeletConfig(stop=StopAfter(STOPPING), accepts_pods=True, input_duration=LISTENING),
     workloads=WorkloadsConfig(is_observed=True),
     batch=shipped_configuration(RECOMMENDED),
 )
