@@ -38,12 +38,12 @@ class LimitRanger:
     def admit(self, asked: Asked, storage: Storage) -> Json:
         """Give containers what they do not say, and refuse what is out of range: ApiError 403."""
         kind, obj = asked.kind, asked.obj
-        if asked.about.subresource or not _is_limited(asked.operation, kind):
+        if not _is_limited(asked):
             return obj
         namespace = obj["metadata"].get("namespace", "")
         ranges = list(storage.items(LIMIT_RANGE, namespace))
         items = [[_complete(item) for item in (one["spec"].get("limits") or ())] for one in ranges]
-        if kind is POD:
+        if kind is POD and asked.is_new:
             for limits in items:
                 obj = _with_defaults(obj, limits)
         for limits in items:
@@ -54,10 +54,12 @@ class LimitRanger:
         return obj
 
 
-def _is_limited(operation: Operation, kind: Kind) -> bool:
-    if kind is POD:
-        return operation is Operation.CREATE
-    return kind is PERSISTENT_VOLUME_CLAIM and operation in (Operation.CREATE, Operation.UPDATE)
+def _is_limited(asked: Asked) -> bool:
+    # upstream: limitranger/admission.go:SupportsAttributes
+    if asked.kind is POD:
+        return asked.is_new or asked.is_resized
+    is_written = asked.operation in (Operation.CREATE, Operation.UPDATE)
+    return asked.kind is PERSISTENT_VOLUME_CLAIM and is_written and not asked.about.subresource
 
 
 def _complete(item: Json) -> Json:

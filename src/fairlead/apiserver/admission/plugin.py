@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
-from fairlead.apiserver.kind import NAMESPACE, Kind
+from fairlead.apiserver.kind import NAMESPACE, POD, Kind
 from fairlead.apiserver.storage import Json, Storage
 from fairlead.apiserver.write import PLAIN, Write
 
@@ -84,6 +84,12 @@ class Asked:
     def is_new(self) -> bool:
         """Whether an object is to come into being, and not a part of one."""
         return self.operation is Operation.CREATE and not self.about.subresource
+
+    @property
+    def is_resized(self) -> bool:
+        """Whether a running pod is to have other resources."""
+        is_part = self.about.subresource == "resize"
+        return is_part and self.kind is POD and self.operation is Operation.UPDATE
 
     @property
     def name(self) -> str:

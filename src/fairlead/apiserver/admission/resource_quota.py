@@ -81,7 +81,7 @@ class ResourceQuota:
     def admit(self, asked: Asked, storage: Storage) -> Json:
         """Refuse what exceeds a quota (ApiError 403); charge what does not."""
         kind, obj = asked.kind, asked.obj
-        if asked.about.subresource or not _is_charged(asked.operation, kind):
+        if not _is_charged(asked):
             return obj
         charge = _Charge(kind, obj, storage)
         matching = charge.matching()
@@ -173,8 +173,12 @@ class _Charge:
         yield {**one.quota, "status": {**status, "used": {**status["used"], **texts}}}
 
 
-def _is_charged(operation: Operation, kind: Kind) -> bool:
-    if not kind.namespaced or kind.resource in _FREE:
+def _is_charged(asked: Asked) -> bool:
+    # upstream: pkg/quota/v1/evaluator/*: Handles
+    kind, operation = asked.kind, asked.operation
+    if asked.is_resized:
+        return True
+    if asked.about.subresource or not kind.namespaced or kind.resource in _FREE:
         return False
     return operation is Operation.CREATE or (operation is Operation.UPDATE and kind in _CHANGING)
 

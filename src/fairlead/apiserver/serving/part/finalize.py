@@ -5,6 +5,7 @@ upstream: pkg/registry/core/namespace/storage/storage.go:FinalizeREST
 
 from __future__ import annotations
 
+from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.view import written
@@ -19,5 +20,7 @@ def finalize(call: Call) -> Response:
     finalizers = change.view.get("spec", {}).get("finalizers")
     if finalizers:
         spec["finalizers"] = finalizers
+    store, part, write = call.parts.store, call.target.subresource, change.write
     new = {**old, "spec": spec}
-    return call.shown(call.parts.store.commit(call.kind, old, new, write=change.write))
+    new = store.admitted(Operation.UPDATE, call.kind, new, old=old, subresource=part, write=write)
+    return call.shown(store.commit(call.kind, old, new, write=write))

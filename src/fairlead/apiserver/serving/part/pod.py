@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.view import Written, written
@@ -55,6 +56,13 @@ def _stored(
     if "managedFields" in tracked:
         meta = {**new["metadata"], "managedFields": tracked["managedFields"]}
         new = {**new, "metadata": meta}
+    part, write = call.target.subresource, change.write
+    admitted = store.admitted(
+        Operation.UPDATE, call.kind, new, old=old, subresource=part, write=write
+    )
+    if admitted is not new:  # whoever has changed it may have made it invalid
+        validate_part(call.kind, old, admitted, check(old, admitted))
+        new = admitted
     return call.shown(store.commit(call.kind, old, new, write=change.write))
 
 

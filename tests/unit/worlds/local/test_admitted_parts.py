@@ -1,0 +1,77 @@
+"""What is written to a part of an object is admitted as all else."""
+
+from __future__ import annotations
+
+import pytest
+
+PODS = "/api/v1/namespaces/default/pods"
+CONTAINER = {"name": "c", "image": "i"}
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@pytest.fixture
+def resized(cluster):
+    """The answer to another amount of processors for a pod of one."""
+    resources = {"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}
+    container = {"name": "c", "image": "i", "resources": resources}
+    cluster.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [container]}})
+
+    def act(cpu):
+        wanted = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu}}
+        body = {"spec": {"containers": [{"name": "c", "resources": wanted}]}}
+        return cluster.ask("PATCH", f"{PODS}/a/resize", body, STRATEGIC)
+
+    return act
+
+
+def test_nobody_debugs_with_rights_that_the_namespace_does_not_give(cluster):
+    cluster.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [CONTAINER]}})
+    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    namespace = "/api/v1/namespaces/default"
+    cluster.ask("PATCH", namespace, {"metadata": {"labels": labels}}, STRATEGIC)
+    debugger = {"name": "d", "image": "i", "securityContext": {"privileged": True}}
+    body = {"spec": {"ephemeralContainers": [debugger]}}
+    refused = cluster.ask("PATCH", f"{PODS}/a/ephemeralcontainers", body, STRATEGIC)
+    assert refused["code"] == 403
+    assert 'violates PodSecurity "baseline:latest": privileged' in refused["message"]
+
+
+def test_a_pod_does_not_grow_beyond_its_quota(cluster, resized):
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {"requests.cpu": "2"}}}
+    cluster.ask("POST", "/api/v1/namespaces/default/resourcequotas", quota)
+    cluster.pass_time(1)
+    assert resized("1500m")["kind"] == "Pod"
+    assert resized("3")["message"] == (
+        'pods "a" is forbidden: exceeded quota: q, requested: requests.cpu=1500m, '
+        "used: requests.cpu=1500m, limited: requests.cpu=2"
+    )
+
+
+def test_a_pod_does_not_grow_beyond_what_containers_may_have(cluster, resized):
+    limits = [{"type": "Container", "max": {"cpu": "2"}}]
+    made = {"metadata": {"name": "l"}, "spec": {"limits": limits}}
+    cluster.ask("POST", "/api/v1/namespaces/default/limitranges", made)
+    assert resized("2")["kind"] == "Pod"
+    assert "maximum cpu usage per Container is 2, but limit is 3" in resized("3")["message"]
+
+
+@pytest.mark.parametrize(
+    ("part", "body"),
+    [
+        ("ephemeralcontainers", {"spec": {"ephemeralContainers": [{"name": "d", "image": "i"}]}}),
+        ("resize", {"spec": {"containers": [{"name": "c", "resources": {}}]}}),
+    ],
+)
+def test_policies_are_asked_about_parts(cluster, part, body):
+    cluster.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": {"containers": [CONTAINER]}})
+    group = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [{**rule, "resources": [f"pods/{part}"]}]},
+        "validations": [{"expression": "false", "message": "not here"}],
+    }
+    policy = {"metadata": {"name": "p"}, "spec": spec}
+    cluster.ask("POST", f"{group}/validatingadmissionpolicies", policy)
+    bound = {"metadata": {"name": "b"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+    cluster.ask("POST", f"{group}/validatingadmissionpolicybindings", bound)
+    assert cluster.ask("PATCH", f"{PODS}/a/{part}", body, STRATEGIC)["message"].endswith("not here")
