@@ -170,6 +170,10 @@ def _query_options(request: Request) -> Json:
     dry_run = [value for key, value in request.query if key == "dryRun"]
     if dry_run:
         options["dryRun"] = dry_run
+    # upstream: apimachinery/pkg/apis/meta/v1/conversion.go:Convert_url_Values_To_v1_DeleteOptions
+    uid = request.parameter("uid")
+    if uid:
+        options["preconditions"] = {"uid": uid}
     return options
 
 

@@ -289,3 +289,9 @@ def test_a_service_range_stays(api, ranges, field):
     answer = api.patch(f"{path}/x", {"spec": {"cidrs": ranges}})
     causes = answer.json["details"]["causes"] if field else []
     assert [cause["field"] for cause in causes] == ([field] if field else [])
+
+
+def test_a_query_may_say_which_object_is_to_go(api, config_maps):
+    uid = api.config_map("a")["metadata"]["uid"]
+    assert api.delete(f"{config_maps}/a?uid=x").status == 409
+    assert api.delete(f"{config_maps}/a?uid={uid}").status == 200
