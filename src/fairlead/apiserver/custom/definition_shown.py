@@ -98,6 +98,8 @@ def _shown(key: str, value: Any) -> Any:
     if value is None:
         return None
     match key:
+        case "items" if isinstance(value, list):
+            return {"Schema": None, "JSONSchemas": list(map(shown_schema, value))}
         case "items":
             return {"Schema": shown_schema(value), "JSONSchemas": None}
         case "allOf" | "oneOf" | "anyOf":

@@ -26,6 +26,7 @@ from fairlead.apiserver.schema.json_text import Repeating
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
 from fairlead.apiserver.schema.place import Notes, Place
 from fairlead.apiserver.schema.reader import UnusualError, reader_of
+from fairlead.apiserver.schema.union import NeitherError, is_union, read_union
 from fairlead.apiserver.schema.zero import emitted, zero_value
 
 Json = dict[str, Any]
@@ -90,13 +91,20 @@ class _Walk:
             case Type.MAP:
                 return self._map(schema, value, place)
             case Type.ANY:
-                return value
+                return self._union(schema, value, place) if is_union(schema) else value
             case Type.QUANTITY:
                 return _quantity(value)
             case Type.INT_OR_STRING if not isinstance(value, str):
                 return _integer(_WHOLE, value, place)
             case _:
                 return _SCALARS[schema.type](schema, value, place)
+
+    def _union(self, schema: Schema, value: Any, place: Place) -> Any:
+        quietly = _Walk(Notes())
+        try:
+            return read_union(schema, value, lambda member, one: quietly.value(member, one, place))
+        except NeitherError as cause:
+            raise TypeMismatchError(str(cause)) from None
 
     def _object(self, schema: Schema, value: Any, place: Place) -> Json:
         if not isinstance(value, dict):
@@ -119,7 +127,7 @@ class _Walk:
         return made
 
     def _set(self, made: Json, key: str, field: Field, value: Any) -> None:
-        if field.zero is Zero.DROP and not value:
+        if value is None or (field.zero is Zero.DROP and not value):
             made.pop(key, None)
         elif field.zero is Zero.EMIT and value == {} and field.schema.type is not Type.OBJECT:
             made[key] = None

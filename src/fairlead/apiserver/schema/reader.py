@@ -19,6 +19,7 @@ from fairlead.api.text_cache import text_cache
 from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
 from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
 from fairlead.apiserver.schema.model import Schema, Type, Zero
+from fairlead.apiserver.schema.union import is_union
 from fairlead.apiserver.schema.zero import emitted, zero_value
 
 Json = dict[str, Any]
@@ -50,6 +51,8 @@ def _made(schema: Schema) -> Reader:
             return _list(schema, schema.items)
         case Type.MAP if schema.items is not None:
             return _map(schema, schema.items)
+        case Type.ANY if is_union(schema):
+            return _unusual
         case _:
             return _SCALARS.get(schema.type, _unusual)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.custom.definition_default import wrong_defaults
 from fairlead.apiserver.custom.definition_rules import wrong_expressions, wrong_words
 
 
@@ -44,3 +45,12 @@ def test_rules_that_cannot_be(rule, field, said):
 )
 def test_rules_that_can_be(rule):
     assert wrong(**rule) == []
+
+
+def test_a_default_of_a_type_with_a_rule_that_is_none():
+    raw = {"type": "object", "default": {}, "x-kubernetes-validations": [{"rule": "self >"}]}
+    (cause,) = wrong_defaults(raw, "s")
+    assert cause.field == "s.default"
+    assert cause.message.startswith(
+        'Invalid value: "object": rule compile error: compilation failed: ERROR: <input>:1:7'
+    )

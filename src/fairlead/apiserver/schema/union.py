@@ -1,0 +1,64 @@
+"""Unions: the few types that read a value by what it is, a schema or something simpler.
+
+What stands in a schema below `items` or `additionalProperties` is a schema again, which such a
+type reads by itself: nobody hears of fields that are dropped there.
+
+upstream: apiextensions-apiserver/pkg/apis/apiextensions/v1/marshal.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final
+
+from fairlead.apiserver.schema.model import Schema, Topology, Type, schemas
+
+_PACKAGE: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1"
+_OR_LIST: Final = f"{_PACKAGE}.JSONSchemaPropsOrArray"
+_OR_BOOLEAN: Final = f"{_PACKAGE}.JSONSchemaPropsOrBool"
+_OR_TEXTS: Final = f"{_PACKAGE}.JSONSchemaPropsOrStringArray"
+NEITHER: Final = "boolean or JSON schema expected"
+
+Read = Callable[[Schema, Any], Any]
+
+
+class NeitherError(ValueError):
+    """A value that a union has no member for; the text is upstream's."""
+
+
+def is_union(schema: Schema) -> bool:
+    """Whether values of this type are read by what they are."""
+    return schema.definition in (_OR_LIST, _OR_BOOLEAN, _OR_TEXTS)
+
+
+def read_union(schema: Schema, value: Any, read: Read) -> Any:
+    """`value` as the member of the union that it is; None if it is nothing.
+
+    `read` reads a value of a type. Raises NeitherError.
+    """
+    match value:
+        case dict():
+            return read(_props(), value)
+        case list() if schema.definition == _OR_LIST:
+            return read(_list_of(_props()), value)
+        case list() if schema.definition == _OR_TEXTS:
+            return read(_list_of(_TEXT), value)
+        case bool() if schema.definition == _OR_BOOLEAN:
+            return value
+        case _ if schema.definition == _OR_BOOLEAN:
+            raise NeitherError(NEITHER)
+        case _:
+            return None
+
+
+_TEXT: Final = Schema(Type.STRING)
+
+
+def _props() -> Schema:
+    return schemas().of_definition(f"{_PACKAGE}.JSONSchemaProps")
+
+
+@cache
+def _list_of(items: Schema) -> Schema:
+    return Schema(Type.LIST, Topology.ATOMIC, items=items)
