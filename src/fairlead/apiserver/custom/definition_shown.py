@@ -98,10 +98,10 @@ def _shown(key: str, value: Any) -> Any:
     if value is None:
         return None
     match key:
-        case "items" if isinstance(value, list):
-            return {"Schema": None, "JSONSchemas": list(map(shown_schema, value))}
         case "items":
-            return {"Schema": shown_schema(value), "JSONSchemas": None}
+            one = shown_schema(value) if isinstance(value, dict) else None
+            several = None if one is not None else [shown_schema(item) for item in value]
+            return {"Schema": one, "JSONSchemas": several}
         case "allOf" | "oneOf" | "anyOf":
             return [shown_schema(one) for one in value]
         case "not":
