@@ -176,3 +176,18 @@ def _container(cause: json.JSONDecodeError) -> str:
             case "]" | "}" if depth:
                 depth.pop()
     return "array element" if depth and depth[-1] == "[" else "object key:value pair"
+
+
+def json_kind(value: Any) -> str:
+    """What Go's decoder calls a JSON value that is not null."""
+    match value:
+        case dict():
+            return "object"
+        case list():
+            return "array"
+        case bool():
+            return "bool"
+        case str():
+            return "string"
+        case _:
+            return "number"

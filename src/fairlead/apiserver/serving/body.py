@@ -13,7 +13,13 @@ from typing import Any, Final
 from fairlead.api.yaml_values import YamlError, documents
 from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.json_text import NOT_PLAIN, JsonError, parse_json, parse_plain
+from fairlead.apiserver.schema.json_text import (
+    NOT_PLAIN,
+    JsonError,
+    json_kind,
+    parse_json,
+    parse_plain,
+)
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.serving.negotiation import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.serving.refusal import unknown_body
@@ -22,6 +28,10 @@ Json = dict[str, Any]
 DecodeProtobuf = Callable[[bytes], Json]
 
 SHOWN_BYTES_MAX: Final = 30
+_TYPED: Final = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
 # What is read, though nothing of that version is served, as what.
 _READ_AS: Final = {("policy/v1beta1", "Eviction"): "policy/v1"}
 
@@ -51,10 +61,22 @@ def decoded(
         raise _unrecognized(body, expected, str(cause)) from None
     if value is None and body.strip():
         return {}
-    if not isinstance(value, dict):
-        why = "json: cannot unmarshal a value that is no object"
-        raise _unrecognized(body, expected, why)
+    problem = _type_problem(value)
+    if problem:
+        raise _unrecognized(body, expected, f"json: cannot unmarshal {problem}")
     return value
+
+
+def _type_problem(value: Any) -> str:
+    """Why nobody can tell of which type a body is; empty where it can be told."""
+    # upstream: apimachinery/pkg/runtime/serializer/json/meta.go:Interpret
+    if not isinstance(value, dict):
+        return f"{json_kind(value)} into Go value of type {_TYPED}"
+    for field in ("apiVersion", "kind"):
+        said = value.get(field)
+        if said is not None and not isinstance(said, str):
+            return f"{json_kind(said)} into Go struct field .{field} of type string"
+    return ""
 
 
 def _from_protobuf(body: bytes, expected: str, protobuf: DecodeProtobuf) -> Json:

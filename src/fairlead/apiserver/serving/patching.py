@@ -31,7 +31,7 @@ from fairlead.apiserver.patch.server_side_apply import (
 )
 from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
 from fairlead.apiserver.schema.decoding import TypeMismatchError
-from fairlead.apiserver.schema.json_text import JsonError, parse_json
+from fairlead.apiserver.schema.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.schema.restoring import restored
 from fairlead.apiserver.serving.body import media_type_of, parsed_yaml
 from fairlead.apiserver.serving.call import Call
@@ -270,23 +270,9 @@ def _yaml_problem(cause: YamlError) -> str:
 
 
 def _undecodable(said: str, value: Any, wanted: str) -> ApiError:
-    kind = go_kind_of_json(value)
-    return bad_request(f"{said}json: cannot unmarshal {kind} into Go value of type {wanted}")
-
-
-def go_kind_of_json(value: Any) -> str:
-    """What Go's decoder calls a JSON value."""
-    match value:
-        case dict():
-            return "object"
-        case list():
-            return "array"
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case _:
-            return "number"
+    return bad_request(
+        f"{said}json: cannot unmarshal {json_kind(value)} into Go value of type {wanted}"
+    )
 
 
 def _in_order(value: Any) -> Any:

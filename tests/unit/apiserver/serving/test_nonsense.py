@@ -105,3 +105,40 @@ def test_a_pod_without_containers_under_a_limit(api):
     answer = api.post("/api/v1/namespaces/default/pods", {"metadata": {"name": "p"}})
     assert answer.status == 422
     assert "spec.containers: Required value" in answer.message
+
+
+NAMESPACE = "/api/v1/namespaces/default"
+
+
+@pytest.mark.parametrize("field", ["apiVersion", "kind"])
+@pytest.mark.parametrize(
+    ("value", "called"),
+    [([None], "array"), ({}, "object"), (1, "number"), (False, "bool"), ([], "array")],
+)
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (f"{NAMESPACE}/pods", "Pod"),
+        (f"{NAMESPACE}/bindings", "Binding"),
+        (f"{NAMESPACE}/pods/p/eviction", "Eviction"),
+        (f"{AUTHORIZATION}/selfsubjectaccessreviews", "SelfSubjectAccessReview"),
+    ],
+)
+def test_what_says_its_type_is_a_text(api, path, expected, field, value, called):
+    """Whoever reads a body asks this first."""
+    answer = api.post(path, {field: value, "metadata": {"name": "a"}})
+    assert answer.status == 400
+    assert answer.message.startswith(
+        f"the object provided is unrecognized (must be of type {expected}): couldn't get "
+        f"version/kind; json parse error: json: cannot unmarshal {called} into Go struct field "
+        f".{field} of type string ("
+    )
+
+
+def test_a_body_is_an_object(api):
+    assert api.post(f"{NAMESPACE}/configmaps", []).message == (
+        "the object provided is unrecognized (must be of type ConfigMap): couldn't get "
+        "version/kind; json parse error: json: cannot unmarshal array into Go value of type struct "
+        '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string '
+        '"json:\\"kind,omitempty\\"" } (5b5d)'
+    )
