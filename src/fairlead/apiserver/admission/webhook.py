@@ -31,17 +31,16 @@ from fairlead.apiserver.admission.match_rule import (
     selects,
 )
 from fairlead.apiserver.admission.plugin import Asked
+from fairlead.apiserver.admission.webhook_place import authority_of, place_of
 from fairlead.apiserver.admission.webhook_review import review_of, verified
 from fairlead.apiserver.conversion import stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request, forbidden
 from fairlead.apiserver.kind import (
     MUTATING_WEBHOOK_CONFIGURATION,
-    SERVICE,
     VALIDATING_WEBHOOK_CONFIGURATION,
     Kind,
 )
 from fairlead.apiserver.patch.json_patch import apply_json_patch
-from fairlead.apiserver.request import WebhookAnswer
 from fairlead.apiserver.schema.json_text import parse_json
 from fairlead.apiserver.storage import Json, Storage
 
@@ -215,10 +214,10 @@ def _response(hook: _Hook, asked: Asked, storage: Storage) -> Json:
     config = hook.webhook.get("clientConfig") or {}
     versions = hook.webhook.get("admissionReviewVersions") or ()
     review, uid = review_of(asked, hook.kind, hook.key, versions)
-    url, missing = _place(config, storage)
+    url, missing = place_of(config, storage)
     answer = missing or asked.about.write.webhooks.get(uid)
     if answer is None:
-        ca = _pem(config.get("caBundle", ""))
+        ca = authority_of(config.get("caBundle", ""))
         body = json.dumps(review).encode()
         raise WebhookNeeded(WebhookCall(uid, url, ca, hook.timeout_s, body))
     if answer.failure:
@@ -288,23 +287,3 @@ def _operations(patch: str) -> list[Any]:
     if not isinstance(operations, list | None):
         raise ValueError("json: cannot unmarshal it into Go value of type jsonpatch.Patch")  # noqa: TRY004
     return operations or []
-
-
-def _place(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:
-    """The URL of a webhook, and what is to be said of one whose service is not there."""
-    if config.get("url"):
-        return str(config["url"]), None
-    service = config.get("service") or {}
-    namespace, name = service.get("namespace", ""), service.get("name", "")
-    found = storage.find(SERVICE, namespace, name)
-    host = (found or {}).get("spec", {}).get("externalName") or f"{name}.{namespace}.svc"
-    path = str(service.get("path") or "/").lstrip("/")
-    missing = WebhookAnswer(failure=f'service "{name}" not found') if found is None else None
-    return f"https://{host}:{service.get('port', 443)}/{path}", missing
-
-
-def _pem(bundle: str) -> str:
-    try:
-        return base64.b64decode(bundle).decode()
-    except (ValueError, UnicodeDecodeError):
-        return ""
