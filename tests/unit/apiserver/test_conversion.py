@@ -90,10 +90,11 @@ def test_an_autoscaler_of_cpu_looks_alike_in_both_versions(new, old):
 def test_what_the_old_version_cannot_say_survives_in_its_annotations():
     new = autoscaler(
         "autoscaling/v2",
-        metrics=[CPU, MEMORY],
+        metrics=[MEMORY, CPU],
         behavior={"scaleDown": {"stabilizationWindowSeconds": 5}},
     )
-    new["status"] |= {"conditions": [{"type": "AbleToScale", "status": "True"}]}
+    able = {"type": "AbleToScale", "status": "True", "lastTransitionTime": None}
+    new["status"] |= {"conditions": [able]}
     old = shown(OLD_AUTOSCALER, new)
     assert sorted(old["metadata"]["annotations"]) == [
         "autoscaling.alpha.kubernetes.io/behavior",
