@@ -1,17 +1,14 @@
-"""The door of `fairlead up`: where it listens, what it shows there, and who is noted down."""
+"""The door of `fairlead up`: where it listens, and what it shows there."""
 
 from __future__ import annotations
 
 import errno
-import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 from fairlead.apiserver.auth.certificate import Pair
-from fairlead.apiserver.http.app import Audit
 from fairlead.apiserver.http.listener import BACKLOG, Certificate
 from fairlead.cli.own_folder import own_folder
 from fairlead.whatif.input_error import InputError
@@ -70,17 +67,3 @@ def certificate_files(pair: Pair, authority: str) -> Iterator[Certificate]:
         write_secret(key, pair.key)
         write_secret(clients, authority)
         yield Certificate(str(chain), str(key), str(clients))
-
-
-@contextmanager
-def opened_audit(path: Path | None) -> Iterator[Audit | None]:
-    """What keeps the lines of the audit log. Raises InputError."""
-    if path is None:
-        yield None
-        return
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    except OSError as cause:
-        raise InputError("--audit", cause.strerror or str(cause), object_name=str(path)) from None
-    with os.fdopen(descriptor, "ab", buffering=0) as file:
-        yield file.write

@@ -19,12 +19,12 @@ from fairlead.apiserver.journal_file import JournalError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED
 from fairlead.cli import exit_code
+from fairlead.cli.audit_log import opened_audit
 from fairlead.cli.own_folder import own_folder, sweep
 from fairlead.cli.up_door import (
     certificate_files,
     hosts_of,
     open_door,
-    opened_audit,
     told_address,
 )
 from fairlead.cli.up_wanted import Wanted

@@ -1,0 +1,54 @@
+"""AuditLog: a line about each request, in a file that only the user may read.
+
+A line that cannot be written is lost, and nobody's request is refused for it; that is said once
+on standard error, and again after lines could be written in between.
+
+upstream: apiserver/plugin/pkg/audit/log/backend.go, which logs and counts the error
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
+
+from fairlead.apiserver.http.app import Audit
+from fairlead.whatif.input_error import InputError
+
+
+@contextmanager
+def opened_audit(path: Path | None) -> Iterator[Audit | None]:
+    """What keeps the lines of the audit log; None where there is none. Raises InputError."""
+    if path is None:
+        yield None
+        return
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as cause:
+        raise InputError("--audit", cause.strerror or str(cause), object_name=str(path)) from None
+    with os.fdopen(descriptor, "ab", buffering=0) as file:
+        yield _AuditLog(file, path).write
+
+
+class _AuditLog:
+    """`file`, which the user calls `path`."""
+
+    def __init__(self, file: FileIO, path: Path) -> None:
+        self._file = file
+        self._path = path
+        self._is_failing = False
+
+    def write(self, line: bytes) -> None:
+        """Write `line`, which ends with its newline."""
+        try:
+            self._file.write(line)
+        except OSError as cause:
+            if not self._is_failing:
+                problem = f"{self._path}: {cause.strerror}: lines are missing"
+                print(f"fairlead: --audit: {problem}", file=sys.stderr, flush=True)
+            self._is_failing = True
+        else:
+            self._is_failing = False
