@@ -266,4 +266,8 @@ IPAddressSpec parentRef
 """)
 
 # What stands for a missing key of a list's item when items are told apart.
-KEY_DEFAULTS = {"v1.ContainerPort": {"protocol": "TCP"}, "v1.ServicePort": {"protocol": "TCP"}}
+KEY_DEFAULTS = {
+    "v1.ContainerPort": {"protocol": "TCP"},
+    "v1.LocalObjectReference": {"name": ""},
+    "v1.ServicePort": {"protocol": "TCP"},
+}

@@ -105,3 +105,13 @@ def test_quantities_and_times_are_any_single_value():
 
 def test_items_may_be_there_twice_in_what_is_stored():
     assert not list(problems(field_type(structural(SET)), ["a", "a"], may_repeat=True))
+
+
+def test_a_secret_to_pull_images_with_may_have_no_name():
+    """Its name is empty then, and that is a key."""
+    template = schema_of("v1", "Pod")
+    assert not list(problems(template, {"spec": {"imagePullSecrets": [{}]}}))
+    twice = {"spec": {"imagePullSecrets": [{}, {"name": ""}]}}
+    assert list(problems(template, twice)) == [
+        '.spec.imagePullSecrets: duplicate entries for key [name=""]'
+    ]
