@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression import address, amount, collection, url
 from fairlead.api.expression.function import (
@@ -21,6 +21,10 @@ from fairlead.api.expression.function import (
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
+
+
+# Of longer expressions no programs are kept: one may hold fifty times what its text does.
+KEPT_CHARACTERS_MAX: Final = 2_048
 
 
 def environment(variables: Mapping[str, str], more: Sequence[Function] = ()) -> cel.Env:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.api.expression.library import environment
+from fairlead.api.expression.library import KEPT_CHARACTERS_MAX, environment
 from fairlead.api.expression.problem import problem_of
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.text_cache import text_cache
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from cel_expr_python import cel
 
 CACHE_SIZE: Final = 1_024
-CACHED_CHARACTERS_MAX: Final = 8_192
 # upstream counts what evaluations cost; here each is bounded, and what one hands to the next
 VARIABLE_CHARACTERS_MAX: Final = 2 << 20
 _NAMES: Final = (
@@ -126,7 +125,7 @@ def _environment() -> cel.Env:
     return environment(dict.fromkeys(_NAMES, "dyn"), FUNCTIONS)
 
 
-@text_cache(maxsize=CACHE_SIZE, characters_max=CACHED_CHARACTERS_MAX)
+@text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> cel.Expression:
     """The program of `expression`. Raises ValueError that says what is wrong with it."""
     try:

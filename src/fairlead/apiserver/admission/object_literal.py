@@ -15,10 +15,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
 from fairlead.api.text_cache import text_cache
 
 CACHE_SIZE: Final = 1_024
-CACHED_CHARACTERS_MAX: Final = 8_192
 _TOKEN: Final = re.compile(
     r"""
     (?P<text>[rRbB]{0,2}(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''
@@ -43,7 +43,7 @@ _COLON: Final = re.compile(r"\s*:")
 _OPENING: Final = {"{": "}", "(": ")", "[": "]"}
 
 
-@text_cache(maxsize=CACHE_SIZE, characters_max=CACHED_CHARACTERS_MAX)
+@text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
 def as_map(expression: str) -> str:
     """`expression` with maps in place of objects."""
     return "".join(_translated(expression))

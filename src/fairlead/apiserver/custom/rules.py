@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.api.expression.library import environment
+from fairlead.api.expression.library import KEPT_CHARACTERS_MAX, environment
 from fairlead.api.expression.problem import compile_problem, problem_of
+from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.custom.checking import is_same, items_before, member_path
 from fairlead.apiserver.custom.spelling import spelled
 from fairlead.apiserver.custom.structural import ABSENT, Structural
@@ -169,7 +170,7 @@ def _environment() -> cel.Env:
     return environment({"self": "dyn", "oldSelf": "dyn"})
 
 
-@lru_cache(maxsize=RULES_CACHED_MAX)
+@text_cache(maxsize=RULES_CACHED_MAX, characters_max=KEPT_CHARACTERS_MAX)
 def compiled(expression: str) -> cel.Expression:
     """The program of an expression. Raises RuleError."""
     try:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
 
+from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
+from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.custom.spelling import spelled
 from fairlead.apiserver.custom.structural import Structural
 
@@ -27,7 +28,7 @@ _OLD: Final = re.compile(r"\boldSelf\b")
 _NAME: Final = re.compile(r"\w+")
 
 
-@lru_cache(maxsize=TEXTS_CACHED_MAX)
+@text_cache(maxsize=TEXTS_CACHED_MAX, characters_max=KEPT_CHARACTERS_MAX)
 def with_times(schema: Structural, expression: str) -> str:
     """`expression`, about a value of this type, with its times made."""
     named = set(_names(schema, "self"))

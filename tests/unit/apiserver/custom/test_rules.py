@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.admission import language
+from fairlead.apiserver.custom import rules
 from fairlead.apiserver.custom.rules import (
     OUT_OF_BUDGET,
     RuleError,
@@ -135,3 +137,11 @@ def test_a_message_that_is_none_is_replaced(expression):
     rule = {"rule": "false", "messageExpression": expression, "message": "m"}
     schema = {"type": "object", "x-kubernetes-validations": [rule]}
     assert broken(schema, {}) == [("FieldValueInvalid", "spec", "Invalid value: m")]
+
+
+@pytest.mark.parametrize("compile_", [rules.compiled, language.compiled])
+def test_programs_of_long_expressions_are_not_kept(compile_):
+    """A thousand of them would take gigabytes."""
+    short, long = "1 == 1", f"1 in [{', '.join(['1'] * 1_000)}]"
+    assert compile_(short) is compile_(short)
+    assert compile_(long) is not compile_(long)

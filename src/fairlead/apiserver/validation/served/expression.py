@@ -12,8 +12,9 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from fairlead.api.expression.library import environment
+from fairlead.api.expression.library import KEPT_CHARACTERS_MAX, environment
 from fairlead.api.expression.problem import compile_problem
+from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.validation.field import Causes, invalid
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _environment() -> cel.Env:
     return environment(dict.fromkeys(_NAMES, "dyn"))
 
 
-@lru_cache(maxsize=CACHE_SIZE)
+@text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
 def _read(expression: str) -> tuple[str, str]:
     """What is wrong with an expression, or the type that it comes to."""
     try:
