@@ -84,7 +84,7 @@ def _broken(rule: Json, schema: Structural, value: Any, old: Any, path: str) -> 
     where = path + str(rule.get("fieldPath", ""))
     try:
         result = compiled(_asked(rule, schema, expression)).eval(data=known)
-    except RuntimeError:  # what an evaluation may cost is bounded
+    except (RuntimeError, MemoryError):  # what an evaluation may cost is bounded
         yield invalid(path, schema.type, OUT_OF_BUDGET)
         return
     if result.type().name() == "ERROR":
@@ -122,7 +122,7 @@ def _text_of(expression: str, known: Json) -> str:
     """The text that an expression makes, "" where it makes none."""
     try:
         told = compiled(expression).eval(data=known)
-    except RuntimeError:
+    except (RuntimeError, MemoryError):
         return ""
     return str(told.plain_value()) if told.type().name() == "STRING" else ""
 

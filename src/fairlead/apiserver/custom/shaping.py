@@ -15,11 +15,15 @@ from decimal import Decimal
 from typing import Any, Final
 
 from fairlead.apiserver.custom.structural import ABSENT, Structural
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.schema.place import Place
 
 Json = dict[str, Any]
 Tell = Callable[[Place], object]
 
+# Etcd takes a tenth of it in one object.
+FILLED_CHARACTERS_MAX: Final = 16 << 20
+_TOO_LARGE: Final = "the object would be too large with the defaults of its type"
 IDENTITY: Final = ("apiVersion", "kind", "metadata")
 _WHOLE_MAX: Final = 2**53
 _INT64: Final = range(-(2**63), 2**63)
@@ -27,7 +31,10 @@ _WITHOUT_EXPONENT: Final = 1e21
 
 
 def shaped(schema: Structural, obj: Json, tell: Tell) -> Json:
-    """`obj` as it is stored; `tell` gets the place of each field that is dropped."""
+    """`obj` as it is stored; `tell` gets the place of each field that is dropped.
+
+    Raises ApiError 413 where too much is filled in.
+    """
     inner = {key: value for key, value in obj.items() if key not in IDENTITY}
     pruned = _pruned(schema, inner, Place(), tell)
     named = {key: obj[key] for key in IDENTITY if key in obj}
@@ -92,26 +99,44 @@ def _of_double(number: int) -> int | float:
 
 
 def defaulted(schema: Structural, value: Any) -> Any:
-    """`value` with the defaults of its type."""
+    """`value` with the defaults of its type. Raises ApiError 413 for more than anybody stores."""
+    return _filled(schema, value, _Room())
+
+
+class _Room:
+    """How long what is filled in may still be."""
+
+    def __init__(self) -> None:
+        self._left = FILLED_CHARACTERS_MAX
+
+    def take(self, length: int) -> None:
+        self._left -= length
+        if self._left < 0:
+            raise ApiError("RequestEntityTooLarge", 413, _TOO_LARGE)
+
+
+def _filled(schema: Structural, value: Any, room: _Room) -> Any:
     if isinstance(value, dict):
         made = dict(value)
-        for key, inner in schema.properties.items():
-            if inner.default is not ABSENT and _lacks(made, key, inner):
+        for key, inner, length in schema.filled:
+            if _lacks(made, key, inner):
+                room.take(length)
                 made[key] = inner.default
         for key, item in made.items():
             known = schema.properties.get(key) or schema.additional
             if known is not None:
-                made[key] = defaulted(known, item)
+                made[key] = _filled(known, item, room)
         return made
     if isinstance(value, list) and schema.items is not None:
-        return [_item(schema.items, item) for item in value]
+        return [_item(schema.items, item, room) for item in value]
     return value
 
 
-def _item(schema: Structural, item: Any) -> Any:
+def _item(schema: Structural, item: Any, room: _Room) -> Any:
     if item is None and schema.default is not ABSENT and not schema.is_nullable:
+        room.take(len(str(schema.default)))
         return schema.default
-    return defaulted(schema, item)
+    return _filled(schema, item, room)
 
 
 def _lacks(obj: Json, key: str, schema: Structural) -> bool:

@@ -20,7 +20,8 @@ class Structural:
 
     `additional` is the type of a map's values; `keeps_unknown` objects may have any other field;
     `default` is ABSENT where there is none; `has_rules` says whether there are `rules` here or
-    anywhere below. `all_of`, `any_of`, `one_of` and `negated` say more about the values.
+    anywhere below. `filled` are those of `properties` that have defaults, with the length of each.
+    `all_of`, `any_of`, `one_of` and `negated` say more about the values.
     """
 
     raw: Json
@@ -31,6 +32,7 @@ class Structural:
     default: Any = ABSENT
     rules: tuple[Json, ...] = ()
     has_rules: bool = False
+    filled: tuple[tuple[str, Structural, int], ...] = ()
     all_of: tuple[Structural, ...] = ()
     any_of: tuple[Structural, ...] = ()
     one_of: tuple[Structural, ...] = ()
@@ -65,6 +67,7 @@ def structural(raw: Json) -> Structural:
         additional = structural({})
     rules = tuple(raw.get("x-kubernetes-validations") or ())
     below = (*inner.values(), items, additional)
+    with_defaults = ((name, one) for name, one in inner.items() if one.default is not ABSENT)
     return Structural(
         raw,
         str(raw.get("type", "")),
@@ -74,6 +77,7 @@ def structural(raw: Json) -> Structural:
         raw.get("default", ABSENT),
         rules,
         has_rules=bool(rules) or any(node.has_rules for node in below if node),
+        filled=tuple((name, one, len(str(one.default))) for name, one in with_defaults),
         all_of=tuple(map(structural, raw.get("allOf") or ())),
         any_of=tuple(map(structural, raw.get("anyOf") or ())),
         one_of=tuple(map(structural, raw.get("oneOf") or ())),

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead.apiserver.custom.shaping import shaped
 from fairlead.apiserver.custom.structural import structural
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.schema.place import Notes
 
 NUMBER = {"type": "integer"}
@@ -64,3 +65,13 @@ def test_an_embedded_object_keeps_what_objects_have():
 )  # fmt: skip
 def test_nulls_and_defaults(schema, sent, expected):
     assert result({"a": schema}, sent)[0] == expected
+
+
+def test_defaults_do_not_fill_the_memory():
+    """A short object may have a long one made of it, but not one that nobody stores."""
+    long = {"type": "object", "properties": {"b": {"type": "string", "default": "x" * 100_000}}}
+    schema = {"a": {"type": "array", "items": long}}
+    assert len(result(schema, {"a": [{}] * 100})[0]["a"][99]["b"]) == 100_000
+    with pytest.raises(ApiError) as refused:
+        result(schema, {"a": [{}] * 200})
+    assert refused.value.code == 413
