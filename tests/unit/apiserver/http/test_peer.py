@@ -103,6 +103,12 @@ def test_certificates_of_others_or_of_long_ago_are_turned_away(who_am_i, age):
         who_am_i(shown)
 
 
+def test_a_servers_certificate_makes_nobody_a_client(who_am_i):
+    """Its key lies where others than the administrator may read it."""
+    with pytest.raises(aiohttp.ClientError):
+        who_am_i(new_server(AUTHORITY, ("127.0.0.1",), REAL_NOW))
+
+
 def test_a_certificate_without_a_name_says_nothing():
     assert user_of_certificate({}) is None
     assert user_of_certificate({"subject": ((("organizationName", "dev"),),)}) is None
