@@ -77,13 +77,28 @@ def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
     return ApiError("NotFound", 404, message, kind=kind, namespace=namespace, name=name)
 
 
-def already_exists(kind: Kind, namespace: str, name: str, *, terminating: bool = False) -> ApiError:
-    """409: the name is taken; `terminating` by an object that is on its way out."""
-    # upstream: registry/generic/registry/store.go:Create
+def already_exists(
+    kind: Kind, namespace: str, name: str, *, terminating: bool = False, is_generated: bool = False
+) -> ApiError:
+    """409: the name is taken; `terminating` by an object that is on its way out.
+
+    `is_generated` where the client asked for a generated name, even if it gave one besides.
+    """
+    # upstream: registry/generic/registry/store.go:Create, rest/create.go:CheckGeneratedNameError
     message = f'{kind.resource} "{name}" already exists'
+    if is_generated:
+        message += ", the server was not able to generate a unique name for the object"
     if terminating:
         message = f"object is being deleted: {message}"
-    return ApiError("AlreadyExists", 409, message, kind=kind, namespace=namespace, name=name)
+    return ApiError(
+        "AlreadyExists",
+        409,
+        message,
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        retry_after_s=int(is_generated),
+    )
 
 
 def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:

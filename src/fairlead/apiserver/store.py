@@ -45,7 +45,13 @@ from fairlead.apiserver.error import (
     not_found,
 )
 from fairlead.apiserver.graceful_deletion import marked_for_deletion, may_go
-from fairlead.apiserver.identity import ATTEMPTS_MAX, IdSource, ReplayedIds, generated_name
+from fairlead.apiserver.identity import (
+    ATTEMPTS_MAX,
+    NAMED_BY_THE_BASE,
+    IdSource,
+    ReplayedIds,
+    generated_name,
+)
 from fairlead.apiserver.kind import POD, Kind, kind_of
 from fairlead.apiserver.label_key import with_label_keys
 from fairlead.apiserver.merge_patch import merge_patch
@@ -184,7 +190,10 @@ class Store:
         self._check(asked.become(obj))
         if existing is not None:
             going = bool(existing["metadata"].get("deletionTimestamp"))
-            raise already_exists(kind, namespace, name, terminating=going)
+            is_generated = bool(obj["metadata"].get("generateName"))
+            raise already_exists(
+                kind, namespace, name, terminating=going, is_generated=is_generated
+            )
         return obj if write.dry_run else self.storage.put(kind, obj)
 
     def update(self, manifest: Mapping[str, Any], now: int) -> Json:
@@ -473,6 +482,8 @@ class Store:
         meta = obj.get("metadata", {})
         if not isinstance(meta, dict) or meta.get("name") or not meta.get("generateName"):
             return obj
+        if kind.resource in NAMED_BY_THE_BASE:
+            return {**obj, "metadata": {**meta, "name": meta["generateName"]}}
         namespace = meta.get("namespace", "")
         for _ in range(ATTEMPTS_MAX):
             name = generated_name(str(meta["generateName"]), self.ids.new_suffix())

@@ -102,6 +102,29 @@ def test_a_name_wins_over_a_generated_one(store, pod, now):
     assert store.create(sent, now)["metadata"]["name"] == "mine"
 
 
+def test_a_taken_name_is_refused_otherwise_where_one_could_be_generated(store, pod, now):
+    sent = pod("mine", metadata={"generateName": "web-"})
+    store.create(sent, now)
+    with pytest.raises(ApiError) as refused:
+        store.create(sent, now)
+    assert refused.value.message == (
+        'pods "mine" already exists, the server was not able to generate a unique name for the '
+        "object"
+    )
+    assert (refused.value.code, refused.value.retry_after_s) == (409, 1)
+
+
+def test_the_base_is_the_name_of_an_address(store, now):
+    parent = {"resource": "services", "namespace": "d", "name": "s"}
+    address = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "IPAddress",
+        "metadata": {"generateName": "10.0.0.9"},
+        "spec": {"parentRef": parent},
+    }
+    assert store.create(address, now)["metadata"]["name"] == "10.0.0.9"
+
+
 def test_taken_names_are_refused(store, pod, now):
     store.create(pod(), now)
     assert refusal_of(store.create, pod(), now) == (
