@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fairlead.api.codec import DecodeError, decode, decode_stored
+from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
+
+
+def is_told(kind: Kind) -> bool:
+    """Whether controllers hear of objects of `kind`; events are told to people alone."""
+    # upstream: pkg/controller/garbagecollector/graph_builder.go:DefaultIgnoredResources
+    return kind.resource != "events"
 
 
 def net_changes(changes: Sequence[Change]) -> list[Change]:

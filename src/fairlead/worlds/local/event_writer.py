@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import POD, Kind, find_kind, kind_of
+from fairlead.apiserver.kind import POD, Kind, find_kind
 from fairlead.apiserver.store import Store
-from fairlead.apiserver.write import Write
 from fairlead.core.command import ObjectRef, RecordEvent
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.worlds.local.author import Program, program_called, program_of
 from fairlead.worlds.local.event_correlation import Correlation, Key
+from fairlead.worlds.local.event_form import EVENT, EventForms
 from fairlead.worlds.local.signing import Signatures
 from fairlead.worlds.simulation.event_list import cut_note
 
@@ -31,7 +31,6 @@ HOST: Final = "fairlead"
 TTL: Final[DurationNs] = seconds(3_600)
 EVENTS_MAX: Final = 20_000
 SERIES_WITHIN: Final[DurationNs] = seconds(360)
-_EVENT: Final = kind_of({"apiVersion": "v1", "kind": "Event"})
 # What schedulers do, in events of the newer group.
 _SCHEDULERS_ACTIONS: Final = ("Binding", "Preempting", "Scheduling")
 
@@ -42,7 +41,7 @@ class EventWriter:
     def __init__(self, store: Store, signatures: Signatures, host: str = HOST) -> None:
         """Nothing is written yet."""
         self._store = store
-        self._signatures = signatures
+        self._forms = EventForms(store, signatures)
         self._host = host
         self._correlation = Correlation()
         self._names: dict[Key, tuple[str, str]] = {}
@@ -68,7 +67,7 @@ class EventWriter:
         found, stamp = self._find(told.key), format_timestamp(now)
         if found is not None:
             counted = {"count": found.get("count", 1) + 1, "lastTimestamp": stamp}
-            self._store.storage.put(_EVENT, {**found, **counted, "message": cut_note(told.note)})
+            self._store.storage.put(EVENT, {**found, **counted, "message": cut_note(told.note)})
             return
         source = {"component": event.reporting_controller}
         instance = self._node(event) if program_of(event) is Program.KUBELET else ""
@@ -90,7 +89,7 @@ class EventWriter:
         if found is not None and not _is_over(found, now):
             count = (found.get("series") or {"count": 1})["count"] + 1
             series = {"count": count, "lastObservedTime": stamp}
-            self._store.storage.put(_EVENT, {**found, "series": series})
+            self._store.storage.put(EVENT, {**found, "series": series})
             return
         fields: Json = {
             "message": cut_note(event.note),
@@ -105,7 +104,7 @@ class EventWriter:
 
     def _find(self, key: Key) -> Json | None:
         place = self._names.get(key)
-        return self._store.find(_EVENT, *place) if place else None
+        return self._store.find(EVENT, *place) if place else None
 
     def _create(
         self, event: RecordEvent, key: Key, fields: Json, now: Instant, part: str = ""
@@ -125,8 +124,7 @@ class EventWriter:
             **fields,
         }
         try:
-            track = self._signatures.of(program_of(event), _EVENT, "", now)
-            stored = self._store.create(manifest, now, write=Write(track=track))
+            stored = self._forms.create(manifest, program_of(event), now)
         except ApiError:
             return  # its namespace has gone, and nobody will ask for it
         meta = stored["metadata"]
@@ -167,8 +165,8 @@ class EventWriter:
             _, key, namespace, name = self._written.popleft()
             if self._names.get(key) == (namespace, name):
                 del self._names[key]
-            if self._store.find(_EVENT, namespace, name) is not None:
-                self._store.storage.remove(_EVENT, namespace, name)
+            if self._store.find(EVENT, namespace, name) is not None:
+                self._store.storage.remove(EVENT, namespace, name)
 
 
 def _api_version(kind: Kind | None) -> str:

@@ -35,6 +35,7 @@ from fairlead.worlds.local.attendant.quota import Quotas
 from fairlead.worlds.local.event_writer import HOST
 from fairlead.worlds.local.outside import Waiting
 from fairlead.worlds.local.world import Attendant, LocalWorld
+from fairlead.worlds.telling import is_told
 
 # People read here what a simulation need not write, and do not wait for containers that would
 # end as soon as they are asked to.
@@ -110,7 +111,8 @@ class Life:
 
 def _views(store: Store) -> list[ApiObject]:
     """Everything that is there, kind by kind, as far as anybody can read it."""
-    objects = [obj for kind in store.storage.kinds() for obj in store.list(kind)]
+    kinds = filter(is_told, store.storage.kinds())
+    objects = [obj for kind in kinds for obj in store.list(kind)]
     return [view for obj in objects if (view := _view(obj)) is not None]
 
 

@@ -29,7 +29,7 @@ from fairlead.worlds.local.outside import Outside, Waiting
 from fairlead.worlds.local.pod_detail import PodDetails, with_generate_name
 from fairlead.worlds.local.signing import Signatures
 from fairlead.worlds.simulation.performing import Outcome, refused
-from fairlead.worlds.telling import net_changes, told_if_known
+from fairlead.worlds.telling import is_told, net_changes, told_if_known
 
 
 class Attendant(Protocol):
@@ -176,7 +176,7 @@ class LocalWorld:
             for attendant in self._attendants:
                 for change in changes:
                     attendant.attend(change, self.store, now)
-            for change in net_changes(changes):
+            for change in net_changes([one for one in changes if is_told(one.kind)]):
                 stimulus = told_if_known(change)
                 if stimulus is not None:
                     self._untold.append(stimulus)
