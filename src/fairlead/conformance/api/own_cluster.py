@@ -20,6 +20,8 @@ from fairlead.kubelet.config import KubeletConfig
 from fairlead.scheduling.config import SchedulerConfig
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.local.attendant.own_records import OwnRecords
+from fairlead.worlds.local.attendant.own_service import OwnService
+from fairlead.worlds.local.attendant.registration import Registrations
 from fairlead.worlds.local.life import Life
 
 # The kubelets of the recordings were scripts, and quick; ours only see to nodes.
@@ -77,7 +79,13 @@ class OwnCluster(OwnServer):
             self.now,
             config=replace(CONFIG, scheduler=scheduler),
             authority=_AUTHORITY,
-            more=(_Distribution(), OwnRecords(_HOST, ADDRESS, _AUTHORITY), self._kubelet),
+            more=(
+                _Distribution(),
+                OwnService(ADDRESS),
+                OwnRecords(_HOST, ADDRESS, _AUTHORITY),
+                Registrations(),
+                self._kubelet,
+            ),
             host=_HOST,
         )
         self._hears_at: int | None = None

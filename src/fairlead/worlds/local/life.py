@@ -32,6 +32,7 @@ from fairlead.worlds.local.attendant.namespace import Namespaces
 from fairlead.worlds.local.attendant.namespace_end import NamespaceEnds
 from fairlead.worlds.local.attendant.node_ttl import NodeTtl
 from fairlead.worlds.local.attendant.quota import Quotas
+from fairlead.worlds.local.attendant.service_cidrs import ServiceCidrs
 from fairlead.worlds.local.event_writer import HOST
 from fairlead.worlds.local.outside import Waiting
 from fairlead.worlds.local.world import Attendant, LocalWorld
@@ -70,7 +71,14 @@ class Life:
         `host` is where its controllers say that they run.
         """
         engine = build_engine(replace(config, start=now), SilentReporter(), without)
-        standing = (Namespaces(authority), NamespaceEnds(), NodeTtl(), Quotas(), AbsentOwners())
+        standing = (
+            Namespaces(authority),
+            NamespaceEnds(),
+            NodeTtl(),
+            Quotas(),
+            AbsentOwners(),
+            ServiceCidrs(),
+        )
         has_kubelets = config.kubelet.tends_pods and "kubelet" not in without
         self._world = LocalWorld(store, (*standing, *more), host, has_kubelets=has_kubelets)
         self._driver = Driver(engine, self._world, now=now)

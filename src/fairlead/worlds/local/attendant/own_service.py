@@ -14,8 +14,9 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import NAMESPACE, kind_of
-from fairlead.apiserver.serving.beginning import begin
+from fairlead.apiserver.kind import NAMESPACE, Kind, kind_of
+from fairlead.apiserver.serving.beginning import MANAGER, begin
+from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.core.instant import Instant
@@ -62,6 +63,7 @@ class OwnService:
             "metadata": _meta({"component": "apiserver", "provider": NAME}),
             "spec": {
                 "clusterIP": FIRST,
+                "ipFamilyPolicy": "SingleStack",
                 "ports": [{**port, "port": PORT, "targetPort": self._port}],
             },
         }
@@ -94,11 +96,21 @@ def _ensure(store: Store, manifest: Json, now: Instant) -> None:
     leads: Json = {
         key: manifest[key] for key in ("subsets", "endpoints", "ports") if key in manifest
     }
-    if found is not None:
-        if any(found.get(key) != value for key, value in leads.items()):
-            store.write(kind, {**found, **leads})
-    elif leads:
-        store.put_as_is(manifest, now)  # clients may not lead a Service to this machine; we may
-    else:
+    if leads:
+        # Clients may not lead a Service to this machine; we may.
+        note = track(kind, MANAGER, "Update", "", now)
+        if found is None:
+            store.put_as_is(_numbered(kind, note(None, manifest), 0), now)
+        elif any(found.get(key) != value for key, value in leads.items()):
+            before = found["metadata"].get("generation", 0)
+            store.write(kind, _numbered(kind, note(found, {**found, **leads}), before))
+    elif found is None:
         with suppress(ApiError):  # a quota may be in the way, or its namespace on its way out
             begin(store, (manifest,), now)
+
+
+def _numbered(kind: Kind, obj: Json, before: int) -> Json:
+    """`obj` with its next generation, where its kind has any."""
+    if kind.kind != "EndpointSlice":
+        return obj
+    return {**obj, "metadata": {**obj["metadata"], "generation": before + 1}}

@@ -1,0 +1,80 @@
+"""ServiceCIDRs that come and go."""
+
+from __future__ import annotations
+
+import pytest
+
+PATH = "/apis/networking.k8s.io/v1/servicecidrs"
+SERVICES = "/api/v1/namespaces/default/services"
+
+
+@pytest.fixture
+def cluster(make_cluster):
+    return make_cluster(nodes=1)
+
+
+def add(cluster, name, *cidrs):
+    manifest = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "ServiceCIDR",
+        "metadata": {"name": name},
+        "spec": {"cidrs": list(cidrs)},
+    }
+    return cluster.ask("POST", PATH, manifest)
+
+
+def ready(cluster, name):
+    (condition,) = cluster.ask("GET", f"{PATH}/{name}")["status"]["conditions"]
+    return condition["status"], condition["message"]
+
+
+def is_there(cluster, name):
+    return cluster.ask("GET", f"{PATH}/{name}")["kind"] == "ServiceCIDR"
+
+
+def test_the_clusters_own_is_ready_and_held(cluster):
+    found = cluster.ask("GET", f"{PATH}/kubernetes")
+    assert found["metadata"]["finalizers"] == ["networking.k8s.io/service-cidr-finalizer"]
+    assert ready(cluster, "kubernetes") == ("True", "Kubernetes Service CIDR is ready")
+    managers = {(one["manager"], one["operation"]) for one in found["metadata"]["managedFields"]}
+    assert managers == {
+        ("service-cidr-controller", "Apply"),
+        ("kube-apiserver", "Update"),
+        ("kube-controller-manager", "Update"),
+    }
+
+
+def test_one_that_nobody_needs_goes_after_a_while(cluster):
+    add(cluster, "more", "10.200.0.0/24")
+    cluster.ask("DELETE", f"{PATH}/more")
+    cluster.pass_time(9)
+    assert is_there(cluster, "more")
+    cluster.pass_time(2)
+    assert not is_there(cluster, "more")
+
+
+def test_one_whose_addresses_are_taken_stays(cluster):
+    """Until another one has its addresses, too; the cluster's own is made anew then."""
+    before = cluster.ask("DELETE", f"{PATH}/kubernetes")["metadata"]["uid"]
+    cluster.pass_time(11)
+    status, message = ready(cluster, "kubernetes")
+    assert (status, message[:27]) == ("False", "There are still IPAddresses")
+    add(cluster, "wider", "10.96.0.0/12")
+    assert is_there(cluster, "wider")
+    assert cluster.ask("GET", f"{PATH}/kubernetes")["metadata"]["uid"] != before
+
+
+def test_it_goes_with_the_last_service_that_needs_it(cluster):
+    add(cluster, "more", "10.200.0.0/24")
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "s", "namespace": "default"},
+        "spec": {"clusterIP": "10.200.0.9", "clusterIPs": ["10.200.0.9"]},
+    }
+    cluster.local.store.put_as_is(service, cluster.clock.now())
+    cluster.ask("DELETE", f"{PATH}/more")
+    cluster.pass_time(20)
+    assert is_there(cluster, "more")
+    cluster.ask("DELETE", f"{SERVICES}/s")
+    assert not is_there(cluster, "more")
