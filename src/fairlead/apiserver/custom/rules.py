@@ -44,49 +44,73 @@ class RuleError(ValueError):
     """A rule that cannot be compiled; the text says why."""
 
 
-def broken_rules(
-    schema: Structural, value: Any, old: Any, path: str, *, is_kept: bool = False
-) -> Iterator[Cause]:
+class _NoMoreRulesError(Exception):
+    """An evaluation cost more than it may."""
+
+
+def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
     """The rules that `value` breaks; `old` is ABSENT for a new value.
 
-    What is as it was, or part of such a value (`is_kept`), may break rules but those of changes.
+    What is as it was, or part of such a value, may break rules but those of changes. After a rule
+    that costs too much no other is asked.
     """
+    try:
+        yield from _broken_rules(schema, value, old, path, is_kept=False)
+    except _NoMoreRulesError:
+        return
+
+
+def _broken_rules(
+    schema: Structural, value: Any, old: Any, path: str, *, is_kept: bool
+) -> Iterator[Cause]:
     if value is None or not schema.has_rules:
         return
     if old is not ABSENT:
         is_kept = is_same(value, old)
-    for rule in schema.rules:
-        if not is_kept or _OLD.search(str(rule.get("rule", ""))):
-            yield from _broken(rule, schema, value, old, path)
+    yield from _broken_here(schema, value, old, path, is_kept=is_kept)
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
         for key in sorted(value):
             inner = schema.properties.get(key) or schema.additional
             if inner is not None:
                 here, was = member_path(schema, path, key), before.get(key, ABSENT)
-                yield from broken_rules(inner, value[key], was, here, is_kept=is_kept)
+                yield from _broken_rules(inner, value[key], was, here, is_kept=is_kept)
     elif isinstance(value, list) and schema.items is not None:
         item_before = items_before(schema, old)
         for at, item in enumerate(value):
             was, here = item_before(item), f"{path}[{at}]"
-            yield from broken_rules(schema.items, item, was, here, is_kept=is_kept)
+            yield from _broken_rules(schema.items, item, was, here, is_kept=is_kept)
 
 
-def _broken(rule: Json, schema: Structural, value: Any, old: Any, path: str) -> Iterator[Cause]:
+def _broken_here(
+    schema: Structural, value: Any, old: Any, path: str, *, is_kept: bool
+) -> Iterator[Cause]:
+    asked = [rule for rule in schema.rules if not is_kept or _OLD.search(str(rule.get("rule", "")))]
+    if not asked:
+        return
+    seen = {"self": _seen(schema, value)}
+    if old is not ABSENT:
+        seen["oldSelf"] = _seen(schema, old)
+    for rule in asked:
+        yield from _broken(rule, schema, value, seen, path)
+
+
+def _broken(rule: Json, schema: Structural, value: Any, seen: Json, path: str) -> Iterator[Cause]:
+    """Whether `value` breaks a rule; `seen` is what expressions see of it and of its past."""
     expression = str(rule.get("rule", ""))
     about_change = bool(_OLD.search(expression))
     is_optional = bool(rule.get("optionalOldSelf"))
-    if about_change and old is ABSENT and not is_optional:
+    if about_change and "oldSelf" not in seen and not is_optional:
         return
-    known = {"self": _seen(schema, value)}
+    known = {"self": seen["self"]}
     if about_change or is_optional:
-        known["oldSelf"] = None if old is ABSENT else _seen(schema, old)
+        known["oldSelf"] = seen.get("oldSelf")
     where = path + str(rule.get("fieldPath", ""))
     try:
         result = compiled(_asked(rule, schema, expression)).eval(data=known)
     except (RuntimeError, MemoryError):  # what an evaluation may cost is bounded
         yield invalid(path, schema.type, OUT_OF_BUDGET)
-        return
+        raise _NoMoreRulesError from None
     if result.type().name() == "ERROR":
         yield invalid(path, schema.type, _failed(rule, problem_of(result)))
     elif result.plain_value() is not True:

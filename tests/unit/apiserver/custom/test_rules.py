@@ -95,6 +95,14 @@ def test_a_rule_that_would_never_end_is_given_up():
     assert [said for _, _, said in broken(schema, {"a": list(range(300))})] == ["Invalid value: m"]
 
 
+def test_after_a_rule_that_would_never_end_no_other_is_asked():
+    endless = "self.a.all(x, self.a.all(y, self.a.all(z, true)))"
+    field = {"type": "array", "items": NUMBER, "x-kubernetes-validations": [{"rule": "false"}]}
+    schema = ruled(endless, properties={"a": field})
+    schema["x-kubernetes-validations"] *= 100
+    assert len(broken(schema, {"a": list(range(300))})) == 1
+
+
 def test_a_message_that_says_nothing_is_replaced():
     rule = {"rule": "false", "messageExpression": "' '", "message": "m"}
     schema = {"type": "object", "x-kubernetes-validations": [rule]}
