@@ -164,6 +164,58 @@ def test_a_kubelet_may_not_label_its_node_as_it_likes(gate, obj):
     assert refusal.endswith("is not allowed to modify labels: node-restriction.kubernetes.io/x")
 
 
+def test_a_new_node_does_not_label_itself_as_it_likes(gate, obj):
+    """Else it might draw pods to itself that are meant for others."""
+    labels = {"kubernetes.io/hostname": "node-1", "rack": "r"}
+    found = gate(NodeRestriction())
+    node = obj("Node", "node-1", "", metadata={"labels": labels})
+    assert found.admits(node, user=NODE_1) == node
+    labels |= {"node-restriction.kubernetes.io/x": "y", "foo.k8s.io/z": ""}
+    assert found.refusal(node, user=NODE_1).endswith(
+        'node "node-1" is not allowed to set the following labels: foo.k8s.io/z, '
+        "node-restriction.kubernetes.io/x"
+    )
+
+
+def test_a_kubelet_evicts_its_own_pods_only(gate, obj, pod):
+    own, other = pod(nodeName="node-1"), pod(nodeName="node-2")
+    other["metadata"] = {**other["metadata"], "name": "other"}
+    found = gate(NodeRestriction()).has(own, other)
+    evicting = {"user": NODE_1, "subresource": "eviction"}
+    assert found.admits(obj("Pod"), **evicting)
+    for name in ("other", "none"):
+        assert found.refusal(obj("Pod", name), **evicting).endswith(
+            "node node-1 can only evict pods with spec.nodeName set to itself"
+        )
+
+
+@pytest.mark.parametrize(
+    ("reference", "why"),
+    [
+        (None, "not bound to a pod"),
+        ({"kind": "Secret"}, "not bound to a pod"),
+        ({"uid": ""}, "with a pod binding without a uid"),
+        ({"name": "none"}, 'pods "none" not found'),
+        ({"uid": "2"}, "does not match the UID in record"),
+        ({"name": "other"}, "bound to a pod scheduled on a different node"),
+        ({}, ""),
+    ],
+)
+def test_a_kubelet_asks_for_tokens_of_its_own_pods_only(gate, obj, pod, reference, why):
+    own, other = pod(nodeName="node-1"), pod(nodeName="node-2")
+    own["metadata"] = {**own["metadata"], "uid": "1"}
+    other["metadata"] = {**other["metadata"], "name": "other", "uid": "1"}
+    found = gate(NodeRestriction()).has(own, other)
+    if reference is not None:
+        reference = {"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "1", **reference}
+    request = obj("ServiceAccount", spec={"boundObjectRef": reference})
+    about = {"user": NODE_1, "subresource": "token"}
+    if why:
+        assert why in found.refusal(request, **about)
+    else:
+        assert found.admits(request, **about) == request
+
+
 # --- rights --------------------------------------------------------------------------------
 
 

@@ -75,3 +75,22 @@ def test_policies_are_asked_about_parts(cluster, part, body):
     bound = {"metadata": {"name": "b"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
     cluster.ask("POST", f"{group}/validatingadmissionpolicybindings", bound)
     assert cluster.ask("PATCH", f"{PODS}/a/{part}", body, STRATEGIC)["message"].endswith("not here")
+
+
+def test_policies_are_asked_about_tokens(cluster):
+    group, accounts = "/apis/admissionregistration.k8s.io/v1", "namespaces/default/serviceaccounts"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    short = "object.spec.expirationSeconds <= 3600"
+    spec = {
+        "matchConstraints": {"resourceRules": [{**rule, "resources": ["serviceaccounts/token"]}]},
+        "validations": [{"expression": short, "message": "for an hour at most"}],
+    }
+    policy = {"metadata": {"name": "p"}, "spec": spec}
+    cluster.ask("POST", f"{group}/validatingadmissionpolicies", policy)
+    bound = {"metadata": {"name": "b"}, "spec": {"policyName": "p", "validationActions": ["Deny"]}}
+    cluster.ask("POST", f"{group}/validatingadmissionpolicybindings", bound)
+    token = f"/api/v1/{accounts}/default/token"
+    issued = cluster.ask("POST", token, {"spec": {"expirationSeconds": 3600}})
+    assert issued["status"]["token"]
+    refused = cluster.ask("POST", token, {"spec": {"expirationSeconds": 7200}})
+    assert refused["message"].endswith("for an hour at most")

@@ -9,13 +9,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.auth.service_account_token import BOUND, claims_of
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid, not_found
 from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.options import write_options
 from fairlead.apiserver.serving.part.posting import member, posted
 from fairlead.apiserver.serving.reading import found
+from fairlead.apiserver.serving.writing import write_of
 
 Json = dict[str, Any]
 
@@ -35,6 +38,7 @@ def token(call: Call) -> Response:
         raise bad_request(NO_TOKENS)
     account = found(call)
     _require_account(call, member(body, "metadata").get("name") or "")
+    body = _admitted(call, body)
     asked = {key: value for key, value in member(body, "spec").items() if value is not None}
     spec = {"expirationSeconds": EXPIRATION_S_DEFAULT, "boundObjectRef": None, **asked}
     spec["audiences"] = spec.get("audiences") or [identity.issuer]
@@ -54,6 +58,17 @@ def token(call: Call) -> Response:
         "status": {"token": text, "expirationTimestamp": expires},
     }
     return call.told(answer, 201)
+
+
+def _admitted(call: Call, body: Json) -> Json:
+    """The request as those let it pass who have a say in it. Raises ApiError."""
+    target, part = call.target, call.target.subresource
+    meta = {**member(body, "metadata"), "name": target.name, "namespace": target.namespace}
+    options = write_options(call.request, "CreateOptions")
+    write = write_of(call, options, subresource=part)
+    asked = {**body, "metadata": meta}
+    store = call.parts.store
+    return store.admitted(Operation.CREATE, call.kind, asked, subresource=part, write=write)
 
 
 def _require_account(call: Call, name: str) -> None:
