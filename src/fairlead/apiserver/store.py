@@ -260,7 +260,7 @@ class Store:
             return old
         new = {**old, "status": status}
         validate_status(kind, new, fields, nullable=self._nullable)
-        new = write.tracked(old, self.shaped(kind, new))
+        new = write.tracked(old, self.shaped(kind, old, new))
         if write.user is not None:  # nobody else's writes of status are asked about
             part = "status"
             new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource=part, write=write)
@@ -364,11 +364,13 @@ class Store:
 
     def write(self, kind: Kind, obj: Json) -> Json:
         """Store `obj`, of which the server itself has written a part; gives what was stored."""
-        return self.storage.put(kind, self.shaped(kind, obj))
+        meta = obj["metadata"]
+        old = self.storage.find(kind, meta.get("namespace", ""), meta["name"])
+        return self.storage.put(kind, self.shaped(kind, old, obj))
 
-    def shaped(self, kind: Kind, obj: Json) -> Json:
-        """`obj`, of which the server itself has written a part, in its kind's form."""
-        return obj if self._strategies is None else self._strategies.shaped(kind, obj)
+    def shaped(self, kind: Kind, old: Json | None, new: Json) -> Json:
+        """`new`, made of `old` by the server itself, in its kind's form."""
+        return new if self._strategies is None else self._strategies.shaped(kind, old, new)
 
     def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
         """Store `new`, which passed all stations, over `old`; gives back what was stored.

@@ -92,8 +92,8 @@ class Strategies(Protocol):
         """`new` in place of `old`, likewise. Raises ApiError."""
         ...
 
-    def shaped(self, kind: Kind, obj: Json) -> Json:
-        """`obj`, of which the server has written a part, in the form in which it is kept."""
+    def shaped(self, kind: Kind, old: Json | None, new: Json) -> Json:
+        """`new`, which the server has made of `old`, in the form in which it is kept."""
         ...
 
 

@@ -13,6 +13,7 @@ from fairlead.apiserver.custom.strategy import changed_definition, new_definitio
 from fairlead.apiserver.defaulting.completion import completed
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, NODE, POD, SERVICE, Kind
+from fairlead.apiserver.schema.changed import changed
 from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.served.claim import changed_claim, new_claim
@@ -163,7 +164,7 @@ class ServedStrategies:
             if zero is not None:
                 obj = {**obj, "status": zero}
         if kind is POD and obj["status"].get("conditions"):
-            obj = self.shaped(kind, obj)
+            obj = self.shaped(kind, None, obj)
         if kind is SERVICE:
             return with_addresses(obj, storage, is_tried=is_tried)
         rule = _CREATE.get(kind.resource)
@@ -178,16 +179,15 @@ class ServedStrategies:
         rule = _UPDATE.get(kind.resource)
         return _without_empty_lists(kind, rule(old, new, storage) if rule else new)
 
-    def shaped(self, kind: Kind, obj: Json) -> Json:
-        """`obj` with the empty fields that upstream's types write. It must be of its type."""
+    def shaped(self, kind: Kind, old: Json | None, new: Json) -> Json:
+        """`new` with the empty fields that upstream's types write. It must be of its type."""
         schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
         if schema is None:
-            return obj
+            return new
         try:
-            shaped, _ = decoded(schema, obj)
+            return _paired(kind, changed(schema, old, new))
         except TypeMismatchError:
-            return obj
-        return _paired(kind, shaped)
+            return new
 
 
 # What is said by itself and as the first of a list: where, and what names it in an item.

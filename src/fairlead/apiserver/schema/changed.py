@@ -1,0 +1,46 @@
+"""Changes: an object of which a part was written, in the form of its type.
+
+What it shares with the object before, which has that form, is not read again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.apiserver.schema.decoding import decoded
+from fairlead.apiserver.schema.model import Schema, Type
+
+Json = dict[str, Any]
+
+_ABSENT: Final = object()
+
+
+def changed(schema: Schema, old: Any, new: Any) -> Any:
+    """What `decoded` makes of `new`, where `old` is what it made of something else.
+
+    Raises TypeMismatchError for a value of a wrong type, in words about it alone.
+    """
+    if schema.type is not Type.OBJECT or type(old) is not dict or type(new) is not dict:
+        return decoded(schema, new)[0]
+    rest: Json = {}
+    made: Json = {}
+    for key, item in new.items():
+        before = old.get(key, _ABSENT)
+        if item is before:
+            made[key] = item
+            continue
+        field = schema.fields.get(key)
+        inner: Any = None
+        if field is not None and type(before) is dict and type(item) is dict:
+            inner = changed(field.schema, before, item)
+        if inner:
+            made[key] = inner
+        else:
+            rest[key] = item
+    return _joined(new, made, decoded(schema, rest)[0])
+
+
+def _joined(new: Json, made: Json, read: Json) -> Json:
+    """Members of both, in the order of `new`; at its end what is written though nobody sent it."""
+    known = {**read, **made}
+    return {key: known.pop(key) for key in new if key in known} | known

@@ -1,0 +1,58 @@
+"""What is read of a change is what is read of the whole."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.apiserver.schema.test_reader import KINDS, values
+
+from fairlead.apiserver.schema.changed import changed
+from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded
+from fairlead.apiserver.schema.model import Type
+
+
+def outcome(act):
+    """What it gives, or that it gives nothing."""
+    try:
+        return json.dumps(act(), sort_keys=True)
+    except TypeMismatchError:
+        return "refused"
+
+
+@st.composite
+def changes(draw, schema, old, depth=0):
+    """What somebody may make of `old`: members leave, come, or are others."""
+    if schema.type is not Type.OBJECT or depth > 3 or draw(st.integers(0, 9)) == 0:
+        return draw(values(schema))
+    new = {key: item for key, item in old.items() if draw(st.integers(0, 5))}
+    for name in draw(st.lists(st.sampled_from(sorted(schema.fields)), max_size=3)):
+        inner, before = schema.fields[name].schema, new.get(name)
+        is_object = isinstance(before, dict)
+        new[name] = draw(changes(inner, before, depth + 1) if is_object else values(inner))
+    return new
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+@settings(max_examples=40)
+def test_a_change_is_read_as_the_whole_would_be(kind, data):
+    """The same value or a refusal, whatever it was made of."""
+    schema = KINDS[kind]
+    try:
+        old, _ = decoded(schema, data.draw(values(schema)))
+    except TypeMismatchError:
+        return
+    new = data.draw(changes(schema, old))
+    assert outcome(lambda: changed(schema, old, new)) == outcome(lambda: decoded(schema, new)[0])
+
+
+def test_what_both_share_is_shared_on():
+    """It is not read again."""
+    spec = {"containers": [{"name": "c"}]}
+    old, _ = decoded(KINDS["Pod"], {"spec": spec, "status": {"phase": "Pending"}})
+    new = changed(KINDS["Pod"], old, {**old, "status": {**old["status"], "phase": "Running"}})
+    assert new["spec"] is old["spec"]
+    assert new["status"]["phase"] == "Running"
