@@ -193,6 +193,13 @@ def test_a_refusal_names_the_object_and_all_that_is_wrong():
     assert refused.message == f'Pod "x" is invalid: [{refused.causes[0]}, {refused.causes[1]}]'
 
 
+def test_no_more_is_told_than_somebody_reads():
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    with pytest.raises(ApiError) as refused:
+        validated_new(POD, {**pod, "spec": {"containers": [{}] * 40_000}})
+    assert len(refused.value.causes) < 40_000
+
+
 def test_a_wrong_type_names_the_field():
     refused = refusal_of(validated_new, obj("Pod", spec={"nodeSelector": ["a"]}))
     assert (refused.reason, refused.code) == ("BadRequest", 400)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final
 
 from fairlead.api.codec import DecodeError, decode, decode_as, decode_stored
@@ -99,9 +100,9 @@ def defaulted(kind: Kind, obj: Json, *, nullable: bool = False) -> Json:
 def validate_new(kind: Kind, obj: Json, *, runnable: bool = True, nullable: bool = False) -> None:
     """Refuse a new object, which has its defaults. Raises as `validated_new`."""
     view = _decoded(kind, obj, nullable=nullable)
-    causes = [*bounded(_stored(kind, obj, view)), *_new(view), *_custom(kind, obj, None)]
+    causes = [*bounded(_stored(kind, obj, view)), *bounded(_new(view)), *_custom(kind, obj, None)]
     if runnable:
-        causes += _not_runnable(view)
+        causes += bounded(_not_runnable(view))
     if nullable:
         causes = [*rules.check_name(kind, obj), *causes, *bounded(rules.check_new(kind, obj))]
     _refuse(kind, obj, causes)
@@ -126,7 +127,7 @@ def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False)
     view = _decoded(kind, new, nullable=nullable)
     meta = [] if nullable else list(check_metadata(kind, view.metadata))
     wrong = [*bounded(_of_its_kind(new, view)), *_custom(kind, new, old)]
-    lacking = [*_new(view), *_not_runnable(view)]
+    lacking = [*bounded(_new(view)), *bounded(_not_runnable(view))]
     if lacking:
         before = _decoded(kind, old, nullable=nullable)
         lacked = {*_new(before), *_not_runnable(before)}
@@ -154,7 +155,8 @@ def validate_part(kind: Kind, old: Json, new: Json, causes: Iterable[Cause]) -> 
     Raises as `validated_new`.
     """
     view = _decoded(kind, new, nullable=True)
-    _refuse(kind, new, [*check_metadata_update(kind, old, new), *_stored(kind, new, view), *causes])
+    renamed = check_metadata_update(kind, old, new)
+    _refuse(kind, new, chain(renamed, _stored(kind, new, view), causes))
 
 
 def validate_new_status(
@@ -170,10 +172,10 @@ def validate_new_status(
         return
     renamed = check_metadata_update(kind, old, new)
     if kind.custom is not None:
-        _refuse(kind, new, [*renamed, *kind.custom.causes(new, old)])
+        _refuse(kind, new, chain(renamed, kind.custom.causes(new, old)))
     else:
         wrong = _reported(kind, new, reported, nullable=True)
-        _refuse(kind, new, [*renamed, *wrong, *check_status(kind.resource, old, new, part)])
+        _refuse(kind, new, chain(renamed, wrong, check_status(kind.resource, old, new, part)))
 
 
 def validate_status(
@@ -230,7 +232,7 @@ def _wrong_type(kind: Kind, obj: Json, cause: DecodeError) -> ApiError:
 
 
 def _refuse(kind: Kind, obj: Json, causes: Iterable[Cause]) -> None:
-    found = tuple(causes)
+    found = tuple(bounded(causes))
     if found:
         meta = obj.get("metadata", {})
         raise invalid(kind, meta.get("namespace", ""), meta.get("name", ""), found)
