@@ -50,7 +50,6 @@ Path = tuple[str, ...]
 _TEXT: Final = "text/plain; charset=utf-8"
 _NO_SNIFF: Final = ("X-Content-Type-Options", "nosniff")
 _PUBLIC: Final = (("Cache-Control", "public"), ("Vary", "Accept"))
-_READING: Final = ("GET", "HEAD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +78,19 @@ class Documents:
         """
         path = tuple(part for part in request.path.split("/") if part)
         if path and path[0] in CHECKS:
-            return _health(path, request)
-        if path and path[0] not in ("api", "apis", "version"):
+            return None if request.path.endswith("/") else _health(path, request)
+        if path and path[0] not in ("api", "apis", "version", "index.html"):
             return None
         accept = request.headers.get("accept", "")
-        if path in (("api",), ("apis",)) and request.method in _READING:
-            clause = _aggregated_clause(accept)
-            if clause is not None:
-                return self._aggregated(path, clause, request)
         document = self._document(path)
         if document is None:
             return None
-        # The index alone answers every method.
-        if path and request.method not in _READING:
+        if request.method != "GET" and self._is_only_got(path):
             raise no_method()
+        if path in (("api",), ("apis",)):
+            clause = _aggregated_clause(accept)
+            if clause is not None:
+                return self._aggregated(path, clause, request)
         media_type = negotiated(accept).media_type
         return Response(200, (self._written(path, media_type, document).body,), media_type)
 
@@ -100,9 +98,11 @@ class Documents:
         """What makes the document at `path`. Raises ApiError 404."""
         registry = self._registry
         match path:
-            case ():
+            case () | ("index.html",):
                 return lambda: paths(registry)
-            case ("version",):
+            case ("version", *more):
+                if more:
+                    raise no_resource()
                 return lambda: self._version
             case ("api",):
                 return lambda: api_versions(self._server_address)
@@ -118,6 +118,18 @@ class Documents:
                 return lambda: api_resource_list(registry, group, version)
             case _:
                 return None
+
+    def _is_only_got(self, path: Path) -> bool:
+        """Whether a route of a web service leads there: other documents ask for no method."""
+        # upstream: apiserver/pkg/server/handler.go:director; not so kube-aggregator/pkg/apiserver/
+        # handler_apis.go and apiextensions-apiserver/pkg/apiserver/customresource_handler.go
+        match path:
+            case ("api" | "version", *_):
+                return True
+            case ("apis", group, version):
+                return any(not kind.is_custom for kind in self._registry.kinds(group, version))
+            case _:
+                return False
 
     def _aggregated(self, path: Path, clause: Clause, request: Request) -> Response:
         registry, is_core = self._registry, path == ("api",)

@@ -35,7 +35,7 @@ class IssuerDocuments:
         """
         if request.path not in (CONFIGURATION, KEYS) or self._identity.issue is None:
             return None
-        if request.method not in ("GET", "HEAD"):
+        if request.method != "GET":
             raise no_method()
         if request.path == CONFIGURATION:
             return Response(200, (encode(self._configuration()),), headers=_CACHED)

@@ -23,7 +23,6 @@ from fairlead.apiserver.request import Headers, Request, Response
 from fairlead.apiserver.schema.model import VERSION
 from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.negotiation import JSON, clauses
-from fairlead.apiserver.serving.refusal import no_method
 
 Json = dict[str, Any]
 
@@ -58,13 +57,11 @@ class OpenApi:
     def __call__(self, request: Request, now: int) -> Response | None:
         """The document at the request's path, None when that is elsewhere; `now` is no matter.
 
-        Raises ApiError 405.
+        It answers every method.
         """
         parts = tuple(request.path.split("/")[1:])
         if parts[0] != "openapi":
             return None
-        if request.method not in ("GET", "HEAD"):
-            raise no_method()
         if parts == _INDEX:
             return Response(200, (encode({"paths": self._index()}),), _TEXT)
         if parts == ("openapi", "v2"):

@@ -45,7 +45,7 @@ class Target:
 @text_cache(maxsize=CACHE_SIZE)
 def target_of(path: str) -> Target | None:
     """The resource that `path` names; None for all other paths (discovery, health, ...)."""
-    parts = path.strip("/").split("/")
+    parts = path[1:].rstrip("/").split("/")
     if parts[0] == "api" and len(parts) > 2:
         group, version, rest = "", parts[1], parts[2:]
     elif parts[0] == "apis" and len(parts) > 3:

@@ -201,6 +201,8 @@ class ApiServer:
 
     def _document(self, request: Request, now: int) -> Answer:
         self.authorize(request)
+        if request.path.startswith("//"):
+            return NOT_FOUND
         for document in self._documents:
             answer = document(request, now)
             if answer is not None:
@@ -271,7 +273,7 @@ def _act_of(call: Call) -> Callable[[Call], Answer]:
 
 def _subresource_act(call: Call) -> Callable[[Call], Answer]:
     part = call.kind.part(call.target.subresource)
-    if part is None:
+    if part is None or (call.target.rest and part.name != "proxy"):
         raise no_resource()
     act = PARTS.get(part.name)
     if act is None:

@@ -90,25 +90,32 @@ def test_a_slash_at_the_end_is_no_matter(documents, path, expected):
     assert kind_of(ask(documents, path)) == expected
 
 
-@pytest.mark.parametrize("path", ["/nope", "/apis/nope", "/apis/nope/v1", "/readyz/etcd"])
+@pytest.mark.parametrize(
+    "path", ["/nope", "/apis/nope", "/apis/nope/v1", "/readyz/etcd", "/healthz/"]
+)
 def test_what_is_not_there_is_left_to_others(documents, path):
     assert ask(documents, path) is None
 
 
-def test_an_unknown_version_of_a_group_is_refused(documents):
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("path", ["/apis/apps/v9", "/version/x"])
+def test_what_a_web_service_has_no_route_for_is_refused(documents, path, method):
     with pytest.raises(ApiError) as refused:
-        ask(documents, "/apis/apps/v9")
+        ask(documents, path, method=method)
     assert refused.value.code == 404
 
 
-@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis/apps", "/version"])
-def test_documents_are_only_read(documents, path):
+@pytest.mark.parametrize("method", ["POST", "HEAD"])
+@pytest.mark.parametrize("path", ["/api", "/api/v1", "/apis/apps/v1", "/version"])
+def test_documents_of_web_services_are_only_read(documents, path, method):
     with pytest.raises(ApiError) as refused:
-        ask(documents, path, method="POST")
+        ask(documents, path, method=method)
     assert refused.value.code == 405
 
 
-@pytest.mark.parametrize("path", ["/", "/healthz", "/livez/etcd"])
+@pytest.mark.parametrize(
+    "path", ["/", "/index.html", "/healthz", "/livez/etcd", "/apis", "/apis/", "/apis/apps"]
+)
 def test_some_answer_every_method(documents, path):
     assert ask(documents, path, method="POST").status == 200
 

@@ -47,7 +47,7 @@ def test_a_token_is_verified_by_the_key_that_it_names():
 
 @pytest.mark.parametrize(
     ("path", "accept", "method", "code"),
-    [(KEYS, "application/json", "GET", 406), (CONFIGURATION, "*/*", "POST", 405)],
+    [(KEYS, "application/json", "GET", 406), (CONFIGURATION, "*/*", "HEAD", 405)],
 )
 def test_what_cannot_be_had(path, accept, method, code):
     with pytest.raises(ApiError) as refused:

@@ -30,6 +30,7 @@ from fairlead.apiserver.serving.route import Target, target_of, verb_of
         ("/apis/apps/v1", None),
         ("/version", None),
         ("/", None),
+        ("//api/v1/pods", None),
     ],
 )
 def test_a_path_names_a_resource_or_nothing(path, target):
