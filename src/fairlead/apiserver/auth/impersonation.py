@@ -1,6 +1,12 @@
 """Impersonation: whoever may, asks as somebody else.
 
-Each thing that is said of that somebody (name, groups, uid, extra) is a right of its own.
+Each thing that is said of that somebody (name, groups, uid, extra) is a right of its own, and there
+are two kinds of such rights:
+
+    impersonate:user-info            to be that user, for what impersonate-on:user-info:VERB allows
+    impersonate:serviceaccount       to be an account whose name alone is said, likewise
+    impersonate:arbitrary-node       to be a node, likewise
+    impersonate                      to be anybody, for everything; asked for last
 
 upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonation,mode}.go
 """
@@ -8,17 +14,26 @@ upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonati
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Final
 from urllib.parse import unquote
 
 from msgspec.structs import replace
 
+from fairlead.apiserver.auth.node import NODES_GROUP
 from fairlead.apiserver.auth.node import USER_PREFIX as NODE_PREFIX
 from fairlead.apiserver.auth.rbac import SERVICE_ACCOUNT_PREFIX, refusal
 from fairlead.apiserver.auth.token import ANONYMOUS
 from fairlead.apiserver.error import ApiError, internal_error
-from fairlead.apiserver.request import AUTHENTICATED, SEPARATOR, UNAUTHENTICATED, User
+from fairlead.apiserver.request import (
+    AUTHENTICATED,
+    SEPARATOR,
+    SYSTEM_MASTERS,
+    UNAUTHENTICATED,
+    User,
+)
 from fairlead.apiserver.serving.identity import Attributes, Authorize
+from fairlead.apiserver.validation.metadata import dns_subdomain_problems
 
 USER: Final = "impersonate-user"
 GROUP: Final = "impersonate-group"
@@ -26,8 +41,7 @@ UID: Final = "impersonate-uid"
 _EXTRA: Final = "impersonate-extra-"
 SERVICE_ACCOUNTS: Final = "system:serviceaccounts"
 _VERB: Final = "impersonate"
-# upstream: the verb that constrained impersonation asks for first, so refusals name it
-_ON_BEHALF: Final = "impersonate-on"
+_NODE: Final = "arbitrary-node"
 _GROUP: Final = "authentication.k8s.io"
 
 
@@ -43,14 +57,35 @@ def impersonated(asked: Attributes, headers: Mapping[str, str], authorize: Autho
         return asked.user
     groups = tuple(headers[GROUP].split(SEPARATOR)) if GROUP in headers else ()
     wanted = User(name=name, groups=groups, uid=headers.get(UID, ""), extra=_extra(headers))
+    mode = _mode(wanted)
+    if not mode:
+        return _impersonated(asked, wanted, authorize)
     try:
-        for wish in _wishes(asked.user, wanted):
-            authorize(wish)
-    except ApiError:
-        mode = _mode(wanted)
-        if not mode:
-            raise
-        raise refusal(replace(asked, verb=f"{_ON_BEHALF}:{mode}:{asked.verb}")) from None
+        return _constrained(asked, wanted, mode, authorize)
+    except ApiError as refused:
+        try:
+            return _impersonated(asked, wanted, authorize)
+        except ApiError:
+            raise refused from None
+
+
+def _constrained(asked: Attributes, wanted: User, mode: str, authorize: Authorize) -> User:
+    """`wanted` for what is asked alone. Raises ApiError 403."""
+    authorize(replace(asked, verb=f"{_VERB}-on:{mode}:{asked.verb}"))
+    said = (*wanted.groups, *wanted.extra, *chain.from_iterable(wanted.extra.values()))
+    if SYSTEM_MASTERS in wanted.groups or "" in said:
+        raise refusal(Attributes(asked.user, f"{_VERB}:{mode}", group=_GROUP, resource="groups"))
+    for wish in _wishes(asked.user, wanted):
+        authorize(replace(wish, verb=f"{_VERB}:{mode}", group=_GROUP))
+    return replace(wanted, groups=_groups(wanted, (NODES_GROUP,) if mode == _NODE else ()))
+
+
+def _impersonated(asked: Attributes, wanted: User, authorize: Authorize) -> User:
+    """`wanted` for everything. Raises ApiError 403."""
+    for wish in _wishes(asked.user, wanted):
+        # The older right knows nodes as any other users.
+        is_node = wish.resource == "nodes"
+        authorize(replace(wish, resource="users", name=wanted.name) if is_node else wish)
     return replace(wanted, groups=_groups(wanted))
 
 
@@ -69,10 +104,12 @@ def _extra(headers: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
 
 def _wishes(user: User, wanted: User) -> Iterator[Attributes]:
     """What `user` must be allowed for."""
-    account = _account(wanted.name)
+    account, node = _account(wanted.name), _node(wanted.name)
     if account:
         namespace, name = account
         yield Attributes(user, _VERB, resource="serviceaccounts", namespace=namespace, name=name)
+    elif node:
+        yield Attributes(user, _VERB, resource="nodes", name=node)
     else:
         yield Attributes(user, _VERB, resource="users", name=wanted.name)
     if wanted.uid:
@@ -86,6 +123,12 @@ def _wishes(user: User, wanted: User) -> Iterator[Attributes]:
             )
 
 
+def _node(name: str) -> str:
+    """The node whose user that is, "" if it is none's."""
+    node = name.removeprefix(NODE_PREFIX)
+    return node if name.startswith(NODE_PREFIX) and not dns_subdomain_problems(node) else ""
+
+
 def _account(name: str) -> tuple[str, str] | None:
     """Namespace and name of the service account whose user that is, None if it is none's."""
     # upstream: apiserver/pkg/authentication/serviceaccount/util.go:SplitUsername
@@ -97,19 +140,20 @@ def _account(name: str) -> tuple[str, str] | None:
 def _mode(wanted: User) -> str:
     """Which constrained impersonation it would be, "" for none."""
     is_name_alone = not (wanted.groups or wanted.uid or wanted.extra)
-    if wanted.name.startswith(NODE_PREFIX):
-        return "arbitrary-node" if is_name_alone else ""
+    if _node(wanted.name):
+        return _NODE if is_name_alone else ""
     if _account(wanted.name):
         return "serviceaccount" if is_name_alone else ""
     return "user-info"
 
 
-def _groups(wanted: User) -> tuple[str, ...]:
+def _groups(wanted: User, own: tuple[str, ...] = ()) -> tuple[str, ...]:
     """The groups of whoever is impersonated, with those that follow from who it is."""
     account = _account(wanted.name)
     if account and not wanted.groups:
         return service_account_groups(account[0])
+    groups = wanted.groups or own
     standing = UNAUTHENTICATED if wanted.name == ANONYMOUS.name else AUTHENTICATED
-    if standing in wanted.groups or UNAUTHENTICATED in wanted.groups:
-        return wanted.groups
-    return (*wanted.groups, standing)
+    if standing in groups or UNAUTHENTICATED in groups:
+        return groups
+    return (*groups, standing)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.auth.impersonation import impersonated
+from fairlead.apiserver.auth.rbac import refusal
 from fairlead.apiserver.auth.token import ANONYMOUS, authenticated
-from fairlead.apiserver.error import ApiError, forbidden
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.serving.identity import Attributes
 
 BOB = authenticated("bob")
@@ -17,16 +17,18 @@ KNOWN = "system:authenticated"
 
 @pytest.fixture
 def asks():
-    """Asks with these headers, with rights to all that is in `allowed` ("*": to anything)."""
+    """Asks with these headers, with rights to all that is in `allowed` ("*": to be anybody)."""
 
     def made(headers, *allowed):
         def authorize(wish):
-            assert wish.verb == "impersonate"
             place = f"{wish.namespace}/" if wish.namespace else ""
             part = f"/{wish.subresource}" if wish.subresource else ""
             wanted = f"{wish.group or 'core'}:{wish.resource}{part}:{place}{wish.name}"
-            if wanted not in allowed and "*" not in allowed:
-                raise forbidden(POD, "", "", wanted)
+            is_old = wish.verb == "impersonate"
+            if not is_old:
+                wanted = f"{wish.verb} {wanted}"
+            if wanted not in allowed and not (is_old and "*" in allowed):
+                raise refusal(wish)
 
         return impersonated(ASKED, headers, authorize)
 
@@ -125,5 +127,50 @@ def test_accounts_and_nodes_have_rights_of_their_own(asks, name, right, verb):
 def test_a_node_with_groups_is_refused_for_what_it_lacks(asks):
     """No constrained mode is about it, so that refusals tell of the old rights."""
     headers = {"impersonate-user": "system:node:a", "impersonate-group": "g"}
-    with pytest.raises(ApiError, match="core:groups:g"):
+    with pytest.raises(ApiError, match='groups "g" is forbidden: User "bob" cannot impersonate'):
         asks(headers, "core:users:system:node:a")
+
+
+OWN = "authentication.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("mode", "headers", "rights", "groups"),
+    [
+        (
+            "user-info",
+            {"impersonate-user": "ann", "impersonate-group": "dev"},
+            [f"{OWN}:users:ann", f"{OWN}:groups:dev"],
+            ("dev", KNOWN),
+        ),
+        (
+            "serviceaccount",
+            {"impersonate-user": "system:serviceaccount:n:robot"},
+            [f"{OWN}:serviceaccounts:n/robot"],
+            ("system:serviceaccounts", "system:serviceaccounts:n", KNOWN),
+        ),
+        (
+            "arbitrary-node",
+            {"impersonate-user": "system:node:a"},
+            [f"{OWN}:nodes:a"],
+            ("system:nodes", KNOWN),
+        ),
+    ],
+)
+def test_who_may_do_it_for_some_things_only(asks, mode, headers, rights, groups):
+    """It takes the right to be that user, and that to do this as such a user."""
+    needed = [f"impersonate:{mode} {right}" for right in rights]
+    needed.append(f"impersonate-on:{mode}:get core:pods:n/p")
+    assert asks(headers, *needed).groups == groups
+    for missing in needed:
+        with pytest.raises(ApiError, match=f'User "bob" cannot impersonate.*:{mode}'):
+            asks(headers, *(right for right in needed if right != missing))
+
+
+@pytest.mark.parametrize("group", ["system:masters", "", "dev\n"])
+def test_nobody_is_a_master_for_some_things_only(asks, group):
+    headers = {"impersonate-user": "ann", "impersonate-group": group}
+    named = [f"impersonate:user-info {OWN}:groups:{one}" for one in group.split("\n")]
+    user = f"impersonate:user-info {OWN}:users:ann"
+    with pytest.raises(ApiError, match="groups"):
+        asks(headers, user, "impersonate-on:user-info:get core:pods:n/p", *named)
