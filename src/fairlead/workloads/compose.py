@@ -23,6 +23,6 @@ def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:
     if config.is_observed or config.runs_cron_jobs:
         controllers += (CronJobs(),)
     if config.is_observed:
-        controllers += (JobOrphans(), TtlAfterFinished(), ServiceEndpoints(), EndpointMirroring())
-        controllers += (StorageProtection(),)
+        controllers += (JobOrphans(), TtlAfterFinished())
+        controllers += (ServiceEndpoints(config), EndpointMirroring(config), StorageProtection())
     return controllers

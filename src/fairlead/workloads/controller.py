@@ -62,6 +62,7 @@ class Workloads:
         """Start knowing nothing."""
         config = config or WorkloadsConfig()
         writer = StatusWriter()
+        self._config = config
         self._writer = writer
         self._pod_sets = PodSets(config)
         self._rollouts = Rollouts(config, self._pod_sets, writer)
@@ -123,6 +124,7 @@ class Workloads:
             case Node():
                 return self._see_node(one, now)
             case Deployment():
+                self._writer.see(_ref(one))
                 return self._rollouts.see(one, now)
             case ControllerRevision():
                 self._histories.see(one)
@@ -140,6 +142,7 @@ class Workloads:
                 self._nodes.pop(one.metadata.name, None)
                 return self._settle_daemons(one.metadata.name, now)
             case Deployment():
+                self._writer.forget(_ref(one))
                 return self._rollouts.forget(one, now)
             case ControllerRevision():
                 self._histories.forget(one)
@@ -165,6 +168,7 @@ class Workloads:
 
     def _see_owner(self, owner: Owner, now: Instant) -> list[Command]:
         key, is_news = self._learn_owner(owner)
+        self._writer.see(_ref(owner))
         commands: list[Command] = []
         if is_news:
             commands += complaints(owner) + self._pod_sets.reconcile(key, None, now)
@@ -198,6 +202,7 @@ class Workloads:
         if key not in self._pod_sets.sets:
             return []
         self._daemon_sets.pop(key, None)
+        self._writer.forget(_ref(owner))
         self._status.forget(key)
         self._histories.forget_owner(key)
         self._pod_sets.set_rule(key, HandsOff())
@@ -254,11 +259,22 @@ class Workloads:
         return []
 
     def _see_status_written(self, target: ObjectRef) -> None:
-        """A status is written, or could not be: it may have to be written again."""
+        """A status is written: there may be something newer to say."""
         if self._writer.answered(target):
             key = owner_key(target.kind, target.namespace, target.name, target.uid)
             changed = self._rollouts if target.kind == "Deployment" else self._pod_sets
             changed.changed[key] = None
+
+    def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
+        """A status could not be written: later, unless the object is gone."""
+        if reason is FailureReason.NOT_FOUND:
+            self._writer.forget(target)
+            return
+        failures = self._writer.refused(target)
+        if failures:
+            key = owner_key(target.kind, target.namespace, target.name, target.uid)
+            waiting = self._rollouts if target.kind == "Deployment" else self._pod_sets
+            waiting.wake(key, now + self._config.retry_after(failures))
 
     def _see_failure(self, failure: CommandFailed, now: Instant) -> list[Command]:
         reason, message = failure.reason, failure.message
@@ -276,8 +292,8 @@ class Workloads:
                 self._pod_sets.not_deleted(target, reason, now)
             case PatchObject(target) if target.kind in ("ReplicaSet", "Deployment"):
                 self._rollouts.not_written(target, now)
-            case PatchStatus(target) if reason is not FailureReason.NOT_FOUND:
-                self._see_status_written(target)
+            case PatchStatus(target):
+                self._see_status_refused(target, reason, now)
             case _:
                 pass
         return []
@@ -288,6 +304,11 @@ def _stand_in_classes(objects: Sequence[ApiObject]) -> list[Command]:
     pods = (one for one in objects if isinstance(one, Pod))
     known = (one for one in objects if isinstance(one, PriorityClass))
     return [CreateObject(manifest) for manifest in missing_classes(pods, known)]
+
+
+def _ref(one: Owner | Deployment) -> ObjectRef:
+    meta = one.metadata
+    return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)
 
 
 def _concerns_daemons(node: Node) -> tuple[object, ...]:

@@ -71,7 +71,7 @@ class Rollout:
     `current` is the key of the one whose pods `template` describes, "" while there is none.
     `sizes` are what implied ones should have, `asked` what was patched and is not yet seen,
     `writing` are the keys of those whose patch is not answered yet, `birth` is the name of a
-    ReplicaSet under way.
+    ReplicaSet under way; it `is_stale` where something changed meanwhile.
     """
 
     key: str
@@ -85,6 +85,7 @@ class Rollout:
     writing: dict[str, None] = field(default_factory=dict)
     kin: dict[str, PodSet] = field(default_factory=dict)
     birth: str = ""
+    is_stale: bool = False
     collisions: int = 0
     failures: int = 0
     retry_at: Instant | None = None

@@ -23,11 +23,11 @@ from fairlead.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
+from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.endpoint_slice import MANAGED_BY, SERVICE_NAME, ref_of
 from fairlead.workloads.identity import happened
 from fairlead.workloads.mirrored_slice import ADDRESSES_MAX, MIRROR_CONTROLLER, mirrored, skipped
-
-Key = tuple[str, str]  # namespace, name
+from fairlead.workloads.retries import Key, Retries
 
 SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
 ELECTION: Final = "control-plane.alpha.kubernetes.io/leader"
@@ -59,8 +59,9 @@ class Mirror:
 class EndpointMirroring:
     """The controller of mirrored EndpointSlices."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start knowing nothing."""
+        self._retries = Retries(config or WorkloadsConfig())
         self._mirrors: dict[Key, Mirror] = {}
         self._homes: dict[Key, Key] = {}  # of a slice -> of its mirror
         self._writing: dict[ObjectRef, Key] = {}
@@ -76,20 +77,21 @@ class EndpointMirroring:
             case ObjectsLoaded(objects):
                 self._load(objects)
             case CommandSucceeded(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._see_answer(command.target)
+                self._see_answer(command.target, None)
             case CommandFailed(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._see_answer(command.target)
+                self._see_answer(command.target, now)
             case _:
                 pass
         return []
 
     def next_deadline(self) -> Instant | None:
-        """At once where something has changed."""
-        return 0 if self._changed else None
+        """At once where something has changed, or when something is tried again."""
+        return 0 if self._changed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Write what has changed."""
         changed, self._changed = self._changed, {}
+        changed |= dict.fromkeys(self._retries.pop_due(now))
         commands: list[Command] = []
         for key in changed:
             mirror = self._mirrors.get(key)
@@ -146,13 +148,17 @@ class EndpointMirroring:
         self._changed[key] = None
         return self._mirrors.setdefault(key, Mirror())
 
-    def _see_answer(self, target: ObjectRef) -> None:
-        """A slice is written, or was not; who was refused waits for the next change."""
+    def _see_answer(self, target: ObjectRef, refused_at: Instant | None) -> None:
+        """A slice is written, or was refused."""
         key = self._writing.pop(target, None)
         mirror = None if key is None else self._mirrors.get(key)
         if key is None or mirror is None:
             return
         del mirror.pending[target]
+        if refused_at is not None:
+            self._retries.refused(key, refused_at)
+        elif not mirror.pending:
+            self._retries.taken(key)
         if not mirror.pending and mirror.is_stale:
             mirror.is_stale = False
             self._changed[key] = None

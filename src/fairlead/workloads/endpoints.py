@@ -22,12 +22,12 @@ from fairlead.core.instant import Instant
 from fairlead.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
-    FailureReason,
     ObjectChanged,
     ObjectDeleted,
     ObjectsLoaded,
     Stimulus,
 )
+from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.endpoint_slice import (
     MANAGED_BY,
     SLICE_CONTROLLER,
@@ -36,9 +36,8 @@ from fairlead.workloads.endpoint_slice import (
     ref_of,
     slices,
 )
+from fairlead.workloads.retries import Key, Retries
 from fairlead.workloads.service_endpoint import endpoint_of, is_selecting
-
-Key = tuple[str, str]  # namespace, name
 
 ZONE: Final = "topology.kubernetes.io/zone"
 WHY_GONE: Final = "its Service is gone"
@@ -47,8 +46,9 @@ WHY_GONE: Final = "its Service is gone"
 class ServiceEndpoints:
     """The controller of EndpointSlices and Endpoints."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start knowing nothing."""
+        self._retries = Retries(config or WorkloadsConfig())
         self._backings: dict[Key, Backing] = {}
         self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name
         self._services: dict[str, dict[str, None]] = {}  # names by namespace
@@ -66,20 +66,21 @@ class ServiceEndpoints:
             case ObjectsLoaded(objects):
                 self._load(objects)
             case CommandSucceeded(CreateObject() | PatchObject() | DeleteObject() as command):
-                self._see_answer(command.target)
-            case CommandFailed(CreateObject() | PatchObject() | DeleteObject() as command, reason):
-                self._see_answer(command.target, is_again=reason is FailureReason.ALREADY_EXISTS)
+                self._see_answer(command.target, None)
+            case CommandFailed(CreateObject() | PatchObject() | DeleteObject() as command):
+                self._see_answer(command.target, now)
             case _:
                 pass
         return []
 
     def next_deadline(self) -> Instant | None:
-        """At once where something has changed."""
-        return 0 if self._changed else None
+        """At once where something has changed, or when something is tried again."""
+        return 0 if self._changed else self._retries.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Write what has changed."""
         changed, self._changed = self._changed, {}
+        changed |= dict.fromkeys(self._retries.pop_due(now))
         commands: list[Command] = []
         for key in changed:
             backing = self._backings.get(key)
@@ -174,6 +175,7 @@ class ServiceEndpoints:
     def _forget_service(self, key: Key) -> list[Command]:
         """Its slices have it for an owner; its Endpoints just have its name."""
         backing = self._backings.pop(key, None)
+        self._retries.taken(key)
         self._services.get(key[0], {}).pop(key[1], None)
         if backing is None or backing.written is None:
             return []
@@ -190,15 +192,19 @@ class ServiceEndpoints:
             backing.slices.pop(one.metadata.name, None)
         self._changed[key] = None
 
-    def _see_answer(self, target: ObjectRef, *, is_again: bool = False) -> None:
+    def _see_answer(self, target: ObjectRef, refused_at: Instant | None) -> None:
         if target.kind not in ("EndpointSlice", "Endpoints"):
             return
         for name in self._services.get(target.namespace, ()):
-            backing = self._backings[target.namespace, name]
+            key = (target.namespace, name)
+            backing = self._backings[key]
             if target in backing.pending:
                 del backing.pending[target]
-                if is_again or not backing.pending:
-                    self._changed[target.namespace, name] = None
+                if refused_at is not None:
+                    self._retries.refused(key, refused_at)
+                elif not backing.pending:
+                    self._retries.taken(key)
+                    self._changed[key] = None
 
     # --- deciding ------------------------------------------------------------------------------
 

@@ -63,6 +63,7 @@ class RolloutSync:
     def sync(self, rollout: Rollout, now: Instant) -> list[Command]:
         """What to write next; nothing while something written before is under way."""
         if rollout.birth or rollout.writing or self.writer.is_pending(rollout.ref):
+            rollout.is_stale = True
             return []
         rollout.find_current()
         pause = [] if is_ending(rollout.deployment) else self._note_pause(rollout, now)

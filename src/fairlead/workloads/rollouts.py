@@ -286,7 +286,17 @@ class Rollouts:
         rollout = self._rollouts.get(self._homes.get(key, ""))
         if rollout is not None and key in rollout.writing:
             del rollout.writing[key]
-            self._note(rollout)
+            rollout.failures = 0
+            self._catch_up(rollout)
+
+    def _catch_up(self, rollout: Rollout) -> None:
+        """Look again at what has changed while it could not be looked at.
+
+        A patch that changed nothing leads to nothing: it would be sent again at once.
+        """
+        if rollout.is_stale:
+            rollout.is_stale = False
+            self.changed[rollout.key] = None
 
     def not_written(self, target: ObjectRef, now: Instant) -> None:
         """A ReplicaSet or the Deployment itself stayed as it was: try again later."""
@@ -299,6 +309,10 @@ class Rollouts:
         rollout.writing.pop(key, None)
         if is_asked or (is_written and self.config.is_observed):
             self._wait(rollout, now)
+
+    def wake(self, key: str, due: Instant) -> None:
+        """Look at the Deployment `key` again at `due`, although nothing may have changed."""
+        self._retries.add(due, key)
 
     def next_retry(self) -> Instant | None:
         """When the first waiting Deployment tries again."""
@@ -337,10 +351,6 @@ class Rollouts:
         if pods is not None:
             rollout.kin[key] = pods
             pods.kin = rollout.kin
-
-    def _note(self, rollout: Rollout) -> None:
-        if self.config.is_observed:
-            self.changed[rollout.key] = None
 
     def _come_back(self, rollout: Rollout, now: Instant) -> None:
         """Look again when the rollout would be overdue."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.codec import decode
 from fairlead.core.command import CreateObject, DeleteObject, PatchObject
+from fairlead.core.instant import seconds
+from fairlead.core.stimulus import FailureReason, ObjectChanged
 from fairlead.workloads.endpoints import ServiceEndpoints
 from fairlead.workloads.garbage import Garbage
 
@@ -207,3 +210,26 @@ def test_what_is_written_says_since_when_it_was_waited_for(world, build):
     assert triggered(world) == "1970-01-12T13:47:00Z"
     world.patch_status("Pod", "a", {"podIP": "10.0.0.2"})
     assert triggered(world) == ""
+
+
+def test_what_is_refused_is_tried_again_later_and_later(new_world):
+    """A quota of the namespace is full for a while."""
+    is_full = [True]
+    tried = []
+
+    def refuse(command):
+        if isinstance(command, CreateObject):
+            tried.append(command.target.kind)
+        return FailureReason.FORBIDDEN if is_full[0] else None
+
+    world = new_world(ServiceEndpoints()).load()
+    world.refuse = refuse
+    world.stimuli.append(ObjectChanged(decode(service(ports=[PORT]))))
+    world.settle()
+    assert tried == ["EndpointSlice", "Endpoints"]
+    world.run(seconds(1))
+    assert 6 <= tried.count("Endpoints") <= 12
+    is_full[0] = False
+    world.run(seconds(60))
+    assert world.get("Endpoints", "web") is not None
+    assert len(slices(world)) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.core.command import CreateObject, PatchObject, PatchStatus
+from fairlead.core.instant import seconds
 from fairlead.core.stimulus import FailureReason
 from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.controller import Workloads
@@ -176,3 +177,44 @@ def test_a_replica_set_tells_first_that_it_was_seen(world, build):
     told = [dict(one.fields) for one in world.sent(PatchStatus) if one.target.kind == "ReplicaSet"]
     assert told[0] == {"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 1}
     assert told[1]["replicas"] == 2
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
+def test_a_status_that_is_refused_is_written_later(new_world, build, kind):
+    """Later and later; nothing else waits for it."""
+    is_judged, tried = [True], []
+
+    def refuse(command):
+        if isinstance(command, PatchStatus) and command.target.kind == kind:
+            tried.append(command)
+            return FailureReason.FORBIDDEN if is_judged[0] else None
+        return None
+
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    world = new_world(controller, place=lambda pod: "n1", runs=True, refuse=refuse).load()
+    world.create(deployment(build, 2))
+    assert len(world.pods()) == 2
+    world.run(seconds(1))
+    assert 3 <= len(tried) <= 30
+    is_judged[0] = False
+    world.run(seconds(60))
+    assert world.get("Deployment", "web")["status"]["availableReplicas"] == 2
+
+
+def test_a_size_that_somebody_keeps_as_it_is_is_not_asked_for_for_ever(new_world, build):
+    """A patch that came to nothing is sent again only where something else has changed."""
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    world = new_world(controller, place=lambda pod: "n1", runs=True).load()
+    world.create(deployment(build, 2))
+    (name,) = images(world)
+    kept = []
+
+    def attempt(command):
+        if isinstance(command, PatchObject) and command.target.name == name:
+            kept.append(command)
+            return None
+        return type(world)._attempt(world, command)
+
+    world._attempt = attempt
+    world.patch("Deployment", "web", {"spec": {"replicas": 5}})
+    assert 1 <= len(kept) <= 2
