@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.api.integer import capped_integer
 from fairlead.api.objects import OwnerReference, Pod, PodDisruptionBudget
 from fairlead.api.pod import controller_of, is_terminating
 from fairlead.api.timestamp import parse_timestamp
@@ -25,6 +26,8 @@ from fairlead.workloads.scale_down import is_ready
 # An eviction that has not begun after this long is taken for abandoned.
 DELETION_TIMEOUT: Final[DurationNs] = seconds(120)
 
+# Of a percentage; an amount has no more bits.
+PERCENT_MAX: Final = 2**31 - 1
 _PERCENT: Final = re.compile(r"([0-9]+)%")
 
 
@@ -170,5 +173,5 @@ def scaled(value: int | str, total: int, *, is_rounded_up: bool = True) -> int:
     percent = _PERCENT.fullmatch(value)
     if percent is None:
         raise BudgetError("invalid value for IntOrString: invalid type: string is not a percentage")
-    share = int(percent[1]) * total
+    share = capped_integer(percent[1], PERCENT_MAX) * total
     return -(-share // 100) if is_rounded_up else share // 100

@@ -2,21 +2,61 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from fairlead.api.integer import parse_int64
+
+# As many pods of a Job nobody has seen end; a text of nine letters may name a thousand million.
+INDEXES_MAX: Final = 1_000_000
 
 
-def parse_indexes(text: str, completions: int) -> list[int]:
-    """The indexes below `completions` that `text` names, in order.
+@dataclass(frozen=True, slots=True)
+class IndexSet:
+    """Indexes as intervals, whose first and last ones ascend."""
+
+    intervals: tuple[tuple[int, int], ...]
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return sum(last - first + 1 for first, last in self.intervals)
+
+    def __contains__(self, index: int) -> bool:
+        """Whether it is one of them."""
+        place = bisect_right(self.intervals, index, key=lambda interval: interval[0]) - 1
+        return place >= 0 and index <= self.intervals[place][1]
+
+
+def parse_index_set(text: str, completions: int) -> IndexSet:
+    """The indexes below `completions` that `text` names.
 
     What makes no sense in it is left out.
     """
     # upstream: pkg/controller/job/indexed_job_utils.go:parseIndexesFromString
-    found: list[int] = []
+    found: list[tuple[int, int]] = []
     for part in text.split(",") if text else ():
         first, _, last = part.partition("-")
-        if first.isdecimal() and (last or first).isdecimal():
-            found.extend(range(int(first), min(int(last or first) + 1, completions)))
-    return found
+        low, high = _number(first), _number(last or first)
+        if low is None or high is None:
+            continue
+        high = min(high, completions - 1)
+        if low <= high and (not found or found[-1][1] < low):
+            found.append((low, high))
+    return IndexSet(tuple(found))
+
+
+def _number(text: str) -> int | None:
+    return parse_int64(text) if text.isdecimal() else None
+
+
+def parse_indexes(text: str, completions: int) -> list[int]:
+    """The same one by one, in order, as far as anybody has come."""
+    intervals = parse_index_set(text, completions).intervals
+    every = (index for first, last in intervals for index in range(first, last + 1))
+    return list(islice(every, INDEXES_MAX))
 
 
 def format_indexes(indexes: Iterable[int]) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.api.integer import parse_int64
 from fairlead.api.objects import Job, Pod
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.workloads.index_set import parse_indexes
@@ -218,7 +219,7 @@ def is_indexed(job: Job) -> bool:
 def index_of(pod: Pod) -> int | None:
     """The index that `pod` is to complete."""
     text = pod.metadata.annotations.get(INDEX, "")
-    return int(text) if text.isdecimal() and text.isascii() else None
+    return parse_int64(text) if text.isdecimal() else None
 
 
 def replaces_failed_only(job: Job) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.api.objects import Job
 from fairlead.core.instant import Instant, seconds
-from fairlead.workloads.index_set import parse_indexes
+from fairlead.workloads.index_set import parse_index_set
 from fairlead.workloads.job_tally import JobTally, Verdict, is_indexed
 
 REACHED: Final = Verdict(
@@ -79,13 +79,12 @@ def _success(job: Job, tally: JobTally, *, is_idle: bool) -> Verdict | None:
 def _met_policy(job: Job, tally: JobTally) -> Verdict | None:
     policy, completed = job.spec.success_policy, tally.completed
     for place, rule in enumerate(policy.rules if policy is not None else ()):
-        wanted = (
-            list(completed)
-            if rule.succeeded_indexes is None
-            else parse_indexes(rule.succeeded_indexes, job.spec.completions or 0)
-        )
-        done = sum(index in completed for index in wanted)
-        needed = len(wanted) if rule.succeeded_count is None else rule.succeeded_count
+        if rule.succeeded_indexes is None:
+            done = most = len(completed)
+        else:
+            wanted = parse_index_set(rule.succeeded_indexes, job.spec.completions or 0)
+            done, most = sum(index in wanted for index in completed), len(wanted)
+        needed = most if rule.succeeded_count is None else rule.succeeded_count
         if done >= needed:
             return Verdict(POLICY_MET, f"Matched rules at index {place}", is_success=True)
     return None

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from fairlead.api.integer import parse_int64
 from fairlead.api.objects import ReplicaSet
 from fairlead.workloads.rolling_update import Bounds
 
@@ -34,7 +35,7 @@ Annotations = Mapping[str, str]
 def number_in(annotations: Annotations, key: str) -> int | None:
     """The number that an annotation holds, None when there is none."""
     text = annotations.get(key, "")
-    return int(text) if text.isdecimal() and text.isascii() else None
+    return parse_int64(text) if text.isdecimal() else None
 
 
 def revision_of(one: ReplicaSet) -> int:

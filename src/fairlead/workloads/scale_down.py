@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Final
 
+from fairlead.api.integer import parse_int64
 from fairlead.api.objects import Pod
 from fairlead.api.pod import condition, is_sidecar
 from fairlead.api.timestamp import parse_timestamp
@@ -66,8 +67,8 @@ def deletion_cost(pod: Pod) -> int:
     """The cost its annotation names, 0 when there is none or it is no integer."""
     # upstream: pkg/apis/core/helper/helpers.go:GetDeletionCostFromPodAnnotations
     text = pod.metadata.annotations.get(DELETION_COST, "")
-    cost = int(text) if _COST.fullmatch(text) else 0
-    return cost if -(2**31) <= cost < 2**31 else 0
+    cost = parse_int64(text) if _COST.fullmatch(text) else None
+    return cost if cost is not None and -(2**31) <= cost < 2**31 else 0
 
 
 def _first(candidates: list[_Candidate], count: int, now: Instant | None) -> list[Pod]:
