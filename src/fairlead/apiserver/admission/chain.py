@@ -16,6 +16,7 @@ from fairlead.apiserver.admission.node_restriction import NodeRestriction
 from fairlead.apiserver.admission.plugin import AdmissionPlugin
 from fairlead.apiserver.admission.pod_security import PodSecurity
 from fairlead.apiserver.admission.pod_topology_labels import PodTopologyLabels
+from fairlead.apiserver.admission.policy_rights import PolicyRights
 from fairlead.apiserver.admission.priority import Priority
 from fairlead.apiserver.admission.resource_quota import LimitedResource, ResourceQuota
 from fairlead.apiserver.admission.role_escalation import RoleEscalation
@@ -67,6 +68,7 @@ def served_admission(
         MutatingPolicies(),
         MutatingWebhooks(),
         RoleEscalation(),
+        PolicyRights(),
         ValidatingPolicies(),
         ValidatingWebhooks(),
         ResourceQuota(limited),  # last: what is charged must have passed everything else

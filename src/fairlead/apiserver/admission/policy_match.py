@@ -79,7 +79,7 @@ def _of_policy(
     policy: Json, kind: Kind, bindings: list[Json], asked: Asked, storage: Storage
 ) -> Iterator[Match]:
     wanted = policy["spec"].get("paramKind")
-    found = _kind(wanted, storage) if wanted else None
+    found = param_kind(wanted, storage) if wanted else None
     if wanted and found is None:
         named = _type_text(wanted)
         why = f"failed to find resource referenced by paramKind: '{named}'"
@@ -110,7 +110,8 @@ def _matched(resources: Json, asked: Asked, storage: Storage) -> Kind | None:
     return matched_kind(rules, asked, storage, is_exact=is_exact) if rules else asked.kind
 
 
-def _kind(wanted: Json, storage: Storage) -> Kind | None:
+def param_kind(wanted: Json, storage: Storage) -> Kind | None:
+    """The kind that the paramKind of a policy names, None where there is none."""
     named = (wanted.get("apiVersion", ""), wanted.get("kind", ""))
     for kind in KINDS:
         if (kind.api_version, kind.kind) == named and not kind.is_custom:
