@@ -57,8 +57,13 @@ class Registry:
         """Serve `kinds` from the start."""
         self.revision = 0
         self._built_in = tuple(kinds)
+        self._own = frozenset(kind.resource for kind in self._built_in)
         self._defined: dict[str, tuple[Kind, ...]] = {}
         self._index()
+
+    def is_own(self, resource: str) -> bool:
+        """Whether the server itself has that resource, whatever is defined."""
+        return resource in self._own
 
     def define(self, name: str, kinds: Iterable[Kind]) -> None:
         """Serve the versions of a custom resource; `name` is its definition's."""
@@ -95,6 +100,11 @@ class Registry:
         """The kinds of a group's version by name; none when it is not served."""
         return self._groups.get(group, {}).get(version, ())
 
+    def is_built_in(self, group: str) -> bool:
+        """Whether a group has kinds that are not custom."""
+        versions = self._groups.get(group, {}).values()
+        return any(not kind.is_custom for kinds in versions for kind in kinds)
+
     def all_kinds(self) -> tuple[Kind, ...]:
         """Every kind in every version, in order."""
         versions = (kinds for group in self._groups.values() for kinds in group.values())
@@ -107,8 +117,9 @@ class Registry:
             *self._built_in,
             *(kind for name in sorted(self._defined) for kind in self._defined[name]),
         ]
-        self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in kinds}
-        self._by_type = {(kind.api_version, kind.kind): kind for kind in kinds}
+        # The server's own come last here: nobody defines another kind in their place.
+        self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in reversed(kinds)}
+        self._by_type = {(kind.api_version, kind.kind): kind for kind in reversed(kinds)}
         self._groups: dict[str, dict[str, tuple[Kind, ...]]] = {}
         for kind in sorted(kinds, key=_place):
             versions = self._groups.setdefault(kind.group, {})

@@ -112,10 +112,10 @@ class Documents:
                 return lambda: api_group(registry, group)
             case ("api", version) if registry.kinds("", version):
                 return lambda: api_resource_list(registry, "", version)
-            case ("apis", group, version) if registry.versions(group):
-                if not registry.kinds(group, version):
-                    raise no_resource()
+            case ("apis", group, version) if registry.kinds(group, version):
                 return lambda: api_resource_list(registry, group, version)
+            case ("apis", group, _) if registry.is_built_in(group):
+                raise no_resource()
             case _:
                 return None
 

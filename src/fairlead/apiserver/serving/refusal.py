@@ -26,6 +26,12 @@ def no_method() -> ApiError:
     return ApiError("MethodNotAllowed", 405, NO_METHOD, has_details=True)
 
 
+def not_supported(kind: Kind, verb: str) -> ApiError:
+    """405: objects of the kind are there, but nothing can be done to them that way."""
+    message = f'{verb} is not supported on resources of kind "{kind.resource}"'
+    return ApiError("MethodNotAllowed", 405, message, kind=kind)
+
+
 def not_acceptable(available: tuple[str, ...]) -> ApiError:
     """406: the client accepts none of what there is."""
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}"

@@ -25,7 +25,6 @@ from fairlead.apiserver.kind import COMPONENT_STATUS, CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Headers, Request, Response
-from fairlead.apiserver.serving import deleting, observed, reading, writing
 from fairlead.apiserver.serving.body import DecodeProtobuf
 from fairlead.apiserver.serving.call import (
     Attributes,
@@ -36,12 +35,12 @@ from fairlead.apiserver.serving.call import (
     allow_all,
 )
 from fairlead.apiserver.serving.component_status import ONE_PROCESS, Components
+from fairlead.apiserver.serving.dispatch import Answer, act_of, leads_nowhere
 from fairlead.apiserver.serving.encoding import EncodedObjects
 from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.serving.negotiation import error_media_type
 from fairlead.apiserver.serving.options import is_true
-from fairlead.apiserver.serving.part.table import PARTS
-from fairlead.apiserver.serving.refusal import no_method, no_resource
+from fairlead.apiserver.serving.refusal import no_resource
 from fairlead.apiserver.serving.rendering import Renderer, TableOf, text_of
 from fairlead.apiserver.serving.request_count import BY_METHOD, OTHER, RequestCounts, asked_by
 from fairlead.apiserver.serving.route import Target, target_of, verb_of, without_namespace
@@ -49,11 +48,10 @@ from fairlead.apiserver.serving.selection import pinned_name
 from fairlead.apiserver.serving.status import failure
 from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.serving.upkeep import Upkeep
-from fairlead.apiserver.serving.watch import Watch, Watches
+from fairlead.apiserver.serving.watch import Watches
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 
-Answer = Response | Watch
 # Answers a path that is no resource; None leaves it to the next.
 Document = Callable[[Request, int], Response | None]
 
@@ -71,21 +69,7 @@ _DEPRECATED: Final[Mapping[str, str]] = {
 _MANY: Final = ("list", "watch")
 _OWN_NAME: Final = "kube-apiserver"
 _WATCHED: Final = 200
-_OBSERVED: Final[Mapping[str, Callable[[Call], Answer]]] = {
-    "get": observed.get,
-    "list": observed.list_objects,
-}
 _COMPONENTS: Final[Mapping[Kind, Observed]] = {COMPONENT_STATUS: Components(ONE_PROCESS)}
-_VERBS: Final[Mapping[str, Callable[[Call], Answer]]] = {
-    "get": reading.get,
-    "list": reading.list_objects,
-    "watch": reading.watch,
-    "create": writing.create,
-    "update": writing.update,
-    "patch": writing.patch,
-    "delete": deleting.delete,
-    "deletecollection": deleting.delete_collection,
-}
 
 
 class ApiServer:
@@ -185,15 +169,15 @@ class ApiServer:
         if user is not request.user:
             request, asked = replace(request, user=user), replace(asked, user=user)
         self._authorize(asked)
-        if request.method == "HEAD" or (target.is_watch and request.method != "GET"):
-            raise no_method()
         kind = self._parts.registry.find(target.group, target.version, target.resource)
         if kind is None:
             return self._unserved(target)
+        if leads_nowhere(kind, without_namespace(target), verb):
+            return NOT_FOUND
         call = Call(self._parts, request, without_namespace(target), kind, verb, now)
         _warn(call)
         try:
-            act = _act_of(call)
+            act = act_of(call)
             self._asked = asked_by(call)
             return act(call)
         except ApiError as refusal:
@@ -212,7 +196,7 @@ class ApiServer:
         return NOT_FOUND
 
     def _unserved(self, target: Target) -> Answer:
-        if self._parts.registry.versions(target.group):
+        if self._parts.registry.is_built_in(target.group):
             raise no_resource()
         return NOT_FOUND
 
@@ -250,42 +234,6 @@ def _require_timeout(request: Request) -> None:
         except ValueError:
             why = f'time: invalid duration "{text}"'
             raise bad_request(f"invalid timeout specified in the request URL - {why}") from None
-
-
-def _act_of(call: Call) -> Callable[[Call], Answer]:
-    """What carries out the call. Raises ApiError 404, 405."""
-    target, kind = call.target, call.kind
-    if target.is_namespaced != kind.namespaced and (target.is_namespaced or target.name):
-        raise no_resource()
-    if target.subresource:
-        return _subresource_act(call)
-    if call.verb not in kind.verbs:
-        raise no_method()
-    if kind.namespaced and not target.namespace and call.verb not in ("list", "watch"):
-        raise no_method()
-    if call.verb == "create" and target.name:
-        raise no_method()
-    if call.verb in ("update", "patch") and not target.name:
-        raise no_method()
-    acts = _OBSERVED if kind in call.parts.observed else _VERBS
-    return _special(kind, call.verb) or acts[call.verb]
-
-
-def _subresource_act(call: Call) -> Callable[[Call], Answer]:
-    part = call.kind.part(call.target.subresource)
-    if part is None or (call.target.rest and part.name != "proxy"):
-        raise no_resource()
-    act = PARTS.get(part.name)
-    if act is None:
-        raise no_resource()
-    if call.verb not in part.verbs:
-        raise no_method()
-    return act
-
-
-def _special(kind: Kind, verb: str) -> Callable[[Call], Answer] | None:
-    """What is posted, answered and forgotten."""
-    return PARTS.get(kind.plural) if verb == "create" else None
 
 
 def _attributes(request: Request, target: Target, verb: str) -> Attributes:

@@ -1,0 +1,123 @@
+"""Which act answers a request: routes for what is built in, verbs alone for custom resources."""
+
+from __future__ import annotations
+
+import pytest
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WIDGETS = "/apis/x.io/v1/namespaces/default/widgets"
+TEXT = "404 page not found\n"
+NO_RESOURCE = "the server could not find the requested resource"
+NO_METHOD = "the server does not allow this method on the requested resource"
+
+
+def definition(plural, kind, scope):
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "metadata": {"name": f"{plural}.x.io"},
+        "spec": {
+            "group": "x.io",
+            "scope": scope,
+            "names": {"plural": plural, "kind": kind},
+            "versions": [{**version, "subresources": {"status": {}}}],
+        },
+    }
+
+
+@pytest.fixture
+def custom(api):
+    """A server with a custom resource in namespaces and another one in none."""
+    api.post(DEFINITIONS, definition("widgets", "Widget", "Namespaced"))
+    api.post(DEFINITIONS, definition("racks", "Rack", "Cluster"))
+    return api
+
+
+def widget(name):
+    return {"apiVersion": "x.io/v1", "kind": "Widget", "metadata": {"name": name}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/apis/x.io/v2"),
+        ("GET", "/apis/x.io/v2/widgets"),
+        ("GET", "/apis/x.io/v1/nope"),
+        ("GET", "/apis/x.io/v1/widgets/a"),
+        ("DELETE", "/apis/x.io/v1/widgets"),
+        ("GET", "/apis/x.io/v1/namespaces/default/racks"),
+    ],
+)
+def test_what_is_no_path_of_a_custom_resource_is_no_page(custom, method, path):
+    answer = custom.ask(method, path)
+    assert (answer.status, answer.text) == (404, TEXT)
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nope", "/apis/apps/v9/deployments"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
+def test_what_is_no_path_of_a_built_in_group_is_no_resource(api, method, path):
+    answer = api.ask(method, path)
+    assert (answer.status, answer.message) == (404, NO_RESOURCE)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/namespaces/default/pods/x/status/y",
+        "/api/v1/watch/namespaces/default/pods/x/status",
+        "/api/v1/watch/componentstatuses",
+        "/api/v1/namespaces/default/nodes",
+    ],
+)
+def test_a_path_that_fits_no_route_is_not_found_whatever_the_method(api, path):
+    assert [api.ask(method, path).message for method in ("GET", "HEAD")] == [
+        NO_RESOURCE,
+        NO_RESOURCE,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("HEAD", "/api/v1/nodes"),
+        ("POST", "/api/v1/watch/pods"),
+        ("PUT", "/api/v1/nodes"),
+        ("POST", "/api/v1/nodes/x"),
+        ("POST", "/api/v1/pods"),
+    ],
+)
+def test_a_route_is_for_its_method_alone(api, method, path):
+    answer = api.ask(method, path)
+    assert (answer.status, answer.message) == (405, NO_METHOD)
+
+
+def test_a_custom_resource_may_be_posted_to_the_path_of_another(custom):
+    assert custom.post(f"{WIDGETS}/b", widget("a")).json["metadata"]["name"] == "a"
+
+
+def test_the_head_of_custom_resources_may_be_had(custom):
+    assert custom.ask("HEAD", WIDGETS).status == 200
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_a_custom_resource_is_changed_by_name(custom, method):
+    answer = custom.ask(method, WIDGETS)
+    assert (answer.status, answer.message) == (400, "name must be provided")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "verb"),
+    [("OPTIONS", WIDGETS, ""), ("DELETE", f"{WIDGETS}/a/status", "delete")],
+)
+def test_verbs_that_custom_resources_do_not_know_are_named(custom, method, path, verb):
+    answer = custom.ask(method, path)
+    assert (answer.status, answer.message, answer.json["details"]) == (
+        405,
+        f'{verb} is not supported on resources of kind "widgets.x.io"',
+        {"group": "x.io", "kind": "widgets"},
+    )
+
+
+def test_a_part_that_custom_resources_do_not_have_is_not_found_as_the_object(custom):
+    answer = custom.ask("GET", f"{WIDGETS}/a/scale")
+    assert (answer.status, answer.message) == (404, 'widgets.x.io "a" not found')
