@@ -31,6 +31,7 @@ CONFIG: Final = EngineConfig(
 )
 DEFAULT_SCHEDULER: Final = SchedulerConfig()
 _HOST: Final = "vm"
+_HOLDER: Final = "00000000-0000-4000-8000-000000000000"
 _AUTHORITY: Final = "authority\n"
 # How long it took until controllers did something about a change, as far as recordings show it.
 _REACTION: Final = seconds(0.0035)
@@ -124,7 +125,7 @@ def _lease(name: str, now: int) -> dict[str, Any]:
     """What a component holds to be the one that acts."""
     renewed = format_micro_time(now)
     spec = {
-        "holderIdentity": f"golden_{name}",
+        "holderIdentity": f"{_HOST}_{_HOLDER}",
         "leaseDurationSeconds": 15,
         "acquireTime": renewed,
         "renewTime": renewed,

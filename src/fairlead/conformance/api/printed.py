@@ -28,6 +28,8 @@ _DRAFT: Final = re.compile(r"\S*kubectl\S*edit-\d+\.(yaml|json)")
 _SUFFIX: Final = re.compile(rf"(?<=-)[{SUFFIX_ALPHABET}]{{{SUFFIX_LENGTH}}}\b")
 _HASH: Final = re.compile(rf"(?<=[-=])[{SUFFIX_ALPHABET}]{{8,10}}\b")
 _MINUTE: Final = re.compile(r"(?<=-)\d{8}(?=-| |\Z)")  # of a CronJob's Job, since 1970
+# Which process of a machine holds a Lease was recorded as it was.
+_HOLDER: Final = re.compile(r"(?<=_)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _GENERATED: Final = re.compile(r"<(?:hash|gen):")
 _MADE: Final = re.compile(r"<(?:hash|gen):\w+>")  # which of a set's pods it is may be chance
 _YAML: Final = ("apiVersion: ", "kind: ")
@@ -72,7 +74,7 @@ def _in_order(
 
 def _lines(text: str, recorded: str) -> list[str]:
     """The lines of an output, without what differs from run to run."""
-    text = _DRAFT.sub("<draft>", _KLOG.sub("E<klog> ", text))
+    text = _DRAFT.sub("<draft>", _KLOG.sub("E<klog> ", _HOLDER.sub("<holder>", text)))
     if has_placeholder(recorded):
         text = _BLANKS.sub(" ", text)
     return [line.rstrip() for line in text.splitlines()]

@@ -21,8 +21,12 @@ from fairlead.conformance.api.printed import difference, said_of_pods
             'stored to "/tmp/kubectl.1.32-edit-32.yaml"\n',
             'stored to "/tmp/kubectl-edit-4567.yaml"\n',
         ),
+        (
+            "a vm_73ab3390-4380-4bc7-930b-a6b2bc3488e6 <age>\n",
+            "a vm_12345678-1234-1234-1234-123456789012 9s\n",
+        ),
     ],
-    ids=["same", "widths", "node", "suffix", "log", "object", "draft"],
+    ids=["same", "widths", "node", "suffix", "log", "object", "draft", "holder"],
 )
 def test_what_differs_by_chance_agrees(recorded, found):
     found = found.replace("%s", "12345678-1234-1234-1234-123456789012")
@@ -38,6 +42,7 @@ def test_what_differs_by_chance_agrees(recorded, found):
         ("NAME   AGE\n", "NAME AGE\n"),
         ("pod/<uid:1>\n", "pod/x\n"),
         ("web-2 node-2\n", "web-3 node-2\n"),
+        ("a vm_73ab3390-4380-4bc7-930b-a6b2bc3488e6\n", "a vm_12345678\n"),
         ('{"a": 1}', '{"a": 2}'),
     ],
 )
