@@ -57,6 +57,13 @@ def refused(definition: Json, others: Iterable[Json], now: int) -> Json | None:
     return definition if after == status else {**definition, "status": after}
 
 
+def own_name(definition: Json) -> Json:
+    """Somebody who has the plural of `definition` already."""
+    spec = definition["spec"]
+    names = {"plural": spec["names"].get("plural", "")}
+    return {"spec": {"group": spec["group"]}, "status": {"acceptedNames": names}}
+
+
 def _given(others: Iterable[Json], group: str) -> tuple[set[str], set[str]]:
     """The names of resources and of kinds that a group has given away."""
     resources: set[str] = set()

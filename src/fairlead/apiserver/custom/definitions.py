@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead.apiserver.custom.definition import causes
-from fairlead.apiserver.custom.definition_names import refused
+from fairlead.apiserver.custom.definition_names import own_name, refused
 from fairlead.apiserver.custom.definition_state import (
     CLEANUP,
     accepted,
@@ -118,7 +118,14 @@ class Definitions:
         if not kinds:
             self._registry.withdraw(name)
             return
-        others = storage.unsorted(CUSTOM_RESOURCE_DEFINITION)
+        if self._registry.is_own(kinds[0].resource):
+            self._refuse(name, definition, now)
+        else:
+            self._serve(name, definition, kinds, now)
+
+    def _serve(self, name: str, definition: Json, kinds: tuple[Kind, ...], now: int) -> None:
+        """Accept the names of a definition, then serve its kinds."""
+        others = self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION)
         conflict = None if is_accepted(definition) else refused(definition, others, now)
         if conflict is not None:
             if conflict is not definition:
@@ -131,6 +138,16 @@ class Definitions:
             self._registry.define(name, kinds)
         elif self._is_time(name, _COMING, self._late.established, now):
             self._put(definition, established(definition, now), now)
+
+    def _refuse(self, name: str, definition: Json, now: int) -> None:
+        """Serve nothing of a definition of what is the server's own, whatever its status says.
+
+        Upstream keeps the objects of such a definition apart; here they would be taken for ours.
+        """
+        self._registry.withdraw(name)
+        conflict = refused(definition, (own_name(definition),), now)
+        if conflict is not None and conflict is not definition:
+            self._put(definition, conflict, now)
 
     def _put(self, old: Json, new: Json, now: int) -> None:
         self._store.storage.put(CUSTOM_RESOURCE_DEFINITION, self._noted(old, new, now))
@@ -154,6 +171,8 @@ class Definitions:
         if not self._is_ending(name, definition, now):
             return
         kinds = _kinds(definition)
+        if kinds and self._registry.is_own(kinds[0].resource):
+            kinds = ()  # those are not its objects
         if kinds and self._are_left(kinds[0], now):
             self._ending[kinds[0].resource] = name
             return

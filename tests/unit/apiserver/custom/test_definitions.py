@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.apiserver.custom.definitions import Definitions
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, find_kind
 from fairlead.apiserver.lateness import Lateness
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Request
@@ -53,6 +53,50 @@ def registry():
 @pytest.fixture
 def definitions(store, registry):
     return Definitions(store, registry)
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize("is_forged", [False, True])
+def test_nobody_defines_what_is_the_servers_own(definitions, store, registry, version, is_forged):
+    """Else they could write what the server reads, and deleting it would delete that too."""
+    group = "rbac.authorization.k8s.io"
+    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
+    store.create(role, NOW)
+    made = manifest(group=group, names={"plural": "clusterroles", "kind": "ClusterRole"})
+    made["spec"]["versions"][0]["name"] = version
+    meta = {
+        "name": f"clusterroles.{group}",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+    }
+    stored = store.create({**made, "metadata": meta}, NOW)
+    if is_forged:
+        conditions = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
+        status = {"conditions": conditions, "acceptedNames": stored["spec"]["names"]}
+        store.storage.put(CUSTOM_RESOURCE_DEFINITION, {**stored, "status": status})
+    definitions.settle(NOW)
+    served = registry.find(group, version, "clusterroles")
+    assert served is (find_kind("clusterrole") if version == "v1" else None)
+    if not is_forged:
+        kept = store.find(CUSTOM_RESOURCE_DEFINITION, "", meta["name"])
+        (accepted, _) = kept["status"]["conditions"]
+        assert (accepted["status"], accepted["message"]) == (
+            "False",
+            '"clusterroles" is already in use',
+        )
+    store.delete(CUSTOM_RESOURCE_DEFINITION, "", meta["name"], NOW)
+    definitions.settle(NOW)
+    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", meta["name"]) is None
+    assert [one["metadata"]["name"] for one in store.list(find_kind("clusterrole"))] == ["r"]
+
+
+def test_nobody_defines_a_kind_by_the_name_of_the_servers_own(definitions, store, registry):
+    group = "rbac.authorization.k8s.io"
+    made = manifest(group=group, names={"plural": "foos", "kind": "ClusterRole"})
+    meta = {"name": f"foos.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, x"}}
+    store.create({**made, "metadata": meta}, NOW)
+    definitions.settle(NOW)
+    assert registry.find(group, "v1", "foos") is not None
+    assert registry.of_type(f"{group}/v1", "ClusterRole") is find_kind("clusterrole")
 
 
 def widget_kind(registry):
