@@ -28,7 +28,7 @@ from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
 from fairlead.apiserver.validation.field import bounded
 from fairlead.apiserver.validation.group import check_pod_group, check_queue
-from fairlead.apiserver.validation.metadata import check_metadata
+from fairlead.apiserver.validation.metadata import check_metadata, check_owner_ids
 from fairlead.apiserver.validation.node import check_node
 from fairlead.apiserver.validation.pod import (
     check_new_pod_spec,
@@ -44,6 +44,8 @@ from fairlead.apiserver.validation.policy import (
 )
 from fairlead.apiserver.validation.served import rules
 from fairlead.apiserver.validation.served.metadata import (
+    check_generate_name,
+    check_generation,
     check_metadata_update,
     check_rest,
     times_as_new,
@@ -100,11 +102,13 @@ def defaulted(kind: Kind, obj: Json, *, nullable: bool = False) -> Json:
 def validate_new(kind: Kind, obj: Json, *, runnable: bool = True, nullable: bool = False) -> None:
     """Refuse a new object, which has its defaults. Raises as `validated_new`."""
     view = _decoded(kind, obj, nullable=nullable)
-    causes = [*bounded(_stored(kind, obj, view)), *bounded(_new(view)), *_custom(kind, obj, None)]
+    meta = _metadata_as_new(kind, obj, view) if nullable else _stored_metadata(kind, view)
+    causes = [*bounded(meta), *bounded(_of_its_kind(obj, view))]
+    causes += [*bounded(_new(view)), *_custom(kind, obj, None)]
     if runnable:
         causes += bounded(_not_runnable(view))
     if nullable:
-        causes = [*rules.check_name(kind, obj), *causes, *bounded(rules.check_new(kind, obj))]
+        causes += bounded(rules.check_new(kind, obj))
     _refuse(kind, obj, causes)
 
 
@@ -125,7 +129,7 @@ def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False)
     `validated_new`.
     """
     view = _decoded(kind, new, nullable=nullable)
-    meta = [] if nullable else list(check_metadata(kind, view.metadata))
+    meta = [] if nullable else list(_stored_metadata(kind, view))
     wrong = [*bounded(_of_its_kind(new, view)), *_custom(kind, new, old)]
     lacking = [*bounded(_new(view)), *bounded(_not_runnable(view))]
     if lacking:
@@ -145,8 +149,17 @@ def validate_update(kind: Kind, old: Json, new: Json, *, nullable: bool = False)
 
 
 def _metadata_as_new(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
+    # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateObjectMetaAccessor
+    meta = obj["metadata"]
+    yield from check_generate_name(kind, meta)
     yield from check_metadata(kind, view.metadata)
-    yield from check_rest(kind, obj["metadata"])
+    yield from check_generation(kind, meta)
+    yield from check_rest(kind, meta)
+
+
+def _stored_metadata(kind: Kind, view: ApiObject) -> Iterator[Cause]:
+    yield from check_metadata(kind, view.metadata)
+    yield from check_owner_ids(view.metadata)
 
 
 def validate_part(kind: Kind, old: Json, new: Json, causes: Iterable[Cause]) -> None:
@@ -156,7 +169,8 @@ def validate_part(kind: Kind, old: Json, new: Json, causes: Iterable[Cause]) -> 
     """
     view = _decoded(kind, new, nullable=True)
     renamed = check_metadata_update(kind, old, new)
-    _refuse(kind, new, chain(renamed, _stored(kind, new, view), causes))
+    as_new = chain(check_metadata(kind, view.metadata), _of_its_kind(new, view))
+    _refuse(kind, new, chain(renamed, as_new, causes))
 
 
 def validate_new_status(
@@ -240,7 +254,7 @@ def _refuse(kind: Kind, obj: Json, causes: Iterable[Cause]) -> None:
 
 def _stored(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
     """What is wrong with any object of that kind."""
-    yield from check_metadata(kind, view.metadata)
+    yield from _stored_metadata(kind, view)
     yield from _of_its_kind(obj, view)
 
 

@@ -147,7 +147,7 @@ def name_rule(kind: Kind) -> NameRule:
 
 
 def check_metadata(kind: Kind, meta: ObjectMeta) -> Causes:
-    """Name, namespace, labels, owners and timestamps of an object."""
+    """Name, namespace, labels and timestamps of an object."""
     rule = name_rule(kind)
     if not meta.name:
         yield required("metadata.name", "name or generateName is required")
@@ -158,11 +158,15 @@ def check_metadata(kind: Kind, meta: ObjectMeta) -> Causes:
         for problem in dns_label_problems(meta.namespace):
             yield invalid("metadata.namespace", meta.namespace, problem)
     yield from check_labels("metadata.labels", meta.labels)
+    yield from check_timestamp("metadata.creationTimestamp", meta.creation_timestamp)
+    yield from check_timestamp("metadata.deletionTimestamp", meta.deletion_timestamp)
+
+
+def check_owner_ids(meta: ObjectMeta) -> Causes:
+    """What nobody could tell the owner of an object by; all that is asked of a stored one."""
     for owner in meta.owner_references:
         if not owner.uid:
             yield invalid("metadata.ownerReferences.uid", "", "must not be empty")
-    yield from check_timestamp("metadata.creationTimestamp", meta.creation_timestamp)
-    yield from check_timestamp("metadata.deletionTimestamp", meta.deletion_timestamp)
 
 
 def check_labels(field: str, labels: Mapping[str, str]) -> Causes:

@@ -69,3 +69,35 @@ def test_finalizers_are_told_by_their_form_first(api):
     refused = api.post(f"/api/v1/{NAMESPACED}/configmaps", {"metadata": meta})
     fields = [field for field, _ in causes(refused)]
     assert fields == ["metadata.finalizers", "metadata.finalizers[0]"]
+
+
+OWNERLESS = [
+    ("metadata.ownerReferences.apiVersion", 'Invalid value: "": version must not be empty'),
+    ("metadata.ownerReferences.kind", 'Invalid value: "": must not be empty'),
+    ("metadata.ownerReferences.name", 'Invalid value: "": must not be empty'),
+    ("metadata.ownerReferences.uid", 'Invalid value: "": must not be empty'),
+]
+
+
+def test_an_owner_that_is_none_is_refused_in_each_of_its_fields(api):
+    path = f"/apis/apps/v1/{NAMESPACED}/deployments"
+    refused = api.post(path, {**WORKLOAD, "metadata": {"name": "x", "ownerReferences": [{}]}})
+    assert refused.status == 422
+    assert causes(refused) == OWNERLESS
+    assert api.post(path, {**WORKLOAD, "metadata": {"name": "x"}}).status == 201
+    refused = api.patch(f"{path}/x", {"metadata": {"ownerReferences": [{}]}})
+    assert refused.status == 422
+    assert causes(refused) == OWNERLESS * 3
+
+
+def test_metadata_is_refused_before_anything_else(api):
+    path = f"/api/v1/{NAMESPACED}/services"
+    meta = {"name": "x", "labels": {"a b": ""}, "annotations": {"c d": ""}, "finalizers": ["e"]}
+    refused = api.post(path, {"metadata": meta, "spec": {"ports": [{"port": 0}]}})
+    assert [field for field, _ in causes(refused)] == [
+        "metadata.labels",
+        "metadata.annotations",
+        "metadata.finalizers[0]",
+        "spec.ports[0].port",
+        "spec.ports[0].targetPort",
+    ]

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fairlead.api.label import label_key_problems
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.validation.field import Causes, invalid
+from fairlead.apiserver.validation.field import Causes, invalid, non_negative
 from fairlead.apiserver.validation.metadata import check_labels, name_rule
 from fairlead.apiserver.validation.served.form import check_unchanged, too_long
 
@@ -50,6 +50,12 @@ def check_generate_name(kind: Kind, meta: Json) -> Causes:
         masked = f"{beginning[:-1]}a" if beginning.endswith("-") else beginning
         for problem in name_rule(kind)(masked):
             yield invalid("metadata.generateName", beginning, problem)
+
+
+def check_generation(kind: Kind, meta: Json) -> Causes:
+    """How often an object was changed, where a client may say it."""
+    if not kind.has_generation:  # the server counts those of the others itself
+        yield from non_negative("metadata.generation", meta.get("generation") or 0)
 
 
 def check_rest(kind: Kind, meta: Json) -> Causes:
@@ -106,12 +112,13 @@ def _check_owners(owners: list[Json]) -> Causes:
     controllers = []
     for owner in owners:
         group, _, version = owner.get("apiVersion", "").rpartition("/")
+        if not version:
+            yield invalid(f"{field}.apiVersion", "", "version must not be empty")
+        for name in ("kind", "name", "uid"):
+            if not owner.get(name):
+                yield invalid(f"{field}.{name}", "", "must not be empty")
         if (group, version, owner.get("kind")) == ("", "v1", "Event"):
             yield invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner")
-        for name in ("apiVersion", "kind", "name"):
-            if not owner.get(name):
-                what = "version" if name == "apiVersion" else name
-                yield invalid(f"{field}.{name}", "", f"{what} must not be empty")
         if owner.get("controller"):
             controllers.append(f"{owner.get('kind')}/{owner.get('name')}")
     if len(controllers) > 1:

@@ -18,7 +18,6 @@ from fairlead.apiserver.validation.field import (
     duplicate,
     forbidden,
     invalid,
-    non_negative,
 )
 from fairlead.apiserver.validation.metadata import check_labels, dns_label_problems
 from fairlead.apiserver.validation.pod import check_tolerations
@@ -50,11 +49,7 @@ from fairlead.apiserver.validation.served import (
 )
 from fairlead.apiserver.validation.served.form import IMMUTABLE, check_cidr, check_unchanged
 from fairlead.apiserver.validation.served.immutable import check_fixed
-from fairlead.apiserver.validation.served.metadata import (
-    check_finalizer_names,
-    check_generate_name,
-    check_rest,
-)
+from fairlead.apiserver.validation.served.metadata import check_finalizer_names
 
 Json = dict[str, Any]
 Check = Callable[[Json], Causes]
@@ -63,19 +58,11 @@ CheckUpdate = Callable[[Json, Json], Causes]
 
 def check_new(kind: Kind, obj: Json) -> Causes:
     """What is wrong with a new object besides."""
-    if not kind.has_generation:  # the server counts those of the others itself
-        yield from non_negative("metadata.generation", obj["metadata"].get("generation") or 0)
-    yield from check_rest(kind, obj["metadata"])
     rule = _NEW.get(kind.resource) or _ANY.get(kind.resource)
     if kind.group == "events.k8s.io":
         rule = event.check_new_event
     if rule is not None:
         yield from rule(obj)
-
-
-def check_name(kind: Kind, obj: Json) -> Causes:
-    """What is wrong with the beginning of a name; it is looked at first."""
-    yield from check_generate_name(kind, obj.get("metadata") or {})
 
 
 def check_any(kind: Kind, obj: Json) -> Causes:
