@@ -27,6 +27,7 @@ from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.endpoint_slice import MANAGED_BY, SERVICE_NAME, ref_of
 from fairlead.workloads.identity import happened
 from fairlead.workloads.mirrored_slice import ADDRESSES_MAX, MIRROR_CONTROLLER, mirrored, skipped
+from fairlead.workloads.restraint import Restraint
 from fairlead.workloads.retries import Key, Retries
 
 SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
@@ -62,6 +63,7 @@ class EndpointMirroring:
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start knowing nothing."""
         self._retries = Retries(config or WorkloadsConfig())
+        self._restraint = Restraint()
         self._mirrors: dict[Key, Mirror] = {}
         self._homes: dict[Key, Key] = {}  # of a slice -> of its mirror
         self._writing: dict[ObjectRef, Key] = {}
@@ -100,7 +102,12 @@ class EndpointMirroring:
             if mirror.pending:
                 mirror.is_stale = True
                 continue
-            commands += self._sync(key, mirror)
+            if self._restraint.holds(key, now):
+                self._retries.rest(key, now)
+                continue
+            written = self._sync(key, mirror)
+            self._restraint.note(key, now, len(written))
+            commands += written
             if mirror == Mirror(serial=mirror.serial):
                 del self._mirrors[key]
         return commands

@@ -34,13 +34,17 @@ Change = CreateObject | PatchObject | DeleteObject
 
 @dataclass(slots=True)
 class Backing:
-    """A Service, the pods it selects by name, and what is written of them."""
+    """A Service, the pods it selects by name, and what is written of them.
+
+    It `is_stale` where something has changed while a write was under way.
+    """
 
     service: Service
     pods: dict[str, Pod] = field(default_factory=dict)
     slices: dict[str, EndpointSlice] = field(default_factory=dict)
     written: Endpoints | None = None
     pending: dict[ObjectRef, None] = field(default_factory=dict)
+    is_stale: bool = False
     serial: int = 0
     trigger: Trigger = field(default_factory=Trigger)
 

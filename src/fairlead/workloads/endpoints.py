@@ -36,6 +36,7 @@ from fairlead.workloads.endpoint_slice import (
     ref_of,
     slices,
 )
+from fairlead.workloads.restraint import Restraint
 from fairlead.workloads.retries import Key, Retries
 from fairlead.workloads.service_endpoint import endpoint_of, is_selecting
 
@@ -49,6 +50,7 @@ class ServiceEndpoints:
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start knowing nothing."""
         self._retries = Retries(config or WorkloadsConfig())
+        self._restraint = Restraint()
         self._backings: dict[Key, Backing] = {}
         self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name
         self._services: dict[str, dict[str, None]] = {}  # names by namespace
@@ -84,8 +86,17 @@ class ServiceEndpoints:
         commands: list[Command] = []
         for key in changed:
             backing = self._backings.get(key)
-            if backing is not None and not backing.pending and is_selecting(backing.service):
-                commands += self._sync(backing)
+            if backing is None or not is_selecting(backing.service):
+                continue
+            if backing.pending:
+                backing.is_stale = True
+                continue
+            if self._restraint.holds(key, now):
+                self._retries.rest(key, now)
+                continue
+            written = self._sync(backing)
+            self._restraint.note(key, now, len(written))
+            commands += written
         return commands
 
     # --- learning ------------------------------------------------------------------------------
@@ -204,6 +215,8 @@ class ServiceEndpoints:
                     self._retries.refused(key, refused_at)
                 elif not backing.pending:
                     self._retries.taken(key)
+                if not backing.pending and backing.is_stale:
+                    backing.is_stale = False
                     self._changed[key] = None
 
     # --- deciding ------------------------------------------------------------------------------

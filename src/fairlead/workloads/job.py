@@ -186,6 +186,7 @@ class JobPods:
         return is_wanted and index not in tally.completed and not is_given_up
 
     def _creations(self, pods: PodSet, missing: int, now: Instant) -> Plan:
+        missing = min(missing, pods.births_allowed)
         template = job_template(self.job)
         if self.tally.is_tracked:
             template = with_finalizer(template, TRACKING)

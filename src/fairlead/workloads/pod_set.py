@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pod import condition, is_terminating
@@ -29,6 +29,11 @@ from fairlead.core.instant import DurationNs, Instant
 from fairlead.workloads.annotation import original_name
 
 Json = dict[str, Any]
+
+# Whoever asks for a billion pods gets them bit by bit, and may think again.
+# upstream: pkg/controller/replicaset/replica_set.go:BurstReplicas,
+# pkg/controller/job/job_controller.go:MaxPodCreateDeletePerSync
+BIRTHS_MAX: Final = 500
 
 
 class PodState(StrEnum):
@@ -130,6 +135,11 @@ class PodSet:
     def ref(self) -> ObjectRef:
         """The identity of the owner."""
         return ObjectRef(self.owner.kind, self.namespace, self.owner.name, self.owner.uid)
+
+    @property
+    def births_allowed(self) -> int:
+        """How many more creations may be under way."""
+        return max(0, BIRTHS_MAX - len(self.births))
 
     # --- pods come, change and go --------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from fairlead.workloads.generated_name import generated_name
 from fairlead.workloads.identity import failed_create, owner_key, pod_created, pod_deleted, pod_ref
 from fairlead.workloads.pod_set import Birth, PodSet, PodState, pod_state
 from fairlead.workloads.pod_template import pod_manifest
+from fairlead.workloads.restraint import REST, TIMES_MAX, Restraint
 from fairlead.workloads.rule import Plan, Rule, Wish
 from fairlead.workloads.stand_in import HandsOff, StandIn, rule_for_unknown
 
@@ -41,6 +42,7 @@ class PodSets:
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
     _wakes: TimerQueue[str] = field(default_factory=TimerQueue)
     _awaited: dict[str, Instant] = field(default_factory=dict)  # key -> its next wake
+    _restraint: Restraint = field(default_factory=Restraint)
 
     # --- owners --------------------------------------------------------------------------------
 
@@ -170,18 +172,18 @@ class PodSets:
         if key not in self.sets or not self.rules[key].is_watchful:
             return []
         pods = self.sets[key]
-        return self._carry_out(pods, self.rules[key].follow(pods, now))
+        return self._carry_out(pods, self.rules[key].follow(pods, now), now)
 
     def reconcile(self, key: str, slot: str | None, now: Instant) -> list[Command]:
         """What the owner wants done about `slot`, or about all of its pods when it is None."""
         pods = self.sets[key]
-        return self._carry_out(pods, self.rules[key].plan(pods, slot, now))
+        return self._carry_out(pods, self.rules[key].plan(pods, slot, now), now)
 
-    def _carry_out(self, pods: PodSet, plan: Plan) -> list[Command]:
+    def _carry_out(self, pods: PodSet, plan: Plan, now: Instant) -> list[Command]:
         if plan.again_at is not None:
             self.wake(pods.key, plan.again_at)
         commands = self._deletions(pods, plan)
-        commands += self._creations(pods, plan)
+        commands += self._creations(pods, plan, now)
         if not plan.create and not pods.births and not plan.is_waiting:
             pods.losses.pop("", None)  # nothing is missing: those lost before have no successor
         return commands
@@ -197,11 +199,22 @@ class PodSets:
             self.note(pods.key)
         return commands
 
-    def _creations(self, pods: PodSet, plan: Plan) -> list[Command]:
-        if pods.retry_at is not None:
+    def _creations(self, pods: PodSet, plan: Plan, now: Instant) -> list[Command]:
+        if pods.retry_at is not None or not plan.create:
+            return []
+        wanted = len(plan.create) + len(pods.active) + len(pods.births)
+        is_held = self._restraint.holds(pods.key, now, wanted + TIMES_MAX)
+        if is_held and self.config.is_observed:
+            self._rest(pods, now)  # somebody takes away what was made
             return []
         allowed = len(plan.create) if pods.proven else max(0, 1 - len(pods.births))
-        return [self._create(pods, wish) for wish in plan.create[:allowed]]
+        made = [self._create(pods, wish) for wish in plan.create[:allowed]]
+        self._restraint.note(pods.key, now, len(made))
+        return made
+
+    def _rest(self, pods: PodSet, now: Instant) -> None:
+        pods.retry_at = now + REST
+        self._retries.add(pods.retry_at, pods.key)
 
     def _create(self, pods: PodSet, wish: Wish) -> Command:
         loss = pods.next_loss(wish.slot)

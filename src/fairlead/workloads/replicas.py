@@ -42,7 +42,7 @@ class Replicas:
         """Create what is missing, or delete what is too much once no creation is under way."""
         missing = self.desired - len(pods.active) - len(pods.births)
         if missing > 0:
-            return Plan(create=(Wish(self.template),) * missing)
+            return Plan(create=(Wish(self.template),) * min(missing, pods.births_allowed))
         if missing < 0 and not pods.births:
             kin = (pod for one in pods.kin.values() for pod in one.active.values())
             going = pods_to_delete(pods.active.values(), -missing, now, kin)

@@ -11,6 +11,7 @@ from typing import Final
 from fairlead.core.instant import Instant
 from fairlead.core.timer_queue import TimerQueue
 from fairlead.workloads.config import WorkloadsConfig
+from fairlead.workloads.restraint import REST
 
 Key = tuple[str, str]  # namespace, name
 
@@ -30,6 +31,10 @@ class Retries:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         if failures <= RETRIES_MAX:
             self._due.add(now + self.config.retry_after(failures), key)
+
+    def rest(self, key: Key, now: Instant) -> None:
+        """It was done too often at `now`."""
+        self._due.add(now + REST, key)
 
     def taken(self, key: Key) -> None:
         """It was taken, or is of no interest any more."""

@@ -26,6 +26,7 @@ from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.deployment import REPLICA_SET, Rollout, implied_by, is_ending
 from fairlead.workloads.identity import failed_create, owner_key
 from fairlead.workloads.pod_sets import PodSets, is_stand_in
+from fairlead.workloads.restraint import REST, Restraint
 from fairlead.workloads.rolling_update import (
     RECREATE,
     Part,
@@ -55,6 +56,7 @@ class Rollouts:
     _births: dict[tuple[str, str], str] = field(default_factory=dict)  # (namespace, name) -> key
     _retries: TimerQueue[str] = field(default_factory=TimerQueue)
     _sync: RolloutSync = field(init=False)
+    _restraint: Restraint = field(default_factory=Restraint)
 
     def __post_init__(self, writer: StatusWriter) -> None:
         """Share the way to the status of objects."""
@@ -162,10 +164,16 @@ class Rollouts:
         commands: list[Command] = []
         for key in changed:
             rollout = self._rollouts.get(key)
-            if rollout is not None:
-                commands += self._sync.sync(rollout, now)
-                self._expect(rollout)
-                self._come_back(rollout, now)
+            if rollout is None:
+                continue
+            if self._restraint.holds(key, now):
+                self.wake(key, now + REST)
+                continue
+            written = self._sync.sync(rollout, now)
+            self._restraint.note(key, now, len(written))
+            commands += written
+            self._expect(rollout)
+            self._come_back(rollout, now)
         return commands
 
     def note_pods(self, key: str, now: Instant) -> list[Command]:

@@ -127,6 +127,7 @@ class StatefulPods:
         # upstream: stateful_set_control.go:processReplica
         create: list[Wish] = []
         finished: list[Pod] = []
+        births_allowed = pods.births_allowed
         for ordinal in self.ordinals:
             name = self._name(ordinal)
             pod = pods.pods.get(name)
@@ -136,8 +137,8 @@ class StatefulPods:
                 finished += [] if name in pods.deaths else [pod]
             elif pods.is_available(name, self.min_ready, now):
                 continue
-            if self.is_ordered:
-                return Plan(tuple(create), tuple(finished), WHY_FINISHED), False
+            if self.is_ordered or len(create) >= births_allowed:
+                return Plan(tuple(create[:births_allowed]), tuple(finished), WHY_FINISHED), False
         return Plan(tuple(create), tuple(finished), WHY_FINISHED), True
 
     # --- superfluous ones ------------------------------------------------------------------------
