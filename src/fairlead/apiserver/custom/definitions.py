@@ -10,6 +10,7 @@ upstream: apiextensions-apiserver/pkg/controller/{establish,finalizer,status}
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from fairlead.apiserver.custom.definition import causes
@@ -25,7 +26,7 @@ from fairlead.apiserver.custom.definition_state import (
     is_refused,
     released,
 )
-from fairlead.apiserver.custom.served import kinds_of
+from fairlead.apiserver.custom.served import LAST_VERBS, kinds_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
 from fairlead.apiserver.lateness import AT_ONCE, Lateness
@@ -164,25 +165,27 @@ class Definitions:
         return False
 
     def _end(self, name: str, definition: Json, now: int) -> None:
-        """Delete the objects of a definition, then itself."""
+        """Delete the objects of a definition, then itself; serve them as long as it is there."""
         storage = self._store.storage
+        kinds = _kinds(definition)
+        if kinds and self._registry.is_own(kinds[0].resource):
+            kinds = ()  # those are not its objects
+        if kinds and is_established(definition):
+            self._registry.define(name, tuple(replace(kind, verbs=LAST_VERBS) for kind in kinds))
         if CLEANUP not in definition["metadata"].get("finalizers", ()):
             return
         if not self._is_ending(name, definition, now):
             return
-        kinds = _kinds(definition)
-        if kinds and self._registry.is_own(kinds[0].resource):
-            kinds = ()  # those are not its objects
         if kinds and self._are_left(kinds[0], now):
             self._ending[kinds[0].resource] = name
             return
-        self._registry.withdraw(name)
         if kinds:
             self._ending.pop(kinds[0].resource, None)
         free = released(definition)
         if free["metadata"].get("finalizers"):
             storage.put(CUSTOM_RESOURCE_DEFINITION, free)
         else:
+            self._registry.withdraw(name)
             storage.remove(CUSTOM_RESOURCE_DEFINITION, "", name)
 
     def _is_ending(self, name: str, definition: Json, now: int) -> bool:

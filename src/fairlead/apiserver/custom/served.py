@@ -21,6 +21,9 @@ Json = dict[str, Any]
 
 # In the order in which upstream lists them, which is another one than that of built-in kinds.
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+# What discovery still says of a resource whose definition is on its way out.
+# upstream: apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go:sync
+LAST_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
 
 
 def kinds_of(definition: Json) -> tuple[Kind, ...]:

@@ -19,7 +19,12 @@ from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving import deleting, observed, reading, writing
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.table import PARTS
-from fairlead.apiserver.serving.refusal import no_method, no_resource, not_supported
+from fairlead.apiserver.serving.refusal import (
+    no_method,
+    no_resource,
+    not_any_more,
+    not_supported,
+)
 from fairlead.apiserver.serving.route import Target
 from fairlead.apiserver.serving.watch import Watch
 
@@ -64,11 +69,14 @@ def _verb_act(call: Call) -> Act:
         if call.verb not in part.verbs:
             raise not_supported(kind, call.verb)
         return PARTS[part.name]
-    if call.verb not in kind.verbs:
+    act = _VERBS.get(call.verb)
+    if act is None:
         raise not_supported(kind, call.verb)
+    if call.verb == "create" and call.verb not in kind.verbs:
+        raise not_any_more(kind, call.verb)
     if call.verb in ("update", "patch") and not target.name:
         raise bad_request("name must be provided")
-    return _VERBS[call.verb]
+    return act
 
 
 def _routed_act(call: Call) -> Act:

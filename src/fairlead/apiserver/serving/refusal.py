@@ -32,6 +32,12 @@ def not_supported(kind: Kind, verb: str) -> ApiError:
     return ApiError("MethodNotAllowed", 405, message, kind=kind)
 
 
+def not_any_more(kind: Kind, verb: str) -> ApiError:
+    """405: the definition of a custom resource is on its way out."""
+    message = f"{verb} not allowed while custom resource definition is terminating"
+    return ApiError("MethodNotAllowed", 405, message, kind=kind)
+
+
 def not_acceptable(available: tuple[str, ...]) -> ApiError:
     """406: the client accepts none of what there is."""
     message = f"406: Not Acceptable\n\nAvailable representations: {', '.join(available)}"

@@ -121,3 +121,28 @@ def test_verbs_that_custom_resources_do_not_know_are_named(custom, method, path,
 def test_a_part_that_custom_resources_do_not_have_is_not_found_as_the_object(custom):
     answer = custom.ask("GET", f"{WIDGETS}/a/scale")
     assert (answer.status, answer.message) == (404, 'widgets.x.io "a" not found')
+
+
+def test_nothing_is_created_while_the_definition_is_on_its_way_out(custom):
+    held = {**widget("a"), "metadata": {"name": "a", "finalizers": ["x.io/held"]}}
+    custom.post(WIDGETS, held)
+    custom.delete(f"{DEFINITIONS}/widgets.x.io")
+    answer = custom.post(WIDGETS, widget("b"))
+    assert (answer.status, answer.message) == (
+        405,
+        "create not allowed while custom resource definition is terminating",
+    )
+    told = {one["name"]: one["verbs"] for one in custom.get("/apis/x.io/v1").json["resources"]}
+    assert told["widgets"] == ["delete", "deletecollection", "get", "list", "watch"]
+    assert custom.patch(f"{WIDGETS}/a", {"metadata": {"finalizers": []}}).status == 200
+    assert custom.get(WIDGETS).text == TEXT
+
+
+def test_a_definition_that_others_hold_serves_its_resource_to_the_end(custom):
+    place = f"{DEFINITIONS}/widgets.x.io"
+    custom.patch(place, {"metadata": {"finalizers": ["x.io/held"]}})
+    custom.post(WIDGETS, widget("a"))
+    custom.delete(place)
+    assert custom.get(WIDGETS).json["items"] == []
+    custom.patch(place, {"metadata": {"finalizers": []}})
+    assert custom.get(WIDGETS).text == TEXT
