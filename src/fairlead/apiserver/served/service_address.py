@@ -7,7 +7,8 @@ upstream: pkg/registry/core/service/storage/{alloc,storage}.go, ipallocator, por
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Final
 
@@ -144,7 +145,7 @@ def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
     taken = taken_ports([*others, {"ports": spec.get("ports", ())}])
     number = int(spec.get("healthCheckNodePort") or 0)
     if not number:
-        return _free_port(free, taken)
+        return next(_free_ports(free, taken, "HealthCheck NodePort"))
     why = _wrong_port(number, taken)
     if why:
         text = f"failed to allocate requested HealthCheck NodePort {number}: {why}"
@@ -211,6 +212,8 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
     wanted = spec.get("ports") or ()
     taken, chosen = taken_ports(others), dict[int, int]()
     asked = {_number(port): port["nodePort"] for port in wanted[::-1] if port.get("nodePort")}
+    numbers, named = _free_ports(free, taken, "nodePort"), set(asked.values())
+    unasked = (number for number in numbers if number not in named)
     is_given = spec.get("type") != "LoadBalancer" or spec.get("allocateLoadBalancerNodePorts", True)
     ports = []
     for index, port in enumerate(wanted):
@@ -219,7 +222,7 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
             ports.append(port)
             continue
         given = own or before or asked.get(_number(port))
-        number = given or _free_port(free, {*taken, *asked.values()})
+        number = given or next(unasked)
         if number != before:
             why = _wrong_port(given, taken) if given else ""
             if why:
@@ -232,8 +235,11 @@ def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
     return ports
 
 
-def _free_port(free: range, taken: set[Any]) -> int:
-    return next((number for number in free if number not in taken), 0)
+def _free_ports(free: range, taken: AbstractSet[Any], what: str) -> Iterator[int]:
+    """Those of `free` that are not `taken` meanwhile. Raises ApiError 500 after the last."""
+    yield from (number for number in free if number not in taken)
+    text = f"failed to allocate a {what}: range is full"
+    raise ApiError("InternalError", 500, f"Internal error occurred: {text}")
 
 
 def _number(port: Json) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import SERVICE
-from fairlead.apiserver.served.service_address import require_name, with_addresses
+from fairlead.apiserver.served.service_address import PORTS, require_name, with_addresses
 from fairlead.apiserver.served.service_change import with_kept_addresses
 from fairlead.apiserver.storage import Storage
 
@@ -148,3 +148,13 @@ def test_a_port_that_tells_of_health(add):
     assert made["healthCheckNodePort"] != made["ports"][0]["nodePort"]
     with pytest.raises(ApiError, match=r"HealthCheck NodePort .*: provided port is already"):
         add("b", **local, healthCheckNodePort=made["healthCheckNodePort"])
+
+
+def test_more_ports_than_nodes_have(add):
+    ports = [{"port": 1 + at} for at in range(len(PORTS) + 1)]
+    with pytest.raises(ApiError) as refused:
+        add(type="NodePort", ports=ports)
+    text = "Internal error occurred: failed to allocate a nodePort: range is full"
+    assert (refused.value.code, refused.value.message) == (500, text)
+    numbers = [port["nodePort"] for port in add(type="NodePort", ports=ports[1:])["spec"]["ports"]]
+    assert numbers == list(PORTS)
