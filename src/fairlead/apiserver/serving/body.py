@@ -61,13 +61,14 @@ def decoded(
         raise _unrecognized(body, expected, str(cause)) from None
     if value is None and body.strip():
         return {}
-    problem = _type_problem(value)
+    problem = type_problem(value)
     if problem:
         raise _unrecognized(body, expected, f"json: cannot unmarshal {problem}")
-    return value
+    read: Json = value
+    return read
 
 
-def _type_problem(value: Any) -> str:
+def type_problem(value: Any) -> str:
     """Why nobody can tell of which type a body is; empty where it can be told."""
     # upstream: apimachinery/pkg/runtime/serializer/json/meta.go:Interpret
     if not isinstance(value, dict):
@@ -117,14 +118,15 @@ def require_type(obj: Json, kind: Kind) -> Json:
     name = obj.get("kind") or kind.kind
     api_version = _READ_AS.get((api_version, name), api_version)
     if kind.is_custom and api_version == kind.api_version and name != kind.kind:
-        raise _other_kind(obj, str(name), kind)
+        raise other_kind(obj, str(name), kind)
     if (api_version, name) != (kind.api_version, kind.kind):
         raise bad_request(_misplaced(str(api_version), str(name), kind))
     meta = obj.get("metadata")
     return {**obj, "apiVersion": api_version, "kind": name, "metadata": meta or {}}
 
 
-def _other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
+def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
+    """422 for a custom resource that says it is of another kind."""
     # upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go:validateKind
     cause = Cause("FieldValueInvalid", f'Invalid value: "{name}": must be {kind.kind}', "kind")
     meta = obj.get("metadata")
@@ -139,14 +141,17 @@ def _misplaced(api_version: str, name: str, kind: Kind) -> str:
             f"({kind.api_version})"
         )
     cannot = f'{name} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-    version = api_version.rpartition("/")[2]
-    if schema_of(api_version, name) is not None:
-        package = kind.group.partition(".")[0] or "core"
-        why = f"converting ({version}.{name}) to ({package}.{kind.kind}): unknown conversion"
-    else:
+    return cannot + no_conversion(api_version, name, kind)
+
+
+def no_conversion(api_version: str, name: str, kind: Kind) -> str:
+    """Why an object that says it is another is none of a built-in `kind`."""
+    if schema_of(api_version, name) is None:
         why = f'no kind "{name}" is registered for version "{api_version}" in scheme '
-        why += '"pkg/api/legacyscheme/scheme.go:30"'
-    return cannot + why
+        return why + '"pkg/api/legacyscheme/scheme.go:30"'
+    package = kind.group.partition(".")[0] or "core"
+    version = api_version.rpartition("/")[2]
+    return f"converting ({version}.{name}) to ({package}.{kind.kind}): unknown conversion"
 
 
 def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:

@@ -37,6 +37,7 @@ from fairlead.apiserver.serving.body import media_type_of, parsed_yaml
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import WriteOptions
 from fairlead.apiserver.serving.patch_refusal import Sent, Shown, Told, invalid_patch
+from fairlead.apiserver.serving.patched_kind import of_its_kind
 from fairlead.apiserver.serving.refusal import bad_option, unknown_body, unknown_patch
 from fairlead.apiserver.serving.tracking import tracking_of
 from fairlead.apiserver.serving.typed import (
@@ -189,7 +190,8 @@ class Patch:
 
     def _shaped(self, made: Json, notes: list[str], told_of: Told) -> Json:
         """`made` as its kind has it; `told_of` is what a refusal shows."""
-        self._require_kind(made, told_of)
+        if isinstance(told_of, Shown):
+            made = of_its_kind(self.kind, told_of)
         made, more = self._decoded(made, told_of)
         notes += more
         if notes and self.options.validation == STRICT:
@@ -199,16 +201,6 @@ class Patch:
 
     def _shown(self, old: Json, made: Json) -> Shown:
         return Shown(schema_of_kind(self.kind), old, made)
-
-    def _require_kind(self, made: Json, told_of: Told) -> None:
-        kind, stated = self.kind, (made.get("apiVersion"), made.get("kind"))
-        if stated != (kind.api_version, kind.kind):
-            package = kind.group.partition(".")[0] or "core"
-            why = (
-                f"converting ({kind.version}.{stated[1]}) to ({package}.{kind.kind}): "
-                "unknown conversion"
-            )
-            raise invalid_patch(told_of, why)
 
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
         """`made`, which upstream does not read again. Raises TypeMismatchError."""
