@@ -36,10 +36,12 @@ from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.serving.negotiation import (
     ACCEPTED,
+    JSON,
     PROTOBUF,
     Clause,
     clauses,
     negotiated,
+    require_produced,
 )
 from fairlead.apiserver.serving.refusal import no_method, no_resource, not_a_view
 from fairlead.apiserver.serving.rendering import text_of
@@ -91,7 +93,7 @@ class Documents:
             clause = _aggregated_clause(accept)
             if clause is not None:
                 return self._aggregated(path, clause, request)
-        media_type = negotiated(accept).media_type
+        media_type = self._media_type(path, accept)
         return Response(200, (self._written(path, media_type, document).body,), media_type)
 
     def _document(self, path: Path) -> Callable[[], Json | None] | None:
@@ -118,6 +120,15 @@ class Documents:
                 raise no_resource()
             case _:
                 return None
+
+    def _media_type(self, path: Path, accept: str) -> str:
+        """What the document at `path` is written in. Raises ApiError 406."""
+        if path[:1] not in (("api",), ("apis",)):
+            if path == ("version",):
+                require_produced(accept, (JSON,))
+            return JSON
+        is_routed = self._is_only_got(path)
+        return negotiated(accept, is_routed=is_routed, has_views=False).media_type
 
     def _is_only_got(self, path: Path) -> bool:
         """Whether a route of a web service leads there: other documents ask for no method."""

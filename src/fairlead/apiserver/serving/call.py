@@ -62,9 +62,11 @@ class Call(Struct, frozen=True):
     now: int
     warnings: list[str] = field(default_factory=list)
 
-    def form(self) -> Form:
-        """The form of an answer with an object. Raises ApiError 406."""
-        return negotiated(self.request.headers.get("accept", ""))
+    def form(self, *, streams: bool = False, is_list: bool = False) -> Form:
+        """The form of an answer; see `negotiated`. Raises ApiError 406."""
+        accept = self.request.headers.get("accept", "")
+        is_routed = not self.kind.is_custom
+        return negotiated(accept, streams=streams, is_list=is_list, is_routed=is_routed)
 
     def shown(self, obj: Kept, code: int = 200, kind: Kind | None = None) -> Response:
         """`obj` as the answer. Raises ApiError 406."""

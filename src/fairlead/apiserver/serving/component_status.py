@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fairlead.apiserver.error import ApiError, not_found
-from fairlead.apiserver.kind import COMPONENT_STATUS
+from fairlead.apiserver.error import ApiError
 
 Json = dict[str, Any]
 
@@ -36,4 +35,4 @@ class Components:
 
     def absent(self, namespace: str, name: str) -> ApiError:
         """See Observed."""
-        return not_found(COMPONENT_STATUS, "", name)
+        return ApiError("", 500, f"Component not found: {name}")

@@ -16,7 +16,6 @@ from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.serving.body import decoded
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.listing import listed
-from fairlead.apiserver.serving.negotiation import negotiated
 from fairlead.apiserver.serving.options import dry_run_causes, integer, is_true, list_options
 from fairlead.apiserver.serving.refusal import bad_option
 from fairlead.apiserver.serving.selection import selection
@@ -88,7 +87,7 @@ def delete(call: Call) -> Response:
 
 def delete_collection(call: Call) -> Response:
     """Let all objects go that are asked for; the answer shows them as they were."""
-    form = negotiated(call.request.headers.get("accept", ""))
+    form = call.form()
     options = _options(call)
     chosen = list_options(call.request, is_watch=False)
     wanted = selection(call.kind, chosen.label_selector, chosen.field_selector)

@@ -18,6 +18,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving import deleting, observed, reading, writing
 from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.negotiation import ACCEPTED, require_produced
 from fairlead.apiserver.serving.part.table import PARTS
 from fairlead.apiserver.serving.refusal import (
     no_method,
@@ -45,6 +46,8 @@ _VERBS: Final[Mapping[str, Act]] = {
     "delete": deleting.delete,
     "deletecollection": deleting.delete_collection,
 }
+# Parts that answer with whatever there is.
+_STREAMED: Final = ("attach", "exec", "log", "portforward", "proxy")
 _EVERYWHERE: Final = ("list", "watch")
 
 
@@ -86,10 +89,14 @@ def _routed_act(call: Call) -> Act:
     if call.request.method == "HEAD" or (target.is_watch and call.request.method != "GET"):
         raise no_method()
     if target.subresource:
-        return _part_act(call)
+        act = _part_act(call)
+        if target.subresource not in _STREAMED:
+            require_produced(call.request.headers.get("accept", ""), ACCEPTED)
+        return act
     if call.verb not in kind.verbs or _is_for_another_path(call):
         raise no_method()
     if call.verb == "create" and kind.plural in PARTS:
+        require_produced(call.request.headers.get("accept", ""), ACCEPTED)
         return PARTS[kind.plural]  # what is posted, answered and forgotten
     acts = _OBSERVED if kind in call.parts.observed else _VERBS
     return acts[call.verb]

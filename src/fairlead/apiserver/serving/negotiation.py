@@ -4,6 +4,9 @@ The form is a media type (JSON or YAML) and a view: the object itself, a Table, 
 alone. Clauses of Accept are tried by their q, in their order; a clause that asks for a view that
 there is not is passed over. Protobuf is never sent: whoever asks for it takes JSON too.
 
+Routes of web services compare media types before: they know no `application/*`, and refuse in their
+own words.
+
 upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
 """
 
@@ -25,6 +28,7 @@ TABLE: Final = "Table"
 PARTIAL: Final = "PartialObjectMetadata"
 PARTIAL_LIST: Final = "PartialObjectMetadataList"
 _VIEWS: Final = (TABLE, PARTIAL, PARTIAL_LIST)
+_VIEW_PARAMETERS: Final = ("as", "g", "v")
 _VIEW_VERSIONS: Final = ("v1", "v1beta1")
 CACHE_SIZE: Final = 512
 
@@ -55,6 +59,11 @@ class Clause:
         """The value of a parameter, "" when it is not given."""
         return dict(self.parameters).get(name, "")
 
+    @property
+    def asks_for_view(self) -> bool:
+        """Whether it asks for something else than the object, whether that makes sense or not."""
+        return any(name in _VIEW_PARAMETERS for name, _ in self.parameters)
+
 
 @text_cache(maxsize=CACHE_SIZE)
 def clauses(accept: str) -> tuple[Clause, ...]:
@@ -64,29 +73,46 @@ def clauses(accept: str) -> tuple[Clause, ...]:
 
 
 @text_cache(maxsize=CACHE_SIZE)
-def negotiated(accept: str, *, streams: bool = False, is_list: bool = False) -> Form:
+def negotiated(
+    accept: str,
+    *,
+    streams: bool = False,
+    is_list: bool = False,
+    is_routed: bool = True,
+    has_views: bool = True,
+) -> Form:
     """The form for an answer; `streams` for a watch, `is_list` for what a watch may follow.
 
-    Raises ApiError 406.
+    `is_routed` where a route of a web service leads there. Raises ApiError 406.
     """
-    wanted = clauses(accept) or clauses("*/*")
-    known = [clause for clause in wanted if _media_type(clause)]
-    if not known:
-        raise not_acceptable((*ACCEPTED, *WATCHES) if is_list else ACCEPTED)
+    if is_routed:
+        require_produced(accept, (*ACCEPTED, *WATCHES) if is_list else ACCEPTED)
+    known = [clause for clause in clauses(accept) or clauses("*/*") if _media_type(clause)]
     for clause in known:
         form = _form(clause)
-        if form is not None and not (streams and form.media_type == YAML):
+        if form is None or (streams and form.media_type == YAML):
+            continue
+        if has_views or not form.view:
             return form
     if any(_media_type(clause) == PROTOBUF and not clause.parameter("as") for clause in known):
         raise not_acceptable((JSON, YAML))
     raise not_a_view(WATCHES if streams else ACCEPTED)
 
 
+@text_cache(maxsize=CACHE_SIZE)
+def require_produced(accept: str, produced: tuple[str, ...]) -> None:
+    """Refuse a client that takes nothing of what a route produces. Raises ApiError 406."""
+    # upstream: go-restful/route.go:matchesAccept
+    taken = [clause.media_type for clause in clauses(accept)]
+    if taken and not any(media_type in (*produced, "*/*") for media_type in taken):
+        raise not_acceptable(produced)
+
+
 def error_media_type(accept: str) -> str:
-    """The media type in which a refusal is told, whatever view was asked for."""
+    """The media type in which a refusal is told: of the clauses that ask for no view."""
     for clause in clauses(accept):
         media_type = _media_type(clause)
-        if media_type in (JSON, YAML):
+        if media_type in (JSON, YAML) and not clause.asks_for_view:
             return media_type
     return JSON
 
@@ -104,7 +130,7 @@ def _clause(text: str) -> Clause:
 
 def _media_type(clause: Clause) -> str:
     """What of ours the clause means, "" for none."""
-    if clause.media_type == "*/*":
+    if clause.media_type in ("*/*", "application/*"):
         return JSON
     return clause.media_type if clause.media_type in ACCEPTED else ""
 
@@ -114,7 +140,7 @@ def _form(clause: Clause) -> Form | None:
     if media_type == PROTOBUF:
         return None
     view = clause.parameter("as")
-    if not view:
+    if not clause.asks_for_view:
         return Form(media_type)
     version = clause.parameter("v")
     if (

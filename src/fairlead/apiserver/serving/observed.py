@@ -12,7 +12,6 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call, Observed
 from fairlead.apiserver.serving.listing import Listed
-from fairlead.apiserver.serving.negotiation import negotiated
 from fairlead.apiserver.serving.options import list_options
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.storage import Json
@@ -33,7 +32,7 @@ def get(call: Call) -> Response:
 
 def list_objects(call: Call) -> Response:
     """All objects that are asked for."""
-    form = negotiated(call.request.headers.get("accept", ""), is_list=True)
+    form = call.form(is_list=True)
     options = list_options(call.request, is_watch=False)
     wanted = selection(call.kind, options.label_selector, options.field_selector)
     found = Listed([obj for obj in _objects(call) if wanted.matches(obj)], NO_VERSION)

@@ -19,7 +19,7 @@ from fairlead.apiserver.serving.event_form import (
     is_table,
 )
 from fairlead.apiserver.serving.listing import listed
-from fairlead.apiserver.serving.negotiation import Form, negotiated
+from fairlead.apiserver.serving.negotiation import Form
 from fairlead.apiserver.serving.options import ListOptions, list_options, unsigned
 from fairlead.apiserver.serving.page import objects_now
 from fairlead.apiserver.serving.refusal import from_the_future, unreadable
@@ -65,7 +65,7 @@ def require_version(call: Call, text: str) -> None:
 
 def list_objects(call: Call) -> Response:
     """All objects that are asked for, or a page of them."""
-    form = negotiated(call.request.headers.get("accept", ""), is_list=True)
+    form = call.form(is_list=True)
     options = list_options(call.request, is_watch=False)
     wanted = _wanted(call, options)
     namespace = call.target.namespace
@@ -77,7 +77,7 @@ def list_objects(call: Call) -> Response:
 
 def watch(call: Call) -> Watch:
     """What there is, or what has happened since, and what happens from now on."""
-    form = negotiated(call.request.headers.get("accept", ""), streams=True, is_list=True)
+    form = call.form(streams=True, is_list=True)
     options = list_options(call.request, is_watch=True)
     problem = unsigned(options.version) if options.version else ""
     if problem:

@@ -30,7 +30,11 @@ TableOf = Callable[[Kind, Sequence[Json], int, str], Json]
 
 
 class _Dumper(yaml.CSafeDumper):
-    """Writes maps that know how they were written like any others."""
+    """Writes maps that know how they were written like any others, and all of them out."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        """No part of a document refers to another one."""
+        return True
 
 
 _Dumper.add_multi_representer(dict, _Dumper.represent_dict)

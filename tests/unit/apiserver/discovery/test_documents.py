@@ -131,3 +131,22 @@ def test_health_in_a_word_or_check_by_check(documents):
     verbose = ask(documents, "/readyz", query=(("verbose", ""), ("exclude", "ping"))).body[0]
     assert verbose.startswith(b"[+]ping excluded: ok\n[+]log ok\n")
     assert verbose.endswith(b"[+]shutdown ok\nreadyz check passed\n")
+
+
+@pytest.mark.parametrize(
+    ("path", "accept", "code"),
+    [
+        ("/", "text/html", 200),
+        ("/version", "application/yaml", 406),
+        ("/version", "application/json;as=Table", 200),
+        ("/apis/apps", "application/*", 200),
+        ("/apis/apps/v1", "application/*", 406),
+        ("/apis/apps", "application/json;as=Table;v=v1;g=meta.k8s.io", 406),
+    ],
+)
+def test_each_has_its_own_way_with_what_clients_accept(documents, path, accept, code):
+    try:
+        found = ask(documents, path, accept).status
+    except ApiError as refused:
+        found = refused.code
+    assert found == code

@@ -146,3 +146,14 @@ def test_a_definition_that_others_hold_serves_its_resource_to_the_end(custom):
     assert custom.get(WIDGETS).json["items"] == []
     custom.patch(place, {"metadata": {"finalizers": []}})
     assert custom.get(WIDGETS).text == TEXT
+
+
+def test_an_eviction_is_refused_to_those_who_cannot_read_the_answer(api):
+    answer = api.post("/api/v1/namespaces/default/pods/x/eviction", {}, accept="text/html")
+    assert (answer.status, answer.json["reason"]) == (406, "NotAcceptable")
+
+
+def test_a_component_that_there_is_not_is_an_error_of_the_server(api):
+    answer = api.get("/api/v1/componentstatuses/x")
+    assert (answer.status, answer.message) == (500, "Component not found: x")
+    assert "reason" not in answer.json

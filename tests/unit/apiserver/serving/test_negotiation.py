@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.serving.negotiation import Form, negotiated
+from fairlead.apiserver.serving.negotiation import Form, error_media_type, negotiated
 
 JSON, YAML = "application/json", "application/yaml"
 TABLE = f"{JSON};as=Table;v=v1;g=meta.k8s.io"
@@ -48,3 +48,28 @@ def test_what_cannot_be_served_is_refused(accept, begins):
 def test_a_watch_is_never_yaml():
     with pytest.raises(ApiError, match="stream=watch"):
         negotiated(YAML, streams=True)
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [("application/*", Form()), (f"text/html,{YAML}", Form(YAML))],
+)
+def test_where_no_route_leads_types_may_be_open(accept, form):
+    assert negotiated(accept, is_routed=False) == form
+
+
+@pytest.mark.parametrize("accept", ["text/html", f"{JSON};v=v1"])
+def test_where_no_route_leads_there_is_one_refusal(accept):
+    with pytest.raises(ApiError, match="only the following media types are accepted"):
+        negotiated(accept, is_routed=False)
+
+
+def test_what_has_no_views_is_not_shown_as_one():
+    assert negotiated(f"{TABLE},{YAML}", has_views=False) == Form(YAML)
+    with pytest.raises(ApiError, match="only the following media types are accepted"):
+        negotiated(TABLE, has_views=False)
+
+
+def test_a_refusal_is_told_as_by_a_clause_without_a_view():
+    assert error_media_type(f"{YAML};as=Table;v=v1;g=meta.k8s.io") == JSON
+    assert error_media_type(f"{TABLE},{YAML}") == YAML

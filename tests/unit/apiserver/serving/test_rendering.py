@@ -20,3 +20,9 @@ def test_long_yaml_says_the_same_as_short():
     text = text_of(YAML, value)
     assert text.count(b"\n") == 1
     assert yaml.load(text, Loader=yaml.CSafeLoader) == value  # noqa: TID251 - not ours on purpose
+
+
+def test_no_part_of_yaml_refers_to_another():
+    """Even where both are one."""
+    shared = {"a": 1}
+    assert text_of(YAML, {"x": shared, "y": shared}) == b"x:\n  a: 1\ny:\n  a: 1\n"
