@@ -103,8 +103,6 @@ def _below(schema: Schema, old: Any, new: Any) -> _Triple:
     """What became of what is in `old`, which is in `new` now."""
     below: _Triple = ({}, {}, {})
     for step, left, right in _pairs(schema, old, new):
-        if left is right:
-            continue
         parts = _compare(inner_schema(schema, step), left, right)
         for whole, part in zip(below, parts, strict=True):
             if part:
@@ -119,24 +117,33 @@ def _inside(schema: Schema, value: Any) -> FieldSet:
 
 
 def _pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Every step that leads on from either value, with what is there in each."""
-    before, after = _steps(schema, old), _steps(schema, new)
+    """Every step that leads on from either value, with what is there in each; but what both share.
+
+    Most of what there is was not touched, and steps are written for what was.
+    """
+    is_list = schema.type is Type.LIST
+    before, after = _members(schema, old), _members(schema, new)
+    prefix = "" if is_list else "f:"
     for step, left in before.items():
-        yield step, left, after.get(step, _ABSENT)
+        right = after.get(step, _ABSENT)
+        if right is not left:
+            yield prefix + step, left, right
     for step, right in after.items():
         if step not in before:
-            yield step, _ABSENT, right
+            yield prefix + step, _ABSENT, right
 
 
-def _steps(schema: Schema, value: Any) -> dict[str, Any]:
-    if schema.type is Type.LIST:
-        made: dict[str, Any] = {}
-        for step, item in items_by_step(schema, value if isinstance(value, list) else []):
-            made.setdefault(step, item)
-        return made
-    if not isinstance(value, dict):
-        return {}
-    return {f"f:{key}": item for key, item in value.items()}
+def _members(schema: Schema, value: Any) -> dict[str, Any]:
+    """What is in a value: by key, or the items of a list by step (of several with one, the first).
+
+    A value of another sort has nothing in it.
+    """
+    if schema.type is not Type.LIST:
+        return value if isinstance(value, dict) else {}
+    made: dict[str, Any] = {}
+    for step, item in items_by_step(schema, value if isinstance(value, list) else []):
+        made.setdefault(step, item)
+    return made
 
 
 def merged(schema: Schema, base: Any, over: Any) -> Any:
