@@ -240,7 +240,7 @@ def test_component_statuses(cluster):
     names = [one["metadata"]["name"] for one in found["items"]]
     assert names == ["controller-manager", "scheduler", "etcd-0"]
     assert cluster.ask("GET", f"{path}/scheduler")["conditions"][0]["status"] == "True"
-    assert cluster.ask("GET", f"{path}/x")["reason"] == "NotFound"
+    assert cluster.ask("GET", f"{path}/x")["message"] == "Component not found: x"
     assert cluster.ask("POST", path, {"metadata": {"name": "x"}})["reason"] == "MethodNotAllowed"
 
 
