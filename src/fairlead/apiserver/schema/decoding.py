@@ -31,7 +31,8 @@ from fairlead.apiserver.schema.zero import emitted, zero_value
 
 Json = dict[str, Any]
 
-CACHE_SIZE: Final = 1 << 10
+# Somewhat more than there are kinds; types of custom resources come and go.
+CACHE_SIZE: Final = 1 << 7
 _LIMITS: Final = {Type.INT32: 31, Type.INT64: 63}
 _WHOLE: Final = Schema(Type.INT32)  # what an IntOrString reads that is no text
 

@@ -160,7 +160,7 @@ class ServedStrategies:
     def created(self, kind: Kind, obj: Json, storage: Storage, *, is_tried: bool = False) -> Json:
         """`obj`, which is about to be stored for the first time. Raises ApiError 422."""
         if kind.has_status and kind.resource not in _STATUS_IS_SENT:
-            zero = _zero_status(kind)
+            zero = None if kind.is_custom else _zero_status(kind)
             if zero is not None:
                 obj = {**obj, "status": zero}
         if kind is POD and obj["status"].get("conditions"):
@@ -249,5 +249,5 @@ def _without_empty(obj: Json, path: tuple[str, ...]) -> Json:
 @lru_cache(maxsize=256)
 def _zero_status(kind: Kind) -> Any:
     """What status is before anybody has written it; None where it is not there at all."""
-    schema = None if kind.is_custom else schema_of(kind.stored_as, kind.kind)
+    schema = schema_of(kind.stored_as, kind.kind)
     return None if schema is None else completed(schema, empty(schema)).get("status")

@@ -75,25 +75,28 @@ class EncodedObjects:
             texts.pop((meta.get("namespace", ""), meta["name"]), None)
 
 
-@lru_cache(maxsize=KINDS_MAX)
 def preamble(kind: Kind) -> bytes:
     """How the text of an object of `kind` begins."""
-    return b'{"kind":"%s","apiVersion":"%s",' % (kind.kind.encode(), kind.api_version.encode())
+    return _beginnings(kind.kind, kind.api_version)[0]
 
 
 def rest_of_text(kind: Kind, text: bytes) -> bytes:
     """Likewise of an object that is a text; most say at once what they are."""
-    for beginning in _beginnings(kind):
+    for beginning in _beginnings(kind.kind, kind.api_version):
         if text.startswith(beginning):
             return text[len(beginning) :]
     return rest_of(value_of(text))
 
 
+# Not by kind: each change of a definition makes another one, which knows all of its type.
 @lru_cache(maxsize=KINDS_MAX)
-def _beginnings(kind: Kind) -> tuple[bytes, ...]:
-    """In either order."""
-    name, version = kind.kind.encode(), kind.api_version.encode()
-    return preamble(kind), b'{"apiVersion":"%s","kind":"%s",' % (version, name)
+def _beginnings(kind: str, api_version: str) -> tuple[bytes, bytes]:
+    """In either order; the first is how it is written here."""
+    name, version = kind.encode(), api_version.encode()
+    return (
+        b'{"kind":"%s","apiVersion":"%s",' % (name, version),
+        b'{"apiVersion":"%s","kind":"%s",' % (version, name),
+    )
 
 
 def rest_of(obj: Json) -> bytes:

@@ -48,9 +48,13 @@ _NOT_BY_APPROVAL: Final = (_SPEC, ("status", "certificate"))
 _RESET_IN_VAIN: Final = "servicecidrs.networking.k8s.io"
 
 
-@lru_cache(maxsize=CACHE_SIZE)
 def tracking_of(kind: Kind, subresource: str) -> Tracking | None:
     """How writes to a kind, or a part of it, are tracked; None where nobody knows its fields."""
+    # Each change of a definition makes another kind, which knows all of its type.
+    return _tracking(kind, subresource) if kind.is_custom else _known_tracking(kind, subresource)
+
+
+def _tracking(kind: Kind, subresource: str) -> Tracking | None:
     schema = schema_of_kind(kind)
     if schema is None:
         return None
@@ -62,6 +66,9 @@ def tracking_of(kind: Kind, subresource: str) -> Tracking | None:
     if subresource == "approval":
         return Tracking(schema=schema, ignored=ignoring(*_NOT_BY_APPROVAL))
     return Tracking(schema=schema, ignored=ignoring(_STATUS) if kind.has_status else {})
+
+
+_known_tracking: Final = lru_cache(maxsize=CACHE_SIZE)(_tracking)
 
 
 def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) -> Track:

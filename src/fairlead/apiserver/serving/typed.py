@@ -10,7 +10,6 @@ upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go, fieldValida
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 from fairlead.apiserver.error import bad_request
@@ -34,11 +33,10 @@ def schema_of_kind(kind: Kind) -> Schema | None:
     return None if kind.is_custom else schema_of(kind.api_version, kind.kind)
 
 
-@lru_cache(maxsize=256)
 def zero_object(kind: Kind) -> Json:
     """An object of which nothing was said, as bookmarks show it. Shared: do not mutate."""
-    schema = schema_of_kind(kind)
-    return {} if schema is None or kind.is_custom else empty(schema)
+    schema = None if kind.is_custom else schema_of(kind.api_version, kind.kind)
+    return {} if schema is None else empty(schema)
 
 
 def typed(
