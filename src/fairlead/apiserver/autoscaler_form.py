@@ -79,7 +79,8 @@ def new_autoscaler(autoscaler: Json) -> Json:
     _set(spec, "metrics", metrics or None)
     _set(spec, "behavior", _new_behavior(notes))
     _set(status, "currentMetrics", current or None)
-    _set(status, "conditions", _read(notes, _CONDITIONS) or None)
+    conditions = [_new_condition(each) for each in _read(notes, _CONDITIONS)]
+    _set(status, "conditions", conditions or None)
     return _annotated({**autoscaler, "spec": spec, "status": status}, {})
 
 
@@ -107,9 +108,11 @@ def _written(value: Any) -> str:
 
 def _read(notes: Mapping[str, str], name: str) -> list[Json]:
     found = _parsed(notes.get(name))
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        return []
-    return found
+    return found if isinstance(found, list) and all(_has_type(each) for each in found) else []
+
+
+def _has_type(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("type", ""), str)
 
 
 def _parsed(text: str | None) -> Any:
@@ -146,6 +149,11 @@ def _first_use(metrics: Iterable[Json]) -> int | None:
 def _old_condition(condition: Json) -> Json:
     always = {"type": "", "status": "", "lastTransitionTime": None}
     return always | {name: condition[name] for name in _CONDITION if name in condition}
+
+
+def _new_condition(condition: Json) -> Json:
+    known = ((name, condition[name]) for name in _CONDITION if name in condition)
+    return {name: value for name, value in known if not isinstance(value, dict | list)}
 
 
 def _old_behavior(behavior: Json | None) -> Json | None:

@@ -153,7 +153,9 @@ def test_a_condition_has_its_time_even_where_there_is_none():
     )
 
 
-@pytest.mark.parametrize("nonsense", ["", "abc", "3", "[3]", '{"ScaleUp":4}', '[{"pods":3}]'])
+@pytest.mark.parametrize(
+    "nonsense", ["", "abc", "3", "[3]", '{"ScaleUp":4}', '[{"pods":3}]', '[{"type":5}]']
+)
 def test_annotations_that_say_something_else_are_dropped(nonsense):
     names = ("metrics", "current-metrics", "conditions", "behavior")
     new = new_of(dict.fromkeys(names, nonsense), maxReplicas=3)
