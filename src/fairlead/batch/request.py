@@ -19,6 +19,7 @@ from fairlead.state.shape import Amounts, Shape
 
 # Not one of the resources that kube-batch knows (resource_info.go: NewResource).
 _NOT_COUNTED: Final = (PODS, "ephemeral-storage")
+_KNOWN_MAX: Final = 1 << 14
 
 
 class TaskRequest:
@@ -143,6 +144,8 @@ class RequestTable:
         """The request of `pod`."""
         found = self._known.get(pod.shape.id)
         if found is None:
+            if len(self._known) >= _KNOWN_MAX:  # shapes come and go
+                self._known.clear()
             found = self._rule(pod, self._columns, self._slack)
             self._known[pod.shape.id] = found
         return found

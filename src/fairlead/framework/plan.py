@@ -76,6 +76,7 @@ class ShapePlan:
     def __init__(self, framework: Framework, split: PluginSplit, pod: PodInfo) -> None:
         """Plan for all pods of `pod.shape`; call `refresh` before reading."""
         self._framework = framework
+        self._shape = pod.shape  # which stays what it is for as long as there is a plan for it
         self.split = split
         self.table = framework.cluster.table
         self.state = CycleState()

@@ -14,10 +14,11 @@ from fairlead.state.shape import Shape
 
 _NODES_TIMES_PLANS_MAX: Final = 20_000_000  # about 30 bytes each
 _PLANS_MIN: Final = 64
+_PLANS_MAX: Final = 4_096  # each has a shape and its plugins' states besides, some 5 KB
 
 
 class PlanCache:
-    """Least recently used plans go first once the columns of all plans outgrow their bound.
+    """Least recently used plans go first once there are too many, or their columns too large.
 
     `promised` is for whoever counts room promised to others: verdicts by (shape id, priority).
     """
@@ -51,7 +52,7 @@ class PlanCache:
 
     def _make_room(self) -> None:
         nodes = max(self.framework.cluster.table.capacity, 1)
-        bound = max(_NODES_TIMES_PLANS_MAX // nodes, _PLANS_MIN)
+        bound = min(max(_NODES_TIMES_PLANS_MAX // nodes, _PLANS_MIN), _PLANS_MAX)
         while len(self._plans) >= bound:
             del self._plans[next(iter(self._plans))]
 

@@ -32,6 +32,7 @@ from fairlead.state.pod_info import PodInfo
 from fairlead.state.pod_selector import PodSelector
 
 _SWEEP_MIN: Final = 4096
+_TERMS_OF_MAX: Final = 1 << 14
 
 LookalikesKey = tuple[str, frozenset[tuple[str, str]], bool]
 _Key = TypeVar("_Key")
@@ -159,6 +160,8 @@ class Census:
         key = (pod.shape.id, pod.namespace)
         found = self._terms_of.get(key)
         if found is None:
+            if len(self._terms_of) >= _TERMS_OF_MAX:  # shapes come and go
+                self._terms_of.clear()
             found = self._terms_of[key] = self._intern_terms(pod)
         return found
 

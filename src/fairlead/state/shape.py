@@ -9,7 +9,9 @@ under a random name.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Final
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -50,6 +52,7 @@ class Shape:
         "requests",
         "spec",
         "wanted",
+        "__weakref__",
     )
 
     def __init__(self, shape_id: int, pod: Pod, columns: ResourceColumns) -> None:
@@ -112,12 +115,17 @@ def _resize_key(pod: Pod) -> object:
 
 
 class ShapeTable:
-    """Interns shapes; one per cluster. Ids count up in order of first sight."""
+    """Interns shapes; one per cluster. Ids count up in order of first sight.
+
+    A shape is there for as long as somebody has it, a pod or a plan; what comes again after that
+    is a new one, and no id is ever given twice.
+    """
 
     def __init__(self, columns: ResourceColumns) -> None:
         """`columns` is the cluster's table of resources."""
         self._columns = columns
-        self._shapes: dict[bytes, Shape] = {}
+        self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
+        self._ids = count()
 
     def shape_of(self, pod: Pod) -> Shape:
         """The shape of `pod`, compiled if it is the first of its kind.
@@ -127,5 +135,5 @@ class ShapeTable:
         key = _shape_key(pod)
         shape = self._shapes.get(key)
         if shape is None:
-            shape = self._shapes[key] = Shape(len(self._shapes), pod, self._columns)
+            shape = self._shapes[key] = Shape(next(self._ids), pod, self._columns)
         return shape

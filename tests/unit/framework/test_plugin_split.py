@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 import pytest
 
 from fairlead.core.tie_break import TieBreak
+from fairlead.framework import plan_cache
 from fairlead.framework.cycle_state import CycleState
 from fairlead.framework.interface import ShapeRelevance
 from fairlead.framework.nominator import Nominator
@@ -77,6 +80,27 @@ def test_plans_are_split_by_who_is_concerned(framework):
     assert not set(VOLUME_PLUGINS) & set(claimed.state.skipped_filters)
     assert not looks_beyond_the_node(plain, state_with(plain, "InterPodAffinity"))
     assert looks_beyond_the_node(claimed, CycleState())
+
+
+def test_a_shape_stays_for_as_long_as_it_has_a_plan(framework, monkeypatch):
+    """Pods come one by one from one template; plans that nobody asked for go, and their shapes."""
+    monkeypatch.setattr(plan_cache, "_PLANS_MAX", 2)
+    plans, shapes = PlanCache(framework), framework.cluster.shapes
+
+    def planned(cpu):
+        pod = make_pod("a", requests={"cpu": cpu})
+        info = PodInfo(pod, shapes.shape_of(pod))
+        return plans.plan_for(info), ref(info.shape)
+
+    first, shape = planned("1")
+    assert planned("2")[0] is not first
+    assert planned("1")[0] is first
+    planned("3")
+    assert planned("1")[0] is first
+    planned("4")
+    planned("5")
+    del first
+    assert shape() is None
 
 
 def state_with(plan, *skipped):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 import pytest
 
 from fairlead.api.quantity import QuantityError
@@ -111,3 +113,16 @@ def test_a_quantity_that_is_none_is_refused(shape_of):
     for _ in range(2):
         with pytest.raises(QuantityError):
             shape_of(pod)
+
+
+def test_a_shape_goes_with_the_last_who_has_it(shape_of):
+    """What comes again is compiled again, and nobody takes it for another."""
+    first, kept = shape_of(make_pod("a")), shape_of(make_pod("a", requests={"cpu": "2"}))
+    ids = {first.id, kept.id}
+    gone = ref(first)
+    del first
+    assert gone() is None
+    again = shape_of(make_pod("b"))
+    assert again.id not in ids
+    assert again.requests == shape_of(make_pod("c")).requests
+    assert shape_of(make_pod("d", requests={"cpu": "2"})) is kept

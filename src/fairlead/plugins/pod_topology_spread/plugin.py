@@ -40,6 +40,7 @@ from fairlead.state.shape import Shape
 
 _NO_ARGS: Final = PodTopologySpreadArgs()
 _ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
+_SCOPES_MAX: Final = 1 << 14
 # What tells the constraints of pods with the same spec apart: labels or default selectors.
 Variant = tuple[str | None, ...] | bytes
 
@@ -89,6 +90,8 @@ class PodTopologySpread:
         """Equal for shapes with the same constraints that may use the same nodes."""
         found = self._scopes.get(shape.id)
         if found is None:
+            if len(self._scopes) >= _SCOPES_MAX:  # shapes come and go
+                self._scopes.clear()
             spec = shape.spec
             nodes = spec.affinity.node_affinity if spec.affinity is not None else None
             scope = (spec.topology_spread_constraints, spec.node_selector, nodes, spec.tolerations)
