@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol
 
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import DEPLOYMENT, ENDPOINT_SLICE, NODE, POD, PRIORITY_CLASS, Kind
+from fairlead.apiserver.likeness import is_alike
 from fairlead.apiserver.storage import Storage
 
 Json = dict[str, Any]
@@ -173,7 +174,7 @@ def _is_respecified(kind: Kind, old: Json, new: Json) -> bool:
         return True
     if kind is ENDPOINT_SLICE and old["metadata"].get("labels") != new["metadata"].get("labels"):
         return True
-    return _spec(old) != _spec(new)
+    return not is_alike(_spec(old), _spec(new))
 
 
 def _annotations(obj: Json) -> Json:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.apiserver.likeness import is_alike
 from fairlead.apiserver.patch.managed_fields import without_times
 from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
 from fairlead.apiserver.serving.identity import Rights
@@ -58,7 +59,9 @@ class Write:
 
     def is_same(self, old: Json, new: Json) -> bool:
         """Whether nothing has changed; when somebody wrote what they had written is nothing."""
-        return old == new if self.track is None else without_times(old) == without_times(new)
+        if self.track is None:
+            return is_alike(old, new)
+        return is_alike(without_times(old), without_times(new))
 
 
 PLAIN: Final = Write()

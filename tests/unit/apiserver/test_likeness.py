@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from fairlead.apiserver.likeness import likeness
+import pytest
+
+from fairlead.apiserver.likeness import is_alike, likeness
 
 
 def test_members_have_no_order():
@@ -16,3 +18,20 @@ def test_members_have_no_order():
 def test_values_that_differ():
     values = ("1", 1, 1.5, True, None, [1], {"1": 1}, "", [], {}, "null", '"1"')
     assert all(likeness(one) != likeness(other) for one, other in combinations(values, 2))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ({"a": [1]}, {"a": [1]}, True),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, True),
+        ({"a": [1]}, {"a": [True]}, False),
+        ({"a": [1.0, True]}, {"a": [1, True]}, True),
+        ({"a": [1.0, True]}, {"a": [1, 1]}, False),
+        (0, False, False),
+        ("1", 1, False),
+        (None, False, False),
+    ],
+)
+def test_values_are_alike_or_not(one, other, alike):
+    assert is_alike(one, other) is alike

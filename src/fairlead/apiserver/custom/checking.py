@@ -14,7 +14,7 @@ from fairlead.apiserver.custom.format import has_format
 from fairlead.apiserver.custom.structural import ABSENT, Structural
 from fairlead.apiserver.custom.work import ALTERNATIVE, Work
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.likeness import likeness
+from fairlead.apiserver.likeness import is_alike, likeness
 from fairlead.apiserver.validation.field import duplicate, invalid, not_supported, required
 
 Json = dict[str, Any]
@@ -54,10 +54,8 @@ def checked(
 
 
 def is_same(value: Any, old: Any) -> bool:
-    """Whether a value is what it was; yes and no are no numbers."""
-    if old is ABSENT or isinstance(value, bool) != isinstance(old, bool):
-        return False
-    return bool(value == old)
+    """Whether a value is what it was."""
+    return old is not ABSENT and is_alike(value, old)
 
 
 def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
@@ -174,8 +172,13 @@ def _too_many(path: str, there: int, most: int) -> Cause:
 
 def _wrong_choice(schema: Structural, value: Any, path: str) -> Iterator[Cause]:
     choices = schema.raw.get("enum")
-    if choices and value not in choices:
+    if choices and not any(_is_choice(value, choice) for choice in choices):
         yield not_supported(path, value, [str(choice) for choice in choices])
+
+
+def _is_choice(value: Any, choice: Any) -> bool:
+    # upstream: k8s.io/kube-openapi/pkg/validation/validate/values.go:Enum: 1 is 1.0, and not true
+    return bool(value == choice) and isinstance(value, bool) == isinstance(choice, bool)
 
 
 def _wrong_fields(

@@ -17,6 +17,7 @@ import msgspec
 from fairlead.api.integer import capped_integer
 from fairlead.api.nesting import DEPTH_MAX, is_too_deep
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.likeness import is_alike
 
 Json = dict[str, Any]
 
@@ -162,7 +163,7 @@ def _tested(obj: Any, path: list[str], value: Any) -> Any:
     parent = _at(obj, path[:-1])
     missing = isinstance(parent, dict) and bool(path) and path[-1] not in parent
     found = None if missing else _at(obj, path)
-    if found != value or isinstance(found, bool) != isinstance(value, bool):
+    if not is_alike(found, value):
         raise _CannotError
     return obj
 

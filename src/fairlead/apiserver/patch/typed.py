@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.apiserver.likeness import is_alike
 from fairlead.apiserver.patch.field_set import (
     LEAF,
     NOTHING,
@@ -85,7 +86,7 @@ def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
         return presence_of(schema)(new), {}, {}
     if new is _ABSENT:
         return {}, {}, presence_of(schema)(old)
-    if old == new:
+    if is_alike(old, new):
         return {}, {}, {}
     if is_leaf(schema, old) or is_leaf(schema, new):
         # A single value instead of fields, or the other way round: all of them changed.
