@@ -65,7 +65,8 @@ class Call(Struct, frozen=True):
     def form(self, *, streams: bool = False, is_list: bool = False) -> Form:
         """The form of an answer; see `negotiated`. Raises ApiError 406."""
         accept = self.request.headers.get("accept", "")
-        is_routed = not self.kind.is_custom
+        # A route to a log has let in before who takes plain text.
+        is_routed = not self.kind.is_custom and self.target.subresource != "log"
         return negotiated(accept, streams=streams, is_list=is_list, is_routed=is_routed)
 
     def shown(self, obj: Kept, code: int = 200, kind: Kind | None = None) -> Response:

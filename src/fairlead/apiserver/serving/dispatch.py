@@ -47,7 +47,9 @@ _VERBS: Final[Mapping[str, Act]] = {
     "deletecollection": deleting.delete_collection,
 }
 # Parts that answer with whatever there is.
-_STREAMED: Final = ("attach", "exec", "log", "portforward", "proxy")
+_STREAMED: Final = ("attach", "exec", "portforward", "proxy")
+# upstream: pkg/registry/core/pod/rest/log.go:ProducesMIMETypes
+_LOG: Final = ("text/plain", *ACCEPTED)
 _EVERYWHERE: Final = ("list", "watch")
 
 
@@ -91,7 +93,8 @@ def _routed_act(call: Call) -> Act:
     if target.subresource:
         act = _part_act(call)
         if target.subresource not in _STREAMED:
-            require_produced(call.request.headers.get("accept", ""), ACCEPTED)
+            produced = _LOG if target.subresource == "log" else ACCEPTED
+            require_produced(call.request.headers.get("accept", ""), produced)
         return act
     if call.verb not in kind.verbs or _is_for_another_path(call):
         raise no_method()

@@ -153,6 +153,16 @@ def test_an_eviction_is_refused_to_those_who_cannot_read_the_answer(api):
     assert (answer.status, answer.json["reason"]) == (406, "NotAcceptable")
 
 
+def test_the_route_to_a_log_knows_plain_text_but_what_is_behind_does_not(api):
+    path = "/api/v1/namespaces/default/pods/x/log"
+    types = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    assert [api.get(path, accept=accept).message for accept in ("text/plain", "text/html")] == [
+        f"only the following media types are accepted: {types}",
+        f"406: Not Acceptable\n\nAvailable representations: text/plain, {types}",
+    ]
+    assert api.get(path, accept="application/json, */*").status == 404
+
+
 def test_a_component_that_there_is_not_is_an_error_of_the_server(api):
     answer = api.get("/api/v1/componentstatuses/x")
     assert (answer.status, answer.message) == (500, "Component not found: x")
