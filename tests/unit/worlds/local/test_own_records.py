@@ -71,6 +71,19 @@ def test_the_lease_is_renewed_before_it_is_over(cluster):
     assert again.next_due() == 0
 
 
+def test_of_a_leap_in_time_only_the_last_renewal_is_written(cluster):
+    """Nobody looks in between."""
+    renewed = []
+
+    def note(change):
+        if change.object["metadata"]["name"] == server_name("fairlead"):
+            renewed.append(change.object["spec"]["renewTime"])
+
+    cluster.local.store.subscribe(note)
+    cluster.pass_time(10 * 3600 + 5)
+    assert renewed == ["2026-01-01T10:00:00.000000Z"]
+
+
 def test_a_scheduler_of_its_own_may_read_them(cluster):
     """As the reader of this one ConfigMap."""
     role = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/"

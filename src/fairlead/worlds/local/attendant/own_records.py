@@ -55,9 +55,9 @@ def server_name(host: str) -> str:
 
 
 class OwnRecords:
-    """A TimedAttendant; `address` is the host and port that clients are told, `host` the machine.
+    """A RenewingAttendant.
 
-    `authority` is the PEM text of the CA whose certificates are accepted, "" for none.
+    `address` is the host and port that clients are told, `host` the machine. `authority` is the PEM text of the CA whose certificates are accepted, "" for none.
     """
 
     def __init__(self, host: str, address: str, authority: str = "") -> None:
@@ -81,6 +81,11 @@ class OwnRecords:
     def next_due(self) -> Instant | None:
         """See TimedAttendant."""
         return self._due
+
+    def skip(self, until: Instant) -> None:
+        """See RenewingAttendant."""
+        if self._due is not None and self._due < until:
+            self._due += (until - self._due) // RENEWAL * RENEWAL
 
     def act(self, store: Store, now: Instant) -> None:
         """Renew the Lease."""
