@@ -57,7 +57,8 @@ def server_name(host: str) -> str:
 class OwnRecords:
     """A RenewingAttendant.
 
-    `address` is the host and port that clients are told, `host` the machine. `authority` is the PEM text of the CA whose certificates are accepted, "" for none.
+    `address` is the host and port that clients are told, `host` the machine, `authority` the PEM
+    text of the CA whose certificates are accepted, "" for none.
     """
 
     def __init__(self, host: str, address: str, authority: str = "") -> None:
