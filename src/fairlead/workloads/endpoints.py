@@ -156,6 +156,8 @@ class ServiceEndpoints:
     def _see_written(self, one: EndpointSlice | Endpoints) -> None:
         key = _service_key(one)
         backing = self._backings.get(key) if key is not None else None
+        if isinstance(one, EndpointSlice):
+            self._leave_to_others(one, key)
         if key is None:
             return
         if backing is None:
@@ -164,6 +166,15 @@ class ServiceEndpoints:
             backing.written = one
         else:
             backing.slices[one.metadata.name] = one
+
+    def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
+        """Forget a slice where its labels no longer say that it is the Service's."""
+        namespace = one.metadata.namespace
+        for name in self._services.get(namespace, ()):
+            former = (namespace, name)
+            known = self._backings[former].slices
+            if former != key and known.pop(one.metadata.name, None) is not None:
+                self._changed[former] = None
 
     def _forget(self, one: ApiObject) -> list[Command]:
         meta = one.metadata

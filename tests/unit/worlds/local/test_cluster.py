@@ -419,3 +419,28 @@ def test_names_of_gangs_are_names_of_hosts(cluster, api):
     group = {"apiVersion": api, "kind": "PodGroup", "metadata": {"name": "?Y b"}}
     refused = cluster.ask("POST", f"/apis/{api}/namespaces/default/podgroups", group)
     assert (refused["code"], refused["details"]["causes"][0]["field"]) == (422, "metadata.name")
+
+
+def test_a_slice_that_says_no_longer_whose_it_is_gets_a_successor(cluster):
+    """Instead of being written again and again as what it was."""
+    labels = {"app": "a"}
+    spec = {"selector": labels, "ports": [{"port": 80}]}
+    cluster.ask(
+        "POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "s"}, "spec": spec}
+    )
+    cluster.pass_time(5)
+    [ours] = [
+        one for one in cluster.list("endpointslice") if one["metadata"]["name"] != "kubernetes"
+    ]
+    path = f"/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/{ours['metadata']['name']}"
+    kind = "application/merge-patch+json"
+    cluster.ask("PATCH", path, {"metadata": {"labels": None}}, kind)
+    cluster.ask("POST", PODS, {**POD, "metadata": {"name": "a", "labels": labels}})
+    cluster.pass_time(5)
+    held = {
+        one["metadata"]["name"]: len(one["endpoints"] or ())
+        for one in cluster.list("endpointslice")
+        if one["metadata"]["name"] != "kubernetes"
+    }
+    assert held.pop(ours["metadata"]["name"]) == 0
+    assert list(held.values()) == [1]
