@@ -9,8 +9,8 @@
         that it is there; HASH is its host's
 
 They are there from the beginning and come back. There is no front proxy, so nothing is said of
-whom one would let in. Upstream's Lease is renewed every ten seconds, which nobody waits for: what
-it promises is an hour, so twice an hour will do here, and a store at rest stays at rest.
+whom one would let in. Upstream's Lease is renewed every ten seconds, which nobody waits for; this
+one is renewed when the server starts, so that a cluster at rest stays at rest.
 
 upstream: pkg/controlplane/controller/clusterauthenticationtrust, legacytokentracking;
 pkg/controlplane/apiserver/server.go:labelAPIServerHeartbeatFunc; apiserver/pkg/server/config.go
@@ -31,7 +31,7 @@ from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import Write
-from fairlead.core.instant import DurationNs, Instant, seconds
+from fairlead.core.instant import Instant
 
 Json = dict[str, Any]
 
@@ -42,7 +42,6 @@ TRACKING: Final = "kube-apiserver-legacy-service-account-token-tracking"
 CLIENT_AUTHORITY: Final = "client-ca-file"
 PROGRAM: Final = "kube-apiserver"
 DURATION_S: Final = 3_600
-RENEWAL: Final[DurationNs] = seconds(DURATION_S // 2)
 _DATE: Final = len("2026-01-01")
 _HASH: Final = 16
 
@@ -68,7 +67,7 @@ class OwnRecords:
         self._authority = authority
         self._name = server_name(host)
         self._names = (AUTHENTICATION, TRACKING, self._name)
-        self._due: Instant | None = None
+        self._is_renewed = False
 
     def attend(self, change: Change, store: Store, now: Instant) -> None:
         """See Attendant."""
@@ -79,35 +78,21 @@ class OwnRecords:
         if has_begun or is_ours:
             self._see_to(store, now)
 
-    def next_due(self) -> Instant | None:
-        """See TimedAttendant."""
-        return self._due
-
-    def skip(self, until: Instant) -> None:
-        """See RenewingAttendant."""
-        if self._due is not None and self._due < until:
-            self._due += (until - self._due) // RENEWAL * RENEWAL
-
-    def act(self, store: Store, now: Instant) -> None:
-        """Renew the Lease."""
-        self._due = now + RENEWAL
-        lease = store.find(LEASE, PLACE, self._name)
-        if lease is not None:
-            spec = {**lease.get("spec", {}), "renewTime": format_micro_time(now)}
-            note = track(LEASE, MANAGER, "Update", "", now)
-            store.replace(LEASE, lease, {**lease, "spec": spec}, write=Write(track=note))
-
     def _see_to(self, store: Store, now: Instant) -> None:
         if self._authority:
             self._see_to_authority(store, now)
         if store.find(CONFIG_MAP, PLACE, TRACKING) is None:
             since = format_timestamp(now)[:_DATE]
             _create(store, CONFIG_MAP, {"name": TRACKING}, {"data": {"since": since}}, now)
-        is_new = store.find(LEASE, PLACE, self._name) is None
-        if is_new:
+        lease = store.find(LEASE, PLACE, self._name)
+        if lease is None:
+            self._is_renewed = True
             _create(store, LEASE, self._lease_meta(), {"spec": self._lease_spec(store, now)}, now)
-        if self._due is None:
-            self._due = now + RENEWAL if is_new else now
+        elif not self._is_renewed:
+            self._is_renewed = True
+            spec = {**lease.get("spec", {}), "renewTime": format_micro_time(now)}
+            note = track(LEASE, MANAGER, "Update", "", now)
+            store.replace(LEASE, lease, {**lease, "spec": spec}, write=Write(track=note))
 
     def _see_to_authority(self, store: Store, now: Instant) -> None:
         """Add ours to what is there: another server may have written that."""
