@@ -111,7 +111,6 @@ class Life:
 
         What is left undone is due next. Raises LivelockError.
         """
-        self._world.skip(instant)
         self._driver.pass_time(instant)
         until = max(instant, self._driver.now)
         self._driver.run(until, stop_when=stop_when, pause_when=stop_when)

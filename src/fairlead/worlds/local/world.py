@@ -53,15 +53,6 @@ class TimedAttendant(Attendant, Protocol):
         ...
 
 
-@runtime_checkable
-class RenewingAttendant(TimedAttendant, Protocol):
-    """One that only keeps up what it wrote: of many times in a row the last one will do."""
-
-    def skip(self, until: Instant) -> None:
-        """Nobody looks before `until`, so leave out what would be done again by then."""
-        ...
-
-
 class LocalWorld:
     """Performs commands on `store`, and tells what anybody has changed there."""
 
@@ -90,12 +81,6 @@ class LocalWorld:
         self._changes: list[Change] = []
         self._untold: list[Stimulus] = []
         store.subscribe(self._changes.append)
-
-    def skip(self, until: Instant) -> None:
-        """Nobody looks before `until`; what happens by then happens all the same."""
-        for one in self._timed:
-            if isinstance(one, RenewingAttendant):
-                one.skip(until)
 
     def tell(self, stimulus: Stimulus) -> None:
         """Let `stimulus` be told next."""
