@@ -54,7 +54,7 @@ def server_name(host: str) -> str:
 
 
 class OwnRecords:
-    """A RenewingAttendant.
+    """An Attendant.
 
     `address` is the host and port that clients are told, `host` the machine, `authority` the PEM
     text of the CA whose certificates are accepted, "" for none.
