@@ -22,7 +22,7 @@ from fairlead.api.quantity import UPSTREAM_FORM, QuantityError, canonical, parse
 from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
 from fairlead.apiserver.schema.go_name import go_kind, go_type
 from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
-from fairlead.apiserver.schema.json_text import Repeating
+from fairlead.apiserver.schema.json_text import Repeating, json_kind
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
 from fairlead.apiserver.schema.place import Notes, Place
 from fairlead.apiserver.schema.reader import UnusualError, reader_of
@@ -258,7 +258,7 @@ _SCALARS: Final[dict[Type, Callable[[Schema, Any, Place], Any]]] = {
 
 def _mismatch(schema: Schema, value: Any, place: Place, *, shown: str = "") -> TypeMismatchError:
     # upstream: encoding/json UnmarshalTypeError
-    what = shown or _json_kind(value)
+    what = shown or json_kind(value)
     where = f"struct field {place.struct}.{place.names}" if place.names else "value"
     return TypeMismatchError(
         f"json: cannot unmarshal {what} into Go {where} of type {go_type(schema)}",
@@ -284,17 +284,3 @@ def _restoring(schema: Schema, value: Any, what: str) -> str:
             return f"cannot convert float64 to {go_type(schema)}"
         case _:
             return f"unrecognized type: {go_type(schema)}"
-
-
-def _json_kind(value: Any) -> str:
-    match value:
-        case bool():
-            return "bool"
-        case str():
-            return "string"
-        case int() | float():
-            return "number"
-        case list():
-            return "array"
-        case _:
-            return "object"

@@ -181,13 +181,13 @@ def _container(cause: json.JSONDecodeError) -> str:
 def json_kind(value: Any) -> str:
     """What Go's decoder calls a JSON value that is not null."""
     match value:
-        case dict():
-            return "object"
-        case list():
-            return "array"
         case bool():
             return "bool"
         case str():
             return "string"
-        case _:
+        case int() | float():
             return "number"
+        case list():
+            return "array"
+        case _:
+            return "object"
