@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from random import Random  # noqa: TID251 - of the run's seed
 from typing import Any, Final
@@ -25,6 +26,12 @@ SLOW_SECONDS: Final = 2.0
 SECONDS_PER_OPERATION: Final = 3.0
 METHODS: Final = ("get", "put", "post", "patch", "delete")
 CHECKS: Final = ("no_failure_of_its_own", "as_documented")
+_DOORS: Final = (
+    "mutatingwebhookconfigurations",
+    "validatingwebhookconfigurations",
+    "mutatingadmissionpolicybindings",
+    "validatingadmissionpolicybindings",
+)
 _COUNTED: Final = re.compile(r"(\d+) generated")
 
 
@@ -66,6 +73,12 @@ def put_some(server: Served) -> None:
             server.ask("POST", plurals[obj["kind"]].format(within), named)
 
 
+def open_doors(server: Served) -> None:
+    """Delete what an earlier visit has made of admission: it would refuse all that is written."""
+    for name in _DOORS:
+        server.ask("DELETE", f"/apis/admissionregistration.k8s.io/v1/{name}")
+
+
 def resources(server: Served) -> list[tuple[str, dict[str, Any]]]:
     """Every resource that can be made, by the path of its group version."""
     roots = [f"/{name}" for name in server.ask("GET", "/openapi/v3")[1]["paths"]]
@@ -80,7 +93,10 @@ def resources(server: Served) -> list[tuple[str, dict[str, Any]]]:
 
 
 def visit(server: Served, name: str, operations: list[str], seconds: float, seed: int) -> Visit:
-    """Requests by one document, for about so long."""
+    """Requests by one document, for about so long; none if a visit has deleted what it is about."""
+    if server.ask("GET", f"/openapi/v3/{name}")[0] == HTTPStatus.NOT_FOUND:
+        return Visit(name, 0, "")
+    open_doors(server)
     put_some(server)
     share = max(2.0, seconds / 2)
     some = Random(seed).sample(operations, min(len(operations), max(1, round(share / 3))))

@@ -53,7 +53,8 @@ class Report:
         yield f"children's memory: at most {_peak_mib():.0f} MiB"
         by_class: Counter[str] = Counter()
         for told, number in self.answers.items():
-            by_class[f"{told.split()[-1][0]}xx"] += number
+            code = told.split()[-1]
+            by_class[code if code.startswith("5") else f"{code[0]}xx"] += number
         yield f"schemathesis: {self.requests} requests; the server answered {dict(by_class)}"
         if self.memory:
             told = " -> ".join(f"{mib:.0f}" for mib in self.memory)

@@ -18,6 +18,7 @@ _TOLD: Final = (
     "target.name",
     "without impersonating a user",
     "Too large resource version",
+    "Component not found",
     "failed calling webhook",
     "admission webhook",  # denied, with a code of the webhook's choice
     "containers are simulated here",  # 501: there is nothing to connect to
