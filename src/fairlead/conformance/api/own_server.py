@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
+from fairlead.apiserver.admission.resource_quota import ResourceQuota
 from fairlead.apiserver.auth.bootstrap import RBAC_GROUP, bootstrap_objects
 from fairlead.apiserver.auth.certificate import new_authority
 from fairlead.apiserver.auth.node import NodeAuthorizer
@@ -25,6 +26,7 @@ from fairlead.apiserver.serving.complete import complete_server
 from fairlead.apiserver.serving.component_status import component
 from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.store import Store
+from fairlead.conformance.api.late_quotas import LateQuotas
 from fairlead.worlds.simulation.identity import SeededIds
 
 Json = dict[str, Any]
@@ -61,6 +63,8 @@ _LATE: Final = Lateness(
     service_status=2 * _NS_PER_MS,
 )
 
+_LATE_QUOTAS: Final = 3 * _NS_PER_MS
+
 USERS: Final[Mapping[str, User]] = {
     "admin": authenticated("admin", (SYSTEM_MASTERS,), "admin"),
     "alice": authenticated("alice", ("dev",), "alice"),
@@ -87,8 +91,11 @@ class OwnServer:
         """
         self.now = start
         ids = SeededIds(_SEED)
-        admission = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
+        quotas = LateQuotas(self._clock, slowness * _LATE_QUOTAS)
+        plugins = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
+        admission = [quotas if isinstance(one, ResourceQuota) else one for one in plugins]
         self.store = Store(ids, admission=admission, strategies=ServedStrategies())
+        self.store.subscribe(quotas.note)
         self.store.storage.restore((), self.versions_before)
         rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
         accounts = ServiceAccountTokens(_KEY, self.store.storage, self._clock)

@@ -1,0 +1,64 @@
+"""Quotas as a recorded server knew them, which hears of what clients write of them by a watch.
+
+What it has charged itself it knows at once.
+
+upstream: apiserver/pkg/admission/plugin/resourcequota/resource_access.go:quotaAccessor
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from fairlead.apiserver.admission.plugin import Asked
+from fairlead.apiserver.admission.resource_quota import ResourceQuota
+from fairlead.apiserver.kind import RESOURCE_QUOTA
+from fairlead.apiserver.storage import Change, ChangeType, Storage
+
+Json = dict[str, Any]
+
+
+class LateQuotas:
+    """The admission plugin; it hears of a change `late` ns after that is made by `clock`."""
+
+    CHECKS_ONLY: ClassVar[bool] = True
+
+    def __init__(self, clock: Callable[[], int], late: int) -> None:
+        """It has heard of nothing yet; see `note`."""
+        self._plugin = ResourceQuota()
+        self._clock = clock
+        self._late = late
+        self._before: dict[tuple[str, str], tuple[int, Json]] = {}
+        self._is_charging = False
+
+    def note(self, change: Change) -> None:
+        """To be told of every change of the store."""
+        if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
+            return
+        if change.type is ChangeType.MODIFIED:
+            heard_at = self._clock() + self._late
+            self._before.setdefault(_key(change.object), (heard_at, change.previous))
+
+    def admit(self, asked: Asked, storage: Storage) -> Json:
+        """See ResourceQuota."""
+        heard = Storage()
+        quotas = [self._heard(quota) for quota in storage.items(RESOURCE_QUOTA, asked.namespace)]
+        heard.restore(((RESOURCE_QUOTA, quota) for quota in quotas), storage.version)
+        admitted = self._plugin.admit(asked, heard)
+        self._is_charging = True
+        for change in heard.changes_since(storage.version):
+            storage.put(RESOURCE_QUOTA, change.object)
+        self._is_charging = False
+        return admitted
+
+    def _heard(self, quota: Json) -> Json:
+        heard_at, before = self._before.get(_key(quota), (0, quota))
+        if heard_at > self._clock():
+            return before
+        self._before.pop(_key(quota), None)
+        return quota
+
+
+def _key(quota: Json) -> tuple[str, str]:
+    meta = quota["metadata"]
+    return meta["namespace"], meta["name"]
