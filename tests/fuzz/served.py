@@ -78,7 +78,7 @@ class Served:
         return self.tls.wrap_socket(plain, server_hostname=self.host)
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """Status and value of an answer."""
+        """Status and value of an answer; its text where it is no JSON."""
         sent = None if body is None else json.dumps(body)
         named = {name.replace("_", "-"): text for name, text in headers.items()}
         named |= {"Authorization": f"Bearer {self.token}"}
@@ -89,7 +89,9 @@ class Served:
             self.line.close()
             self.line.request(method, path, sent, named)
             answer = self.line.getresponse()
-        return answer.status, json.loads(answer.read())
+        said = answer.read()
+        is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
+        return answer.status, json.loads(said) if is_json else said.decode()
 
 
 @contextmanager
