@@ -27,8 +27,8 @@ from fairlead.workloads.config import WorkloadsConfig
 from fairlead.workloads.endpoint_slice import MANAGED_BY, SERVICE_NAME, ref_of
 from fairlead.workloads.identity import happened
 from fairlead.workloads.mirrored_slice import ADDRESSES_MAX, MIRROR_CONTROLLER, mirrored, skipped
-from fairlead.workloads.restraint import Restraint
-from fairlead.workloads.retries import Key, Retries
+from fairlead.workloads.retries import Key
+from fairlead.workloads.work_queue import WorkQueue
 
 SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
 ELECTION: Final = "control-plane.alpha.kubernetes.io/leader"
@@ -62,12 +62,10 @@ class EndpointMirroring:
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start knowing nothing."""
-        self._retries = Retries(config or WorkloadsConfig())
-        self._restraint = Restraint()
+        self._queue = WorkQueue(config or WorkloadsConfig())
         self._mirrors: dict[Key, Mirror] = {}
         self._homes: dict[Key, Key] = {}  # of a slice -> of its mirror
         self._writing: dict[ObjectRef, Key] = {}
-        self._changed: dict[Key, None] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Take in what changed; what follows is decided once all has settled."""
@@ -88,25 +86,22 @@ class EndpointMirroring:
 
     def next_deadline(self) -> Instant | None:
         """At once where something has changed, or when something is tried again."""
-        return 0 if self._changed else self._retries.next_due()
+        return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Write what has changed."""
-        changed, self._changed = self._changed, {}
-        changed |= dict.fromkeys(self._retries.pop_due(now))
         commands: list[Command] = []
-        for key in changed:
+        for key in self._queue.take(now):
             mirror = self._mirrors.get(key)
             if mirror is None:
                 continue
             if mirror.pending:
                 mirror.is_stale = True
                 continue
-            if self._restraint.holds(key, now):
-                self._retries.rest(key, now)
+            if self._queue.rests(key, now):
                 continue
             written = self._sync(key, mirror)
-            self._restraint.note(key, now, len(written))
+            self._queue.wrote(key, now, len(written))
             commands += written
             if mirror == Mirror(serial=mirror.serial):
                 del self._mirrors[key]
@@ -152,7 +147,7 @@ class EndpointMirroring:
 
     def _mirror(self, key: Key) -> Mirror:
         """What is known under `key`, which changes now."""
-        self._changed[key] = None
+        self._queue.add(key)
         return self._mirrors.setdefault(key, Mirror())
 
     def _see_answer(self, target: ObjectRef, refused_at: Instant | None) -> None:
@@ -163,12 +158,12 @@ class EndpointMirroring:
             return
         del mirror.pending[target]
         if refused_at is not None:
-            self._retries.refused(key, refused_at)
+            self._queue.refused(key, refused_at)
         elif not mirror.pending:
-            self._retries.taken(key)
+            self._queue.forget(key)
         if not mirror.pending and mirror.is_stale:
             mirror.is_stale = False
-            self._changed[key] = None
+            self._queue.add(key)
 
     # --- deciding ------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fairlead.api.objects import Endpoints, EndpointSlice, Pod, Service
+from fairlead.api.objects import Endpoints, EndpointSlice, ObjectMeta, Pod, Service
 from fairlead.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.workloads.endpoint_trigger import TRIGGERED_AT, Trigger
 from fairlead.workloads.generated_name import generated_name
@@ -108,34 +108,33 @@ def _held_entries(known: EndpointSlice, rest: dict[str, Endpoint]) -> list[Json]
 def _new_slice(
     backing: Backing, labels: dict[str, str], entries: list[Json], ports: list[Json]
 ) -> CreateObject:
-    meta = backing.service.metadata
     backing.serial += 1
-    name = generated_name(meta.name, meta.uid, backing.serial)
-    owner = {
+    content = {"addressType": "IPv4", "endpoints": entries, "ports": ports}
+    named = {"labels": labels, **backing.trigger.annotations}
+    return owned_slice("Service", backing.service.metadata, backing.serial, named, content)
+
+
+def owned_slice(
+    kind: str, owner: ObjectMeta, serial: int, named: Json, content: Json
+) -> CreateObject:
+    """The `serial`th slice of an owner of this kind, with labels and annotations as `named`."""
+    reference = {
         "apiVersion": "v1",
-        "kind": "Service",
-        "name": meta.name,
-        "uid": meta.uid,
+        "kind": kind,
+        "name": owner.name,
+        "uid": owner.uid,
         "controller": True,
         "blockOwnerDeletion": True,
     }
-    return CreateObject(
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "name": name,
-                "generateName": f"{meta.name}-",
-                "namespace": meta.namespace,
-                "labels": labels,
-                **backing.trigger.annotations,
-                "ownerReferences": [owner],
-            },
-            "addressType": "IPv4",
-            "endpoints": entries,
-            "ports": ports,
-        }
-    )
+    meta = {
+        "name": generated_name(owner.name, owner.uid, serial),
+        "generateName": f"{owner.name}-",
+        "namespace": owner.namespace,
+        **named,
+        "ownerReferences": [reference],
+    }
+    known = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice"}
+    return CreateObject({**known, "metadata": meta, **content})
 
 
 def older_form(backing: Backing, endpoints: list[Endpoint]) -> Iterable[Change]:

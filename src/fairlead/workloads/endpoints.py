@@ -36,9 +36,9 @@ from fairlead.workloads.endpoint_slice import (
     ref_of,
     slices,
 )
-from fairlead.workloads.restraint import Restraint
-from fairlead.workloads.retries import Key, Retries
+from fairlead.workloads.retries import Key
 from fairlead.workloads.service_endpoint import endpoint_of, is_selecting
+from fairlead.workloads.work_queue import WorkQueue
 
 ZONE: Final = "topology.kubernetes.io/zone"
 WHY_GONE: Final = "its Service is gone"
@@ -49,14 +49,12 @@ class ServiceEndpoints:
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start knowing nothing."""
-        self._retries = Retries(config or WorkloadsConfig())
-        self._restraint = Restraint()
+        self._queue = WorkQueue(config or WorkloadsConfig())
         self._backings: dict[Key, Backing] = {}
         self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name
         self._services: dict[str, dict[str, None]] = {}  # names by namespace
         self._early: dict[Key, list[EndpointSlice | Endpoints]] = {}  # of Services not seen yet
         self._zones: dict[str, str] = {}  # by node
-        self._changed: dict[Key, None] = {}
 
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
         """Take in what changed; what follows is decided once all has settled."""
@@ -77,25 +75,22 @@ class ServiceEndpoints:
 
     def next_deadline(self) -> Instant | None:
         """At once where something has changed, or when something is tried again."""
-        return 0 if self._changed else self._retries.next_due()
+        return self._queue.next_due()
 
     def handle_deadline(self, now: Instant) -> list[Command]:
         """Write what has changed."""
-        changed, self._changed = self._changed, {}
-        changed |= dict.fromkeys(self._retries.pop_due(now))
         commands: list[Command] = []
-        for key in changed:
+        for key in self._queue.take(now):
             backing = self._backings.get(key)
             if backing is None or not is_selecting(backing.service):
                 continue
             if backing.pending:
                 backing.is_stale = True
                 continue
-            if self._restraint.holds(key, now):
-                self._retries.rest(key, now)
+            if self._queue.rests(key, now):
                 continue
             written = self._sync(backing)
-            self._restraint.note(key, now, len(written))
+            self._queue.wrote(key, now, len(written))
             commands += written
         return commands
 
@@ -130,15 +125,15 @@ class ServiceEndpoints:
             backing = self._backings[key]
             if _selects(backing.service, pod):
                 backing.pods[meta.name] = pod
-                self._changed[key] = None
+                self._queue.add(key)
             elif before is not None and backing.pods.pop(meta.name, None) is not None:
-                self._changed[key] = None
+                self._queue.add(key)
 
     def _see_service(self, service: Service) -> None:
         meta = service.metadata
         key = (meta.namespace, meta.name)
         backing = self._backings.get(key)
-        self._changed[key] = None
+        self._queue.add(key)
         if backing is None or backing.service.metadata.uid != meta.uid:
             backing = self._backings[key] = Backing(service)
             self._services.setdefault(meta.namespace, {})[meta.name] = None
@@ -174,7 +169,7 @@ class ServiceEndpoints:
             former = (namespace, name)
             known = self._backings[former].slices
             if former != key and known.pop(one.metadata.name, None) is not None:
-                self._changed[former] = None
+                self._queue.add(former)
 
     def _forget(self, one: ApiObject) -> list[Command]:
         meta = one.metadata
@@ -183,7 +178,7 @@ class ServiceEndpoints:
                 self._pods.get(meta.namespace, {}).pop(meta.name, None)
                 for name in self._services.get(meta.namespace, ()):
                     if self._backings[meta.namespace, name].pods.pop(meta.name, None) is not None:
-                        self._changed[meta.namespace, name] = None
+                        self._queue.add((meta.namespace, name))
             case Service():
                 return self._forget_service((meta.namespace, meta.name))
             case EndpointSlice() | Endpoints():
@@ -197,7 +192,7 @@ class ServiceEndpoints:
     def _forget_service(self, key: Key) -> list[Command]:
         """Its slices have it for an owner; its Endpoints just have its name."""
         backing = self._backings.pop(key, None)
-        self._retries.taken(key)
+        self._queue.forget(key)
         self._services.get(key[0], {}).pop(key[1], None)
         if backing is None or backing.written is None:
             return []
@@ -212,7 +207,7 @@ class ServiceEndpoints:
             backing.written = None
         else:
             backing.slices.pop(one.metadata.name, None)
-        self._changed[key] = None
+        self._queue.add(key)
 
     def _see_answer(self, target: ObjectRef, refused_at: Instant | None) -> None:
         if target.kind not in ("EndpointSlice", "Endpoints"):
@@ -223,12 +218,12 @@ class ServiceEndpoints:
             if target in backing.pending:
                 del backing.pending[target]
                 if refused_at is not None:
-                    self._retries.refused(key, refused_at)
+                    self._queue.refused(key, refused_at)
                 elif not backing.pending:
-                    self._retries.taken(key)
+                    self._queue.forget(key)
                 if not backing.pending and backing.is_stale:
                     backing.is_stale = False
-                    self._changed[key] = None
+                    self._queue.add(key)
 
     # --- deciding ------------------------------------------------------------------------------
 

@@ -13,10 +13,9 @@ from ipaddress import ip_address
 from typing import Any, Final
 
 from fairlead.api.objects import Endpoints, EndpointSlice
-from fairlead.core.command import CreateObject, DeleteObject, PatchObject
-from fairlead.workloads.endpoint_slice import MANAGED_BY, SERVICE_NAME, Change, ref_of
+from fairlead.core.command import DeleteObject, PatchObject
+from fairlead.workloads.endpoint_slice import MANAGED_BY, SERVICE_NAME, Change, owned_slice, ref_of
 from fairlead.workloads.endpoint_trigger import TRIGGERED_AT
-from fairlead.workloads.generated_name import generated_name
 
 Json = dict[str, Any]
 Ports = tuple[tuple[str, int, str, str], ...]  # name, number, protocol, application's
@@ -67,33 +66,14 @@ def _in_place(
             superfluous.remove(one)
             patch = _difference(endpoints, one, wanted.entries)
             return PatchObject(ref_of(one), {**patch, "ports": wanted.ports})
-    meta = endpoints.metadata
     annotations = _annotations(endpoints)
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Endpoints",
-        "name": meta.name,
-        "uid": meta.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
+    named = {"labels": _labels(endpoints), **({"annotations": annotations} if annotations else {})}
+    content = {
+        "addressType": wanted.family,
+        "endpoints": wanted.entries,
+        "ports": wanted.ports,
     }
-    return CreateObject(
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {
-                "name": generated_name(meta.name, meta.uid, serial),
-                "generateName": f"{meta.name}-",
-                "namespace": meta.namespace,
-                "labels": _labels(endpoints),
-                **({"annotations": annotations} if annotations else {}),
-                "ownerReferences": [owner],
-            },
-            "addressType": wanted.family,
-            "endpoints": wanted.entries,
-            "ports": wanted.ports,
-        }
-    )
+    return owned_slice("Endpoints", endpoints.metadata, serial, named, content)
 
 
 def _difference(endpoints: Endpoints, known: EndpointSlice, entries: list[Json]) -> Json:
