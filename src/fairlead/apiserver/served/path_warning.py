@@ -75,14 +75,23 @@ def _paths(items: list[Json]) -> list[str]:
 
 
 def _overlaps(paths: list[str], told: str, patience: Patience) -> Warnings:
+    paths = [path.rstrip("/") for path in paths]
+    if _are_apart(paths):
+        return
     seen: dict[str, None] = {}
-    for path in (path.rstrip("/") for path in paths):
+    for path in paths:
         if not patience.spend(len(seen)):
             return
         other = next((one for one in seen if _is_overlap(one, path)), None)
         if other is not None:
             yield f'{told}: overlapping paths: "{path}" with "{other}"'
         seen[path] = None
+
+
+def _are_apart(paths: list[str]) -> bool:
+    """Whether no path begins with another: in their order such two would be neighbours."""
+    ordered = sorted(filter(None, paths))
+    return not any(map(str.startswith, ordered[1:], ordered))
 
 
 def _is_overlap(one: str, other: str) -> bool:

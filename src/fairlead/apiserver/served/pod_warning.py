@@ -51,6 +51,7 @@ OLD_VOLUMES: Final = {
     "cephfs": ("cephfs", "v1.28", "v1.31+"),
     "rbd": ("rbd", "v1.28", "v1.31+"),
 }
+_NOTED_VOLUMES: Final = frozenset((*OLD_VOLUMES, "ephemeral"))
 _SECCOMP: Final = "seccomp.security.alpha.kubernetes.io/pod"
 _MATCHES_NOTHING: Final = "a null labelSelector results in matching no pod"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -120,6 +121,8 @@ def _spread_warnings(field: str, spec: Json) -> Warnings:
 
 
 def _volume_warnings(field: str, volume: Json) -> Warnings:
+    if volume.keys().isdisjoint(_NOTED_VOLUMES):
+        return
     claim = (volume.get("ephemeral") or {}).get("volumeClaimTemplate") or {}
     for key in OLD_VOLUMES:
         if key == "cephfs":

@@ -82,9 +82,11 @@ def check_requirements(field: str, requirements: ResourceRequirements) -> Causes
 def _check_pages(field: str, name: str, text: QuantityText) -> Causes:
     """Huge pages come whole."""
     # upstream: validateResourceQuantityHugePageValue there
+    if not name.startswith(HUGEPAGES_PREFIX):
+        return
     size = quantity_or_none(name.removeprefix(HUGEPAGES_PREFIX))
     amount = quantity_or_none(text)
-    if not name.startswith(HUGEPAGES_PREFIX) or size is None or amount is None:
+    if size is None or amount is None:
         return
     if size.nano <= 0 or amount.nano % size.nano:
         shown = canonical(amount)
