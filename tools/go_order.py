@@ -1,9 +1,7 @@
 """In which order Kubernetes' Go types declare their fields: the order in which they are printed.
 
-The messages that a Kubernetes program carries (see protobuf_table.py) list their fields in the
-order of declaration. What stands here besides is what a program of 1.33 does not know: types that
-have no message or were born later (`DECLARED`), and fields that were added since (`ADDED`, with
-the field they come after).
+The published messages (see protobuf_table.py) list their fields in the order of declaration. What
+stands here besides is of modules whose messages are not among them (`DECLARED`).
 
 upstream: staging/src/k8s.io/api/<group>/<version>/types.go
 """
@@ -28,26 +26,6 @@ def _rows(table: str) -> dict[str, list[str]]:
 
 
 DECLARED = _rows("""
-core.v1.ContainerExtendedResourceRequest containerName resourceName requestName
-core.v1.ContainerRestartRule action exitCodes
-core.v1.ContainerRestartRuleOnExitCodes operator values
-core.v1.FileKeySelector volumeName path key optional
-core.v1.PodCertificateProjection signerName keyType maxExpirationSeconds credentialBundlePath \
-keyPath certificateChainPath userAnnotations
-core.v1.PodExtendedResourceClaimStatus requestMappings resourceClaimName
-core.v1.EphemeralContainer name image command args workingDir ports envFrom env resources \
-resizePolicy restartPolicy restartPolicyRules volumeMounts volumeDevices livenessProbe \
-readinessProbe startupProbe lifecycle terminationMessagePath terminationMessagePolicy \
-imagePullPolicy securityContext stdin stdinOnce tty targetContainerName
-core.v1.Probe exec httpGet tcpSocket grpc initialDelaySeconds timeoutSeconds periodSeconds \
-successThreshold failureThreshold terminationGracePeriodSeconds
-resource.v1.CapacityRequestPolicy default validValues validRange
-resource.v1.CapacityRequestPolicyRange min max step
-resource.v1.CapacityRequirements requests
-resource.v1.DeviceAttribute int bool string version ints bools strings versions
-admissionregistration.v1.NamedRuleWithOperations resourceNames operations apiGroups apiVersions \
-resources scope
-admissionregistration.v1.RuleWithOperations operations apiGroups apiVersions resources scope
 apiextensions.v1.CustomResourceColumnDefinition name type format description priority jsonPath
 apiextensions.v1.CustomResourceConversion strategy webhook
 apiextensions.v1.CustomResourceDefinition metadata spec status
@@ -83,14 +61,6 @@ apiregistration.v1.APIServiceSpec service group version insecureSkipTLSVerify ca
 groupPriorityMinimum versionPriority
 apiregistration.v1.ServiceReference namespace name port
 """)
-ADDED = {
-    "core.v1.Container.restartPolicyRules": "restartPolicy",
-    "storage.v1.CSIDriverSpec.serviceAccountTokenInSecrets": "seLinuxMount",
-    "storage.v1.CSIDriverSpec.preventPodSchedulingIfMissing": "serviceAccountTokenInSecrets",
-    "core.v1.PodStatus.allocatedResources": "extendedResourceClaimStatus",
-    "core.v1.PodStatus.resources": "allocatedResources",
-    "core.v1.PodStatus.nodeAllocatableResourceClaimStatuses": "resources",
-}
 
 
 def in_order(definition: str, fields: Iterable[str], messages: Messages) -> list[str]:
@@ -100,13 +70,7 @@ def in_order(definition: str, fields: Iterable[str], messages: Messages) -> list
     meta = TYPE_META if {"metadata", *TYPE_META} <= set(fields) else ()
     declared = DECLARED.get(short) or _members(definition, known, messages)
     found = [known[name.lower()] for name in (*meta, *declared) if name.lower() in known]
-    order = list(dict.fromkeys([*found, *known.values()]))
-    for path, after in ADDED.items():
-        owner, _, field = path.rpartition(".")
-        if owner == short and {field, after} <= set(order):
-            order.remove(field)
-            order.insert(order.index(after) + 1, field)
-    return order
+    return list(dict.fromkeys([*found, *known.values()]))
 
 
 def _members(definition: str, known: Container[str], messages: Messages) -> list[str]:

@@ -27,7 +27,6 @@ DeploymentSpec minReadySeconds paused
 DeploymentStatus availableReplicas readyReplicas replicas unavailableReplicas updatedReplicas
 ReplicaSetSpec minReadySeconds
 ReplicaSetStatus availableReplicas fullyLabeledReplicas readyReplicas
-StatefulSetOrdinals start
 StatefulSetSpec minReadySeconds
 StatefulSetStatus currentReplicas readyReplicas updatedReplicas
 TokenReviewStatus authenticated
@@ -77,7 +76,6 @@ ServicePort nodePort
 ServiceSpec healthCheckNodePort publishNotReadyAddresses
 VolumeMount readOnly
 VolumeMountStatus readOnly
-QueuingConfiguration handSize queueLengthLimit queues
 ResourcePolicyRule clusterScope
 ServiceBackendPort number
 DeviceSubRequest count
@@ -93,13 +91,14 @@ Status code
 StatusDetails retryAfterSeconds
 """)
 
-# Texts held by pointer: an empty one says something else than none.
-KEPT_TEXTS = _paths("""
+# Held by pointer: an empty text says something else than none.
+KEPT = _paths("""
 PersistentVolumeClaimSpec storageClassName volumeAttributesClassName volumeMode
 PersistentVolumeSpec volumeAttributesClassName volumeMode
 PersistentVolumeClaimStatus currentVolumeAttributesClassName
 HostPathVolumeSource type
-EndpointPort name protocol appProtocol
+discovery.v1.EndpointPort name protocol
+EndpointPort appProtocol
 ServicePort appProtocol
 ServiceSpec loadBalancerClass
 PodSpec runtimeClassName preemptionPolicy hostnameOverride
@@ -108,10 +107,8 @@ LeaseSpec holderIdentity strategy preferredHolder
 Endpoint hostname nodeName zone
 EndpointAddress nodeName
 VolumeAttachmentSource persistentVolumeName
-TypedLocalObjectReference apiGroup
-TypedObjectReference apiGroup namespace
-IngressClassParametersReference apiGroup namespace scope
-GRPCAction service
+TypedObjectReference namespace
+IngressClassParametersReference apiGroup namespace
 AzureDiskVolumeSource cachingMode fsType kind
 CSIVolumeSource fsType
 WindowsSecurityContextOptions gmsaCredentialSpec gmsaCredentialSpecName runAsUserName
@@ -132,7 +129,6 @@ PodResourceClaimStatus resourceClaimName
 ClusterTrustBundleProjection name signerName
 DeviceClassSpec extendedResourceName
 JSONSchemaProps $ref x-kubernetes-list-type x-kubernetes-map-type
-ConfigMapNodeConfigSource kubeletConfigKey
 ObjectMeta managedFields
 Container restartPolicy
 EphemeralContainer restartPolicy
@@ -145,7 +141,6 @@ Lifecycle stopSignal
 PodDNSConfigOption value
 PodSchedulingGroup podGroupName
 LocalVolumeSource fsType
-AzureFilePersistentVolumeSource secretNamespace
 GlusterfsPersistentVolumeSource endpointsNamespace
 ISCSIVolumeSource initiatorName
 ISCSIPersistentVolumeSource initiatorName
@@ -156,7 +151,6 @@ LoadBalancerIngress ipMode
 PortStatus error
 StorageClass reclaimPolicy volumeBindingMode
 CSIDriverSpec fsGroupPolicy
-HTTPIngressPath pathType
 NetworkPolicyPort protocol
 DeviceConstraint matchAttribute distinctAttribute
 DeviceAttribute string version
@@ -165,9 +159,10 @@ ResourceSliceSpec nodeName
 CustomResourceSubresourceScale labelSelectorPath
 ValidationRule reason
 Validation reason
-ValidatingWebhook failurePolicy matchPolicy sideEffects
-MutatingWebhook failurePolicy matchPolicy sideEffects reinvocationPolicy
+ValidatingWebhook failurePolicy matchPolicy
+MutatingWebhook failurePolicy matchPolicy reinvocationPolicy
 ValidatingAdmissionPolicySpec failurePolicy
+MutatingAdmissionPolicySpec failurePolicy
 ParamRef parameterNotFoundAction
 MatchResources matchPolicy
 Rule scope
@@ -175,6 +170,20 @@ RuleWithOperations scope
 NamedRuleWithOperations scope
 HPAScalingRules selectPolicy
 v2.HPAScalingRules selectPolicy
+HorizontalPodAutoscalerStatus observedGeneration
+v2.HorizontalPodAutoscalerStatus observedGeneration
+SuccessPolicyRule succeededIndexes
+ResourceHealth message
+PodDisruptionBudgetSpec unhealthyPodEvictionPolicy
+AllocatedDeviceStatus shareID data
+CapacityRequestPolicyRange min
+DeviceRequestAllocationResult shareID
+NodeAllocatableResourceMapping capacityKey
+PriorityClass preemptionPolicy
+IPAddressSpec parentRef
+DeleteOptions propagationPolicy
+Preconditions uid resourceVersion
+ManagedFieldsEntry fieldsV1
 """)
 
 # Structs that are written even when they are empty (those that schemas require are, too).
@@ -245,11 +254,24 @@ RoleRef apiGroup
 DeviceClaim requests
 StatefulSetSpec serviceName
 EndpointSlice ports endpoints
+StatefulSetOrdinals start
+PodFailurePolicyOnPodConditionsPattern status
+ContainerImage names
+NodeRuntimeHandler name
+ProjectedVolumeSource sources
+ServicePort targetPort
+TokenRequestSpec audiences
+TokenRequestStatus token expirationTimestamp
+FlowSchemaSpec matchingPrecedence
+QueuingConfiguration queues handSize queueLengthLimit
+ResourcePolicyRule namespaces
+AllocatedDeviceStatus conditions
+CSINodeDriver topologyKeys
 """)
 
-# Required, yet held by pointer: written as null when there is none.
+# Held by pointer, and written as null when there is none.
 POINTERS = _paths("""
-TokenRequestSpec boundObjectRef
+TokenRequestSpec boundObjectRef expirationSeconds
 ControllerRevision data
 DaemonSetSpec selector
 DeploymentSpec selector
@@ -257,12 +279,29 @@ ReplicaSetSpec selector
 StatefulSetSpec selector
 ScaleIOPersistentVolumeSource secretRef
 ScaleIOVolumeSource secretRef
+AzureFilePersistentVolumeSource secretNamespace
+GRPCAction service
+TypedLocalObjectReference apiGroup
+TypedObjectReference apiGroup
+HTTPIngressPath pathType
+IngressClassParametersReference scope
+ValidatingWebhook sideEffects
+MutatingWebhook sideEffects
+LimitedPriorityLevelConfiguration nominalConcurrencyShares
+CapacityRequestPolicy default
 """)
 
 # Required by schemas, yet dropped when empty.
 DROPPED = _paths("""
 ValidatingAdmissionPolicyBindingSpec validationActions policyName
-IPAddressSpec parentRef
+ParentReference resource name
+TokenReviewSpec token
+ContainerRestartRule action
+ContainerRestartRuleOnExitCodes operator
+ImageVolumeStatus imageRef
+PodCertificateProjection signerName keyType
+CounterSet counters
+DeviceCounterConsumption counters
 """)
 
 # What stands for a missing key of a list's item when items are told apart.

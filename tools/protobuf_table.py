@@ -1,12 +1,12 @@
-r"""Make the table of field numbers that Fairlead ships, from a Kubernetes program.
+r"""Make the table of field numbers that Fairlead ships, from Kubernetes' published messages.
 
-    python tools/protobuf_table.py KUBECTL src/fairlead/apiserver/schema/data/1.36.json.gz \
+    python tools/protobuf_table.py SOURCES src/fairlead/apiserver/schema/data/1.36.json.gz \
         src/fairlead/apiserver/protobuf/data
 
-Kubernetes' programs carry the descriptors of the messages they speak, each compressed. Those of
-the types in the schema tables are kept, as numbers and names of fields alone: what the fields are
-is in the schemas. Run it with the newest kubectl at hand (1.33 or newer). What no kubectl speaks,
-and what is newer, stands in `protobuf_fields.txt` beside this script.
+SOURCES is a directory with upstream's `generated.proto` files of one version, at any depth: those
+of k8s.io/api, apimachinery and metrics, which their Go packages carry. The messages of the types in
+the schema tables are kept, as numbers and names of fields alone: what the fields are is in the
+schemas. Messages of other modules stand in `protobuf_fields.txt` beside this script.
 
 upstream: staging/src/k8s.io/api/*/*/generated.proto
 """
@@ -17,32 +17,23 @@ import gzip
 import json
 import re
 import sys
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fairlead.apiserver.protobuf.wire import WireError, fields
-
 Json = dict[str, Any]
 
-GZIP_MAGIC = re.compile(rb"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff")
-DESCRIPTOR_BYTES_MAX = 3_000_000
-MESSAGE_TYPE = 11  # upstream: google/protobuf/descriptor.proto:FieldDescriptorProto.Type
+PACKAGE = re.compile(r"^package ([\w.]+);", re.MULTILINE)
+MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+FIELD = re.compile(r"^  (?:\w+ )?(map<[^>]*>|[\w.]+) (\w+) = (\d+)[;\s]", re.MULTILINE)
 
-# Versions that a program of 1.33 does not know yet, and those in which their types were born.
-BORN_AS = {
-    "resource.v1": "resource.v1beta2",
-    "storage.v1": "storage.v1beta1",
-    "admissionregistration.v1": "admissionregistration.v1alpha1",
-}
-
+# Field number -> name and, of messages, type; in the order in which they are declared.
 Message = dict[int, tuple[str, str]]
 
 
-def main(program: Path, schemas: Path, target: Path) -> None:
-    """Write the table of one program, for the types in one schema table."""
-    messages = all_messages(program)
+def main(sources: Path, schemas: Path, target: Path) -> None:
+    """Write the table of one version, for the types in one schema table."""
+    messages = all_messages(sources)
     table = {}
     for definition, row in json.loads(gzip.decompress(schemas.read_bytes()))["definitions"].items():
         message = message_named(definition, messages)
@@ -54,11 +45,11 @@ def main(program: Path, schemas: Path, target: Path) -> None:
     (target / "numbers.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-def all_messages(program: Path) -> dict[str, Message]:
-    """The messages that a program knows, by full name."""
+def all_messages(sources: Path) -> dict[str, Message]:
+    """The messages of every `generated.proto` in a directory, by full name."""
     messages: dict[str, Message] = {}
-    for descriptor in descriptors(program.read_bytes()):
-        messages.update(messages_of(descriptor))
+    for path in sorted(sources.rglob("generated.proto")):
+        messages.update(messages_of(path.read_text()))
     return messages
 
 
@@ -76,55 +67,27 @@ def add_facts(table: Json, facts: str) -> None:
                 message[number] = field
 
 
-def descriptors(program: bytes) -> Iterator[bytes]:
-    """Every compressed file descriptor in a program: they begin with their name."""
-    for found in GZIP_MAGIC.finditer(program):
-        stream = zlib.decompressobj(16 + zlib.MAX_WBITS)
-        try:
-            content = stream.decompress(program[found.start() :][:DESCRIPTOR_BYTES_MAX])
-        except zlib.error:
-            continue
-        if stream.eof and content[:1] == b"\n":
-            yield content
+def messages_of(text: str) -> Iterator[tuple[str, Message]]:
+    """The messages of one file by full name; none lies in another."""
+    package = PACKAGE.findall(text)[0]
+    for name, body in MESSAGE.findall(text):
+        yield (
+            f"{package}.{name}",
+            {
+                int(number): (field, full_name(type_name, package))
+                for type_name, field, number in FIELD.findall(body)
+            },
+        )
 
 
-def messages_of(descriptor: bytes) -> Iterator[tuple[str, Message]]:
-    """Messages by full name: field number -> name and, of messages, type."""
-    try:
-        parts = list(fields(descriptor))
-    except WireError:
-        return
-    package = next((value.decode() for number, value in parts if number == 2), "")
-    for number, value in parts:
-        if number == 4:
-            yield from message_of(package, value)
-
-
-def message_of(prefix: str, descriptor: bytes) -> Iterator[tuple[str, Message]]:
-    """One message and those inside it."""
-    parts = list(fields(descriptor))
-    name = next(value.decode() for number, value in parts if number == 1)
-    message: Message = {}
-    for number, value in parts:
-        if number == 2:
-            row = dict(fields(value))
-            type_name = row.get(6, b"").decode().lstrip(".") if row.get(5) == MESSAGE_TYPE else ""
-            message[row[3]] = (row[1].decode(), type_name)
-        elif number == 3:
-            yield from message_of(f"{prefix}.{name}", value)
-    yield f"{prefix}.{name}", message
+def full_name(type_name: str, package: str) -> str:
+    """Names of other packages begin with a dot, those of scalars are of no message."""
+    return type_name[1:] if type_name.startswith(".") else f"{package}.{type_name}"
 
 
 def message_named(definition: str, messages: dict[str, Message]) -> Message | None:
     """The message of a schema's definition."""
-    name = definition.replace("io.k8s.", "k8s.io.", 1)
-    if name in messages:
-        return messages[name]
-    for version, older in BORN_AS.items():
-        born = name.replace(f".{version}.", f".{older}.")
-        if born != name and born in messages:
-            return messages[born]
-    return None
+    return messages.get(definition.replace("io.k8s.", "k8s.io.", 1))
 
 
 def numbers(named: dict[str, str], message: Message, messages: dict[str, Message]) -> Json:

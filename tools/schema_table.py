@@ -1,12 +1,12 @@
 """Make the schema tables that Fairlead ships, from Kubernetes' published JSON schemas.
 
-    python tools/schema_table.py _definitions.json 1.36 KUBECTL src/fairlead/apiserver/schema/data
+    python tools/schema_table.py _definitions.json 1.36 SOURCES src/fairlead/apiserver/schema/data
 
 The first argument is the file of definitions of one Kubernetes version, as the package
-kubernetes-validate carries it (`vX.Y.0-local-strict/_definitions.json`); the third is a kubectl,
-1.33 or newer, that knows in which order fields are declared (go_order.py). Two files come out:
-`<version>.json.gz`, which the server needs for every write, and `<version>-words.json.gz`, the
-descriptions that only `kubectl explain` reads.
+kubernetes-validate carries it (`vX.Y.0-local-strict/_definitions.json`); the third is a directory
+with that version's messages (protobuf_table.py), which say in which order fields are declared
+(go_order.py). Two files come out: `<version>.json.gz`, which the server needs for every write, and
+`<version>-words.json.gz`, the descriptions that only `kubectl explain` reads.
 
 What published schemas do not say stands in `go_types.py` beside this script: which fields
 upstream's types hold by pointer, and which are written even when they are empty.
@@ -26,7 +26,7 @@ from go_types import (
     DROPPED,
     EMITTED,
     HELD_BY_VALUE,
-    KEPT_TEXTS,
+    KEPT,
     KEY_DEFAULTS,
     PLAIN_NUMBERS,
     POINTERS,
@@ -58,9 +58,9 @@ SCALARS = {
 }
 
 
-def main(source: Path, version: str, program: Path, target: Path) -> None:
+def main(source: Path, version: str, sources: Path, target: Path) -> None:
     """Write both files of one version."""
-    messages = all_messages(program)
+    messages = all_messages(sources)
     definitions = json.loads(source.read_text())["$defs"]
     served = {
         name: body
@@ -145,7 +145,7 @@ def zero_of(path: str, kind: Any, *, needed: bool, top: bool) -> str:
     """keep: a zero value that somebody sent stays; emit: it is there even if nobody sent it."""
     group_path, path = path, path.partition(".")[2]
     field = path.rpartition(".")[2]
-    for zero, paths in (("emit", EMITTED), ("null", POINTERS), ("", DROPPED)):
+    for zero, paths in (("emit", EMITTED), ("null", POINTERS), ("", DROPPED), ("keep", KEPT)):
         if path in paths or group_path in paths:
             return zero
     if top and field in ("apiVersion", "kind"):
@@ -159,9 +159,7 @@ def zero_of(path: str, kind: Any, *, needed: bool, top: bool) -> str:
         return "" if path in PLAIN_NUMBERS or field == "observedGeneration" else "keep"
     if kind in ("quantity", "intstr", "time", "microtime", "any"):
         return "keep"
-    if isinstance(kind, str) and kind.startswith(HELD_BY_POINTER):
-        return "keep"
-    return "keep" if path in KEPT_TEXTS else ""
+    return "keep" if isinstance(kind, str) and kind.startswith(HELD_BY_POINTER) else ""
 
 
 # Values of any form in custom resources' schemas: false and 0 are defaults like others.

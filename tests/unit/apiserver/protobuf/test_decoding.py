@@ -1,6 +1,8 @@
 """Bodies that kubectl and Kubernetes' components sent as protobuf, as JSON.
 
-Each line of the file is a body as it was recorded and the object in it, as read back by people.
+Each line of the first file is a body as it was recorded and the object in it, as read back by
+people. The second has every kind with all of its fields filled, and empty: as upstream 1.36.4
+wrote it in protobuf and in JSON.
 """
 
 from __future__ import annotations
@@ -20,8 +22,14 @@ from fairlead.apiserver.protobuf.decoding import MAGIC, _numbers, decode
 from fairlead.apiserver.protobuf.wire import bytes_field, number_field
 from fairlead.apiserver.schema.model import schema_of, schemas
 
-FILE = Path(__file__).with_name("recorded_bodies.jsonl.gz")
-BODIES = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitlines()]
+
+def rows(name):
+    content = gzip.decompress(Path(__file__).with_name(name).read_bytes())
+    return [json.loads(line) for line in content.splitlines()]
+
+
+BODIES = rows("recorded_bodies.jsonl.gz")
+FILLED = rows("filled_bodies.jsonl.gz")
 DEPLOYMENT = next(row for row in BODIES if row["kind"] == "Deployment")
 
 
@@ -44,6 +52,17 @@ def test_a_recorded_body(row):
 
 def test_many_kinds_are_recorded():
     assert len({row["kind"] for row in BODIES}) > 25
+
+
+@pytest.mark.parametrize(
+    "row", FILLED, ids=lambda row: f"{row['object']['apiVersion']}-{row['object']['kind']}"
+)
+def test_every_field_of_every_kind(row):
+    assert decode(base64.b64decode(row["body"])) == row["object"]
+
+
+def test_every_kind_is_filled():
+    assert len({(row["object"]["apiVersion"], row["object"]["kind"]) for row in FILLED}) == 71
 
 
 def test_texts_numbers_and_maps_are_read():
