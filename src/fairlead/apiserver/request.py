@@ -12,6 +12,8 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from fairlead.apiserver.serving.sweep import Sweep
+
 SYSTEM_MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
@@ -54,7 +56,8 @@ class Request(Struct, frozen=True):
     Of a header that came several times the first counts, except where it is a list
     (`Impersonate-…`): its values are kept apart by SEPARATOR.
     `webhooks` are the answers of those that were asked about it already; `drawn` are the ids that
-    it was given while it waited for them. `notes` are for the audit log.
+    it was given while it waited for them, and `sweep` is how far it came with a collection. `notes`
+    are for the audit log.
     """
 
     method: str
@@ -65,6 +68,7 @@ class Request(Struct, frozen=True):
     user: User = ADMIN
     webhooks: Mapping[str, WebhookAnswer] = NO_ANSWERS
     drawn: tuple[str, ...] = ()
+    sweep: Sweep | None = None
     notes: dict[str, str] = field(default_factory=dict)
 
     def parameter(self, name: str) -> str:

@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from msgspec.structs import replace
+
 from fairlead.apiserver.admission.admission_request import new_of
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import (
@@ -41,7 +43,9 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.patch.json_patch import apply_json_patch
+from fairlead.apiserver.request import NO_ANSWERS, Request, WebhookAnswer
 from fairlead.apiserver.schema.json_text import parse_json
+from fairlead.apiserver.serving.sweep import Sweep
 from fairlead.apiserver.storage import Json, Storage
 
 TIMEOUT_S_DEFAULT: Final = 10
@@ -69,10 +73,22 @@ class WebhookNeeded(Exception):  # noqa: N818 - no error: the request waits for 
     """A request cannot go on before a webhook has answered."""
 
     def __init__(self, call: WebhookCall) -> None:
-        """`call` is what is to be asked; `drawn` are the ids that the request was given so far."""
+        """`call` is what is to be asked; `drawn` are the ids that the request was given so far.
+
+        `sweep` is how far it came with a collection, and `is_further` whether it is about another
+        object of that than it was before.
+        """
         super().__init__(call.url)
         self.call = call
         self.drawn: tuple[str, ...] = ()
+        self.sweep: Sweep | None = None
+        self.is_further = False
+
+    def answered(self, request: Request, answer: WebhookAnswer) -> Request:
+        """`request`, which waited for this, as it is to be handled anew."""
+        known = NO_ANSWERS if self.is_further else request.webhooks
+        webhooks = {**known, self.call.key: answer}
+        return replace(request, webhooks=webhooks, drawn=self.drawn, sweep=self.sweep)
 
 
 @dataclass(frozen=True, slots=True)

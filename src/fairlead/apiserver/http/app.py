@@ -37,7 +37,7 @@ BODY_SECONDS_MAX: Final = 30.0
 GZIP_BYTES_MIN: Final = 128 << 10  # upstream: responsewriters/writers.go:defaultGzipThresholdBytes
 GZIP_LEVEL: Final = 1
 PARAMETERS_MAX: Final = 256
-WEBHOOKS_MAX: Final = 4_096  # a collection may be deleted, each object of it judged
+WEBHOOKS_MAX: Final = 4_096  # about one object
 NO_CACHE: Final = (b"cache-control", b"no-cache, private")
 _WITHOUT_BODY: Final = ("GET", "HEAD")
 
@@ -127,13 +127,12 @@ class ApiApp:
 
     async def _handled(self, request: Request) -> Response | Watch:
         """The answer, after all webhooks that want to be asked."""
-        for _ in range(WEBHOOKS_MAX):
+        while len(request.webhooks) < WEBHOOKS_MAX:
             try:
                 return self._noted(request, self._server.handle(request, self._clock()))
             except WebhookNeeded as needed:
                 said = await ask_webhook(needed.call)
-                answers = {**request.webhooks, needed.call.key: said}
-                request = replace(request, webhooks=answers, drawn=needed.drawn)
+                request = needed.answered(request, said)
         raise ApiError("InternalError", 500, f"more than {WEBHOOKS_MAX} webhooks")
 
     def _noted(self, request: Request, answer: Answer) -> Answer:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.kind import Kind
@@ -20,6 +21,7 @@ from fairlead.apiserver.serving.options import dry_run_causes, integer, is_true,
 from fairlead.apiserver.serving.refusal import bad_option
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.serving.status import success
+from fairlead.apiserver.serving.sweep import Sweep
 from fairlead.apiserver.serving.typed import IGNORE, typed
 from fairlead.apiserver.storage import Json, value_of
 from fairlead.apiserver.write import Write
@@ -91,16 +93,32 @@ def delete_collection(call: Call) -> Response:
     options = _options(call)
     chosen = list_options(call.request, is_watch=False)
     wanted = selection(call.kind, chosen.label_selector, chosen.field_selector)
-    store, kind, namespace = call.parts.store, call.kind, call.target.namespace
-    page = listed(store.storage, kind, namespace, wanted, chosen)
-    for kept in page.objects:
+    storage, kind = call.parts.store.storage, call.kind
+    sweep = call.request.sweep
+    if sweep is None:
+        sweep = Sweep(listed(storage, kind, call.target.namespace, wanted, chosen))
+    _let_go(call, options, sweep)
+    _warn(call, options.deletion)
+    body = call.parts.renderer.list(form, kind, sweep.page, call.now)
+    return Response(200, body, form.media_type, warnings=tuple(call.warnings))
+
+
+def _let_go(call: Call, options: _Options, sweep: Sweep) -> None:
+    """Let all objects go that nobody has seen to yet. Raises ApiError, WebhookNeeded."""
+    store, kind, first = call.parts.store, call.kind, sweep.done
+    call.warnings.extend(sweep.warnings)
+    for kept in sweep.page.objects[first:]:
         meta = value_of(kept)["metadata"]
         place = (meta.get("namespace", ""), meta["name"])
+        warned = len(call.warnings)
         if store.find(kind, *place) is not None:
-            store.let_go(kind, *place, call.now, options.deletion, write=_write(call, options))
-    _warn(call, options.deletion)
-    body = call.parts.renderer.list(form, kind, page, call.now)
-    return Response(200, body, form.media_type, warnings=tuple(call.warnings))
+            try:
+                store.let_go(kind, *place, call.now, options.deletion, write=_write(call, options))
+            except WebhookNeeded as needed:
+                needed.sweep, needed.is_further = sweep, sweep.done > first
+                raise
+        sweep.warnings.extend(call.warnings[warned:])
+        sweep.done += 1
 
 
 def _write(call: Call, options: _Options) -> Write:

@@ -10,8 +10,6 @@ upstream: apiserver/pkg/storage/etcd3/store.go:GetList, cacher/delegator.go:shou
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 
 from fairlead.apiserver.error import ApiError, bad_request
@@ -20,6 +18,7 @@ from fairlead.apiserver.serving.options import EXACT, ListOptions, unsigned
 from fairlead.apiserver.serving.page import (
     NOW,
     Entry,
+    Listed,
     Token,
     decoded,
     encoded,
@@ -30,20 +29,7 @@ from fairlead.apiserver.serving.page import (
 )
 from fairlead.apiserver.serving.refusal import from_the_future
 from fairlead.apiserver.serving.selection import Selection
-from fairlead.apiserver.storage import Kept, Storage
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """Objects at a version, as they are kept; what is not stored has none: -1.
-
-    `continue_token` is "" and `remaining` None at the end.
-    """
-
-    objects: Sequence[Kept]
-    version: int
-    continue_token: str = ""
-    remaining: int | None = None
+from fairlead.apiserver.storage import Storage
 
 
 def listed(

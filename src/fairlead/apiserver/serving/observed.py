@@ -11,8 +11,8 @@ from typing import Final
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call, Observed
-from fairlead.apiserver.serving.listing import Listed
 from fairlead.apiserver.serving.options import list_options
+from fairlead.apiserver.serving.page import Listed
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.storage import Json
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from posixpath import normpath
@@ -45,6 +46,19 @@ class Token:
 
     version: int
     start: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Objects at a version, as they are kept; what is not stored has none: -1.
+
+    `continue_token` is "" and `remaining` None at the end.
+    """
+
+    objects: Sequence[Kept]
+    version: int
+    continue_token: str = ""
+    remaining: int | None = None
 
 
 def encoded(token: Token) -> str:

@@ -16,8 +16,8 @@ from fairlead.apiserver.conversion import shown
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.encoding import EncodedObjects, encode
-from fairlead.apiserver.serving.listing import Listed
 from fairlead.apiserver.serving.negotiation import PARTIAL, PARTIAL_LIST, TABLE, YAML, Form
+from fairlead.apiserver.serving.page import Listed
 from fairlead.apiserver.storage import Json, Kept, value_of
 
 PARTS: Final = 16
