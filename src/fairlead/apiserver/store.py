@@ -44,6 +44,7 @@ from fairlead.apiserver.error import (
     conflict,
     not_found,
 )
+from fairlead.apiserver.first_form import FirstForms
 from fairlead.apiserver.graceful_deletion import marked_for_deletion, may_go
 from fairlead.apiserver.identity import (
     ATTEMPTS_MAX,
@@ -111,6 +112,7 @@ class Store:
         self._strategies = strategies
         # Objects that were read by their schemas say null where upstream's types do.
         self._nullable = strategies is not None
+        self._first_forms = FirstForms()
 
     @property
     def version(self) -> int:
@@ -194,7 +196,12 @@ class Store:
             raise already_exists(
                 kind, namespace, name, terminating=going, is_generated=is_generated
             )
-        return obj if write.dry_run else self.storage.put(kind, obj)
+        if write.dry_run:
+            return obj
+        stored = self.storage.put(kind, obj)
+        if self.is_served:
+            self._first_forms.note(kind, asked.obj, stored)
+        return stored
 
     def update(self, manifest: Mapping[str, Any], now: int) -> Json:
         """Replace everything but status; gives back what was stored.
@@ -314,6 +321,7 @@ class Store:
         if marked is not old:
             marked = self.storage.put(kind, marked)
         if may_go(kind, marked):
+            self._first_forms.forget(kind, marked)
             return self.storage.remove(kind, namespace, name)
         return marked
 
@@ -375,13 +383,14 @@ class Store:
     def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
         """Store `new`, which passed all stations, over `old`; gives back what was stored.
 
-        Nothing is stored where nothing has changed. An object that was only held by finalizers
-        goes with the last of them.
+        Nothing is stored where nothing has changed in storage. An object that was only held by
+        finalizers goes with the last of them.
         """
-        if write.is_same(old, new):
+        if write.is_same(old, new) and not self._first_forms.is_short(kind, old):
             return old
         if write.dry_run:
             return new
+        self._first_forms.forget(kind, old)
         meta = new["metadata"]
         if old["metadata"].get("deletionTimestamp") and may_go(kind, new):
             self.storage.remove(kind, meta.get("namespace", ""), meta["name"])

@@ -40,8 +40,13 @@ def with_own_labels(job: Json, _: Storage) -> Json:
     selector = spec.get("selector") or {}
     labels = {**selector.get("matchLabels", {}), CONTROLLER_UID: meta["uid"]}
     spec = {**spec, "selector": {**selector, "matchLabels": labels}, "template": template}
-    if not meta.get("labels"):  # a job that has labels has only those
+    labels = meta.get("labels")
+    # A job that has labels has only those. Where they are the template's by default, upstream's
+    # two are one map, which a generated name copies.
+    if not labels:
         meta = {**meta, "labels": own}
+    elif labels is pods_meta.get("labels") and not meta.get("generateName"):
+        meta = {**meta, "labels": template["metadata"]["labels"]}
     made = {**job, "metadata": meta, "spec": spec}
     _refuse(made, _own_causes(made))
     return made
