@@ -5,6 +5,7 @@ upstream: sigs.k8s.io/json, which keeps to the case of names and reports duplica
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import re
@@ -14,6 +15,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from fairlead.api.nesting import DEPTH_MAX, TOO_DEEP, is_too_deep, items_of
+from fairlead.apiserver.schema.json_problem import json_problem
 
 Json = dict[str, Any]
 
@@ -28,10 +30,18 @@ _ESCAPE: Final = re.compile(
     r"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
     re.DOTALL,
 )
+_EACH_BYTE: Final = "fairlead-each-byte"
 # Of more digits, an integer may be beyond what a double holds.
 _DIGITS_MAX: Final = 308
-# What may open or close a container, once texts are passed over.
-_STRUCTURE: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
+
+
+def _replaced(cause: UnicodeError) -> tuple[str, int]:
+    # upstream: encoding/json decode.go:unquoteBytes takes bytes that are no UTF-8 one by one
+    assert isinstance(cause, UnicodeDecodeError)
+    return "\ufffd" * (cause.end - cause.start), cause.end
+
+
+codecs.register_error(_EACH_BYTE, _replaced)
 
 
 class JsonError(ValueError):
@@ -50,17 +60,19 @@ def parse_json(text: bytes | str) -> Any:
     Halves of surrogate pairs become U+FFFD, as do bytes that are no UTF-8: what was read can be
     written. Numbers beyond what a double holds, and values nested beyond DEPTH_MAX, are refused.
     """
+    raw: bytes | str = text
     if isinstance(text, bytes):
         value = parse_plain(text)
         if value is not NOT_PLAIN:
             return value
-        text = text.decode(errors="replace")
+        text = text.decode(errors=_EACH_BYTE)
     if may_have_halves(text):
         text = _ESCAPE.sub(_whole, text)
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as cause:
-        raise JsonError(_words(cause)) from None
+        seen = raw.decode(errors="surrogateescape") if isinstance(raw, bytes) else raw
+        raise JsonError(json_problem(cause, seen)) from None
     except JsonError:
         raise
     except RecursionError:
@@ -137,45 +149,6 @@ _DECODER: Final = json.JSONDecoder(
     parse_float=_number,
     parse_int=_integer,
 )
-
-
-def _words(cause: json.JSONDecodeError) -> str:
-    # upstream: encoding/json scanner.go:scanner.error
-    rest = cause.doc[cause.pos :].lstrip(" \t\r\n")
-    if not rest:
-        return "unexpected end of JSON input"
-    found = f"invalid character {_quoted(rest[0])}"
-    match cause.msg:
-        case "Extra data":
-            return f"{found} after top-level value"
-        case "Expecting property name enclosed in double quotes":
-            return f"{found} looking for beginning of object key string"
-        case "Expecting ':' delimiter":
-            return f"{found} after object key"
-        case "Expecting ',' delimiter":
-            return f"{found} after {_container(cause)}"
-        case "Unterminated string starting at":
-            return "unexpected end of JSON input"
-        case _:
-            return f"{found} looking for beginning of value"
-
-
-def _quoted(character: str) -> str:
-    if character == "'":
-        return r"'\''"
-    return f"'{character}'" if character.isprintable() else repr(character)
-
-
-def _container(cause: json.JSONDecodeError) -> str:
-    """Whether the list or the object that was left last is still open."""
-    depth: list[str] = []
-    for found in _STRUCTURE.finditer(cause.doc, 0, cause.pos):
-        match found[0]:
-            case "[" | "{":
-                depth.append(found[0])
-            case "]" | "}" if depth:
-                depth.pop()
-    return "array element" if depth and depth[-1] == "[" else "object key:value pair"
 
 
 def json_kind(value: Any) -> str:

@@ -26,6 +26,18 @@ NINES = "9" * 600
         ("[1 2]", "invalid character '2' after array element"),
         ("NaN", "invalid character 'N' looking for beginning of value"),
         ("kind: Pod", "invalid character 'k' looking for beginning of value"),
+        ("-", "invalid character ' ' in numeric literal"),
+        ("[1.]", "invalid character ']' after decimal point in numeric literal"),
+        ("[1.5.]", "invalid character '.' after array element"),
+        ('{"a": 1e}', "invalid character '}' in exponent of numeric literal"),
+        ("nul", "invalid character ' ' in literal null (expecting 'l')"),
+        ("trux", "invalid character 'x' in literal true (expecting 'e')"),
+        ('"a\tb"', r"invalid character '\t' in string literal"),
+        (r'"\x"', "invalid character 'x' in string escape code"),
+        (r'"\u12"', "invalid character '\"' in \\u hexadecimal character escape"),
+        (r'"\u1234', "unexpected end of JSON input"),
+        ('"\\', "invalid character ' ' in string escape code"),
+        (r"[\]", r"invalid character '\\' looking for beginning of value"),
         ("1e400", "json: cannot unmarshal number 1e400 into Go value of type float64"),
         (NINES, f"json: cannot unmarshal number {NINES} into Go value of type float64"),
         (
@@ -39,6 +51,23 @@ def test_no_json(text, problem):
     with pytest.raises(JsonError) as refused:
         parse_json(text)
     assert str(refused.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (b"\xef\xbb\xbf{}", "ï"),
+        (b"\xff", "ÿ"),
+        (b"\x80", r"\u0080"),
+        ("é".encode(), "Ã"),
+        (b"\x01", r"\x01"),
+        (b"'", r"\'"),
+    ],
+)
+def test_no_json_is_read_byte_by_byte(text, found):
+    with pytest.raises(JsonError) as refused:
+        parse_json(text)
+    assert str(refused.value) == f"invalid character '{found}' looking for beginning of value"
 
 
 def test_a_long_integer_is_read_to_the_last_digit():
@@ -61,6 +90,7 @@ def test_a_repeated_member_counts_last_and_is_seen():
         (rb'"\\ud83d"', r"\ud83d"),
         (rb'"\uD83D\uDE00\uDE00"', "\U0001f600\ufffd"),
         (b'"\xff"', "\ufffd"),
+        (b'"\xe2\x98"', "\ufffd\ufffd"),
         ('"é"'.encode(), "é"),
     ],
 )

@@ -1,0 +1,171 @@
+"""Why a text is no JSON, in the words of the language that upstream is written in.
+
+Upstream reads byte by byte and stops at the first one that cannot stand where it stands; a text
+that ends too early is read as if a blank came after it. Python's decoder says where it stopped and
+what it looked for there; what is left is to read on from that place as upstream does.
+
+upstream: encoding/json/scanner.go
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final, NoReturn
+
+from fairlead.api.field_problem import quoted
+
+END: Final = "unexpected end of JSON input"
+_BLANKS: Final = re.compile(r"[ \t\r\n]*")
+_DIGITS: Final = re.compile("[0-9]*")
+# A text from its first quote on, as far as it is in order.
+_STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+')
+_OF_NUMBERS: Final = "0123456789+-.eE"
+_WORDS: Final = {"t": "true", "f": "false", "n": "null"}
+_HEX: Final = "0123456789abcdefABCDEF"
+# What may open or close a container, once texts are passed over.
+_STRUCTURE: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{\]}]', re.DOTALL)
+
+
+class _FoundError(Exception):
+    """What is wrong."""
+
+
+def json_problem(cause: json.JSONDecodeError, text: str) -> str:
+    """What is wrong with `text`, which the decoder did not read.
+
+    Bytes that are no UTF-8 stand in it as surrogates (`surrogateescape`).
+    """
+    try:
+        _Scanner(text, cause.pos).after(cause.msg)
+    except _FoundError as found:
+        return str(found)
+
+
+class _Scanner:
+    """A walk on from the place where the decoder stopped; `_at` is the place of the next one."""
+
+    def __init__(self, text: str, start: int) -> None:
+        self._text = text + " "
+        self._at = start
+
+    def after(self, expected: str) -> NoReturn:
+        """Find what is wrong, given what was looked for. Raises _FoundError."""
+        if expected == "Unterminated string starting at":
+            self._pass_over(_STRING)
+            self._string()
+        if expected.startswith("Invalid "):
+            if expected.endswith("escape"):
+                self._step_back()
+            self._string()
+        if self._is_within_number():
+            self._number()
+        self._pass_over(_BLANKS)
+        match expected:
+            case "Extra data":
+                self._refuse("after top-level value")
+            case "Expecting property name enclosed in double quotes":
+                self._refuse("looking for beginning of object key string")
+            case "Expecting ':' delimiter":
+                self._refuse("after object key")
+            case "Expecting ',' delimiter":
+                self._refuse(f"after {self._container()}")
+            case _:
+                self._value()
+
+    def _value(self) -> NoReturn:
+        first = self._character()
+        if first == "-":
+            self._number()
+        for letter in _WORDS.get(first, "")[1:]:
+            self._at += 1
+            if self._character() != letter:
+                self._refuse(f"in literal {_WORDS[first]} (expecting {_shown(letter)})")
+        self._refuse("looking for beginning of value")
+
+    def _string(self) -> NoReturn:
+        """From the backslash or the control character that is wrong, if there is one."""
+        if self._character() != "\\":
+            if self._at == len(self._text) - 1:
+                raise _FoundError(END)
+            self._refuse("in string literal")
+        self._at += 1
+        if self._character() != "u":
+            self._refuse("in string escape code")
+        for _ in range(4):
+            self._at += 1
+            self._require(_HEX, r"in \u hexadecimal character escape")
+        raise _FoundError(END)
+
+    def _step_back(self) -> None:
+        """From within an escape to where it begins."""
+        start = self._text.rfind("\\", 0, self._at + 1)
+        if "u" in self._text[start : self._at + 1]:
+            self._at = start
+
+    def _is_within_number(self) -> bool:
+        """Whether the decoder read the beginning of a number and stopped in it."""
+        start = self._at
+        while start and self._text[start - 1] in _OF_NUMBERS:
+            start -= 1
+        read = self._text[start : self._at].lower()
+        match self._text[self._at]:
+            case ".":
+                return bool(read) and "." not in read and "e" not in read
+            case "e" | "E":
+                return bool(read) and "e" not in read
+            case _:
+                return False
+
+    def _number(self) -> None:
+        """From its sign, its point or its exponent."""
+        if self._character() == "-":
+            self._at += 1
+            self._require("0123456789", "in numeric literal")
+        if self._character() == ".":
+            self._at += 1
+            self._require("0123456789", "after decimal point in numeric literal")
+            self._pass_over(_DIGITS)
+        if self._character() in "eE":
+            self._at += 1
+            if self._character() in "+-":
+                self._at += 1
+            self._require("0123456789", "in exponent of numeric literal")
+            self._pass_over(_DIGITS)
+
+    def _pass_over(self, pattern: re.Pattern[str]) -> None:
+        matched = pattern.match(self._text, self._at)
+        self._at = matched.end() if matched else self._at
+
+    def _require(self, allowed: str, context: str) -> None:
+        if self._character() not in allowed:
+            self._refuse(context)
+
+    def _character(self) -> str:
+        if self._at >= len(self._text):
+            raise _FoundError(END)
+        return self._text[self._at]
+
+    def _container(self) -> str:
+        """Whether the list or the object that was left last is still open."""
+        depth: list[str] = []
+        for found in _STRUCTURE.finditer(self._text, 0, self._at):
+            match found[0]:
+                case "[" | "{":
+                    depth.append(found[0])
+                case "]" | "}" if depth:
+                    depth.pop()
+        return "array element" if depth and depth[-1] == "[" else "object key:value pair"
+
+    def _refuse(self, context: str) -> NoReturn:
+        raise _FoundError(f"invalid character {_shown(self._character())} {context}")
+
+
+def _shown(character: str) -> str:
+    # upstream: encoding/json/scanner.go:quoteChar; the first byte, as Latin-1
+    if character == "'":
+        return r"'\''"
+    if character == '"':
+        return "'\"'"
+    byte = character.encode("utf-8", "surrogateescape")[:1].decode("latin-1")
+    return f"'{quoted(byte)[1:-1]}'"
