@@ -134,6 +134,8 @@ def described_field(full: str, field: str, schema: Json, *, needed: bool, top: b
         row["z"] = zero
     if needed:
         row["r"] = True
+    if "$ref" in schema and schema.get("x-kubernetes-map-type") == "granular":
+        row["g"] = True
     if "x-kubernetes-patch-merge-key" in schema:
         row["k"] = schema["x-kubernetes-patch-merge-key"]
     if "x-kubernetes-patch-strategy" in schema:

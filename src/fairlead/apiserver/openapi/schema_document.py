@@ -146,6 +146,8 @@ class Types:
             document["x-kubernetes-patch-merge-key"] = member.merge_key
         if member.strategies:
             document["x-kubernetes-patch-strategy"] = ",".join(member.strategies)
+        if _is_opened(member.schema):
+            document["x-kubernetes-map-type"] = "granular"
         return document | self._type(member.schema, name, wraps=self.dialect.wraps_references)
 
     def _type(self, schema: Schema, name: str, *, wraps: bool = False) -> Json:
@@ -159,6 +161,13 @@ class Types:
             reference = self.dialect.reference(target)
             return {"allOf": [reference]} if wraps else reference
         return _SCALARS[schema.type]
+
+
+def _is_opened(schema: Schema) -> bool:
+    """Whether a field has owners of its parts, though its type has one of the whole."""
+    if schema.type is not Type.OBJECT or schema.topology is not Topology.GRANULAR:
+        return False
+    return schemas().of_definition(schema.definition).topology is Topology.ATOMIC
 
 
 def _listed(schema: Schema, name: str) -> Json:

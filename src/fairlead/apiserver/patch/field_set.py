@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.field_problem import quoted
 from fairlead.api.integer import parse_int64
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.text_cache import text_cache
@@ -26,7 +27,12 @@ FieldSet = dict[str, Any]
 SELF: Final = "."
 LEAF: Final[FieldSet] = {SELF: {}}
 NOTHING: Final[FieldSet] = {}
-_NUMBERED: Final = re.compile(r"v:-?\d|k:.*:-?\d")
+# Where the order of texts is not that of the values in them.
+_RANKED: Final = re.compile(r"v:-?\d|k:.*:-?\d|[vk]:.*[\x20!\\]|[vk]:.*(true|false|null)|i:")
+# What upstream writes in JSON by its number: signs of HTML, ends of lines, two controls.
+_ESCAPE: Final = re.compile("\\\\.|[<>&\u2028\u2029]")
+_NUMBERS: Final = {"\\b": "\\u0008", "\\f": "\\u000c"}
+_SORTS: Final = ("f:", "k:", "v:", "i:")
 
 
 def field_step(name: str) -> str:
@@ -117,28 +123,36 @@ def wire(node: FieldSet) -> FieldSet:
 
 
 def _in_order(node: FieldSet) -> list[str]:
-    # upstream: fieldpath/element.go:PathElement.Less: numbers are compared as numbers
-    if not any(map(_NUMBERED.match, node)):
+    # upstream: fieldpath/element.go:PathElement.Compare: by values, not by their texts
+    if not any(map(_RANKED.match, node)):
         return sorted(node)
     return sorted(node, key=_rank)
 
 
-def _rank(step: str) -> tuple[str, list[tuple[int, Any]]]:
-    if step[:2] not in ("k:", "v:"):
-        return step, []
-    content = msgspec.json.decode(step[2:])
-    values = list(content.values()) if isinstance(content, dict) else [content]
-    return step[:2], [_comparable(value) for value in values]
+def _rank(step: str) -> tuple[int, list[tuple[str, int, Any]]]:
+    sort, rest = step[:2], step[2:]
+    if step == SELF:
+        return -1, []
+    if sort in ("f:", "i:"):
+        return _SORTS.index(sort), [("", 0, rest if sort == "f:" else int(rest))]
+    content = msgspec.json.decode(rest)
+    members = content.items() if sort == "k:" else (("", content),)
+    return _SORTS.index(sort), [(name, *_comparable(value)) for name, value in members]
 
 
 def _comparable(value: Any) -> tuple[int, Any]:
+    # upstream: structured-merge-diff/value/value.go:Compare
     match value:
+        case bool():
+            return 2, value
         case int() | float():
             return 0, value
         case str():
             return 1, value
+        case None:
+            return 5, ""
         case _:
-            return 2, _compact(value)
+            return 3 if isinstance(value, list) else 4, _compact(value)
 
 
 def unwire(node: Any) -> FieldSet:
@@ -147,42 +161,56 @@ def unwire(node: Any) -> FieldSet:
         raise ValueError("a set of fields is an object")  # noqa: TRY004 - of a client's making
     made = {}
     for step, inner in node.items():
-        if step == SELF:
-            made[step] = NOTHING
-        elif _is_step(step):
-            made[step] = unwire(inner) if inner else LEAF
-        else:
-            raise ValueError(f"{step!r} is no step to a field")
+        known = "" if step == SELF else _canonical_step(step)
+        if not known:
+            continue
+        below = unwire({} if inner is None else inner)
+        is_member = not below or SELF in inner
+        made[known] = {SELF: NOTHING, **below} if is_member else below
     return made
 
 
 @text_cache(maxsize=CACHE_SIZE)
-def _is_step(step: str) -> bool:
-    """Whether a step says where it leads."""
+def _canonical_step(step: str) -> str:
+    """A step as it is written here; "" for one that another version may know.
+
+    Raises ValueError for one that leads nowhere.
+    """
     # upstream: structured-merge-diff/fieldpath/serialize-pe.go:DeserializePathElement
     sort, rest = step[:2], step[2:]
+    if sort[1:] != ":":
+        raise ValueError(f"{step!r} is no step to a field")
+    if sort not in _SORTS:
+        return ""
     if sort == "f:":
-        return True
+        return step
     if sort == "i:":
-        return parse_int64(rest) is not None
+        number = parse_int64(rest)
+        if number is None:
+            raise ValueError(f"{step!r} is no step to a field")
+        return f"i:{number}"
     try:
-        value = msgspec.json.decode(rest) if sort in ("k:", "v:") else None
+        value = msgspec.json.decode(rest)
     except (msgspec.DecodeError, RecursionError):
-        return False
+        raise ValueError(f"{step!r} is no step to a field") from None
     if is_too_deep(value):  # it is read again, where less of the stack may be left
-        return False
-    return isinstance(value, dict) if sort == "k:" else sort == "v:"
+        raise ValueError(f"{step!r} is no step to a field")
+    if sort == "v:":
+        return value_step(value)
+    if not isinstance(value, dict):
+        raise ValueError(f"{step!r} is no step to a field")  # noqa: TRY004 - of a client's making
+    return key_step(value)
 
 
 def paths(node: FieldSet, prefix: str = "") -> Iterator[str]:
     """The members as texts such as `.spec.containers[name="c"].image`: children of a node last."""
     # upstream: set.go:iteratePrefix gives a node's members first, then those below each child
-    for step, inner in sorted(node.items()):
-        if step != SELF and SELF in inner:
+    steps = [step for step in _in_order(node) if step != SELF]
+    for step in steps:
+        if SELF in node[step]:
             yield prefix + step_text(step)
-    for step, inner in sorted(node.items()):
-        if step != SELF:
-            yield from paths(inner, prefix + step_text(step))
+    for step in steps:
+        yield from paths(node[step], prefix + step_text(step))
 
 
 def step_text(step: str) -> str:
@@ -191,13 +219,22 @@ def step_text(step: str) -> str:
     sort, rest = step[:2], step[2:]
     if sort == "f:":
         return f".{rest}"
-    if sort == "v:":
-        return f"[={rest}]"
     if sort == "i:":
         return f"[{rest}]"
-    keys = msgspec.json.decode(rest)
-    return "[" + ",".join(f"{name}={_compact(value)}" for name, value in keys.items()) + "]"
+    content = msgspec.json.decode(rest)
+    if sort == "v:":
+        return f"[={_shown(content)}]"
+    return "[" + ",".join(f"{name}={_shown(value)}" for name, value in content.items()) + "]"
+
+
+def _shown(value: Any) -> str:
+    return quoted(value) if isinstance(value, str) else _compact(value)
 
 
 def _compact(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    return _ESCAPE.sub(_by_number, msgspec.json.encode(value).decode())
+
+
+def _by_number(found: re.Match[str]) -> str:
+    mark = found[0]
+    return f"\\u{ord(mark):04x}" if len(mark) == 1 else _NUMBERS.get(mark, mark)

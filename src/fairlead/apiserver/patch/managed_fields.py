@@ -26,6 +26,8 @@ from fairlead.apiserver.patch.field_set import (
     wire,
 )
 from fairlead.apiserver.patch.ownership import after_update
+from fairlead.apiserver.patch.reconciliation import reconciled
+from fairlead.apiserver.patch.step import NamelessItemError
 from fairlead.apiserver.schema.decoding import empty
 from fairlead.apiserver.schema.model import Schema
 
@@ -59,14 +61,26 @@ def _stripped() -> FieldSet:
 STRIPPED: Final = _stripped()
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Writer:
-    """Whose entry it is."""
+    """Whose entry it is; an applier has one, whatever version it applied in."""
 
     manager: str
     operation: str
     api_version: str
     subresource: str = ""
+
+    @property
+    def identity(self) -> str:
+        """What upstream knows a writer by, and puts writers in order by."""
+        # upstream: managedfields.go:BuildManagerIdentifier
+        known = {
+            "manager": self.manager,
+            "operation": self.operation,
+            "apiVersion": "" if self.operation == APPLY else self.api_version,
+            "subresource": self.subresource,
+        }
+        return _encode({key: value for key, value in known.items() if value}).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +99,12 @@ class Tracking:
     """How writes to one resource are tracked: by its type, and what its writers cannot own.
 
     `ignored` are the fields that the resource, or subresource, resets whatever a client sends.
+    Entries of other API versions than `versions` are nobody's (None: there may be any).
     """
 
     schema: Schema
     ignored: FieldSet = field(default_factory=dict)
+    versions: tuple[str, ...] | None = None
 
 
 def updated(
@@ -102,14 +118,21 @@ def updated(
     bare = _bare(new)
     if managed or old is None:
         before = _bare(old) if old is not None else empty(tracking.schema)
-        managed = after_write(tracking, before, bare, managed, writer, timestamp)
+        try:
+            managed = after_write(tracking, before, bare, managed, writer, timestamp)
+        except (NamelessItemError, UnknownVersionError):
+            managed = {}  # upstream: fieldmanager.go:UpdateNoErrors
     return with_managed(bare, managed)
 
 
 def after_write(
     tracking: Tracking, old: Json, new: Json, managed: Managed, writer: Writer, timestamp: str
 ) -> Managed:
-    """The entries once `writer` made `new` of `old`, at `timestamp`."""
+    """The entries once `writer` made `new` of `old`, at `timestamp`.
+
+    Raises NamelessItemError where items cannot be told apart, UnknownVersionError.
+    """
+    managed = of_today(tracking, managed)
     current = Writer("", "", "")  # its own entry is one more, which then joins the older one
     owners = {one: entry.fields for one, entry in managed.items()}
     kept = after_update(
@@ -122,6 +145,23 @@ def after_write(
         fields = union(taken, previous.fields) if previous else taken
         made[writer] = Entry(fields, timestamp)
     return _capped(made)
+
+
+class UnknownVersionError(ValueError):
+    """An entry's API version is none."""
+
+
+def of_today(tracking: Tracking, managed: Managed) -> Managed:
+    """The entries of versions that there are, as their type is now. Raises UnknownVersionError."""
+    # upstream: structured-merge-diff/merge/update.go:reconcileManagedFieldsWithSchemaChanges
+    made = {}
+    for writer, entry in managed.items():
+        if writer.api_version.count("/") > 1:
+            raise UnknownVersionError(f"unexpected GroupVersion string: {writer.api_version}")
+        if tracking.versions is None or writer.api_version in tracking.versions:
+            fields = reconciled(tracking.schema, entry.fields)
+            made[writer] = entry if fields is entry.fields else replace(entry, fields=fields)
+    return made
 
 
 def entries_of(obj: Json | None) -> Managed:
@@ -153,9 +193,10 @@ def without_times(obj: Json) -> Json:
     return {**obj, "metadata": {**meta, "managedFields": entries}}
 
 
-def _rank(item: tuple[Writer, Entry]) -> tuple[str, str, Writer]:
+def _rank(item: tuple[Writer, Entry]) -> tuple[str, ...]:
     writer, entry = item
-    return writer.operation, entry.time, writer
+    who = writer.manager, writer.api_version, writer.subresource
+    return writer.operation, entry.time, *who
 
 
 def _believed(old: Json | None, new: Json, *, from_live: bool) -> Managed:
@@ -187,9 +228,24 @@ def _read(entries: list[Json]) -> Managed:
             entry.get("apiVersion", ""),
             entry.get("subresource", ""),
         )
-        fields = _set(entry.get("fieldsV1", {}))
+        if not writer.api_version:
+            raise ValueError("an entry says in which version somebody wrote")
+        fields = _set(entry.get("fieldsV1") or {})
+        if operation == APPLY:
+            earlier = applier(managed, writer.manager, writer.subresource)
+            managed = {one: kept for one, kept in managed.items() if one != earlier}
         managed[writer] = Entry(fields, entry.get("time") or "")
     return managed
+
+
+def applier(managed: Managed, manager: str, subresource: str) -> Writer | None:
+    """Who applied under that name, whatever the version; None if nobody did."""
+    for writer in managed:
+        if (writer.manager, writer.operation) == (manager, APPLY) and (
+            writer.subresource == subresource
+        ):
+            return writer
+    return None
 
 
 def _set(written: Any) -> FieldSet:
@@ -227,23 +283,27 @@ def _written(writer: Writer, entry: Entry) -> Json:
 
 
 def _capped(managed: Managed) -> Managed:
-    """The oldest updaters become one when there are too many."""
+    """The oldest updaters of each version become one when there are too many."""
     # upstream: capmanagers.go:capUpdateManagers
     updaters = [writer for writer in managed if writer.operation == UPDATE]
     surplus = len(updaters) - UPDATERS_MAX
     if surplus <= 0:
         return managed
-    updaters.sort(key=lambda writer: (managed[writer].time, writer))
+    updaters.sort(key=lambda writer: (managed[writer].time, writer.identity))
     capped = dict(managed)
+    oldest: dict[str, Writer] = {}
     for writer in updaters:
         if surplus <= 0:
             break
-        ancient = replace(writer, manager=_ANCIENT, subresource="")
-        entry = capped.pop(writer)
-        known = capped.get(ancient)
-        surplus -= 1 if known else 0
-        fields = union(known.fields, entry.fields) if known else entry.fields
-        capped[ancient] = Entry(fields, entry.time)
+        first = oldest.setdefault(writer.api_version, writer)
+        if first is writer:
+            continue
+        ancient = Writer(_ANCIENT, UPDATE, writer.api_version)
+        known = capped.get(ancient) or capped.pop(first)
+        entry = managed[writer]
+        capped[ancient] = Entry(union(entry.fields, known.fields), entry.time)
+        del capped[writer]
+        surplus -= 1
     return capped
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, Generic, TypeVar
 
+from fairlead.apiserver.likeness import is_alike
 from fairlead.apiserver.patch.field_set import (
     NOTHING,
     FieldSet,
@@ -79,7 +80,8 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
         new = _pruned(schema, new, claimed, before)
     changes = compare(schema, live, new)
     kept = _yielding(changes, claimed, manager, ignored, force=force)
-    return (None if changes.same else new), kept
+    is_same = changes.same and is_alike(live, new)
+    return (None if is_same else new), kept
 
 
 def _yielding(

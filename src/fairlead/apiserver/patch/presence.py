@@ -92,8 +92,8 @@ def _of_list(schema: Schema) -> Presence:
             return LEAF
         made: FieldSet = {SELF: NOTHING}
         for step, item in items_by_step(schema, value):
-            if step not in made:
-                made[step] = inner(item) if inner and item else LEAF
+            # Of items that are there twice the set has nothing but that they are.
+            made[step] = LEAF if step in made or not (inner and item) else inner(item)
         return made
 
     _MADE[schema] = presence

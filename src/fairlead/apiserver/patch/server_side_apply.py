@@ -17,6 +17,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fairlead.api.field_problem import quoted
 from fairlead.apiserver.error import ApiError, Cause, bad_request
 from fairlead.apiserver.patch.field_set import NOTHING, FieldSet, difference, paths, union
 from fairlead.apiserver.patch.managed_fields import (
@@ -28,7 +29,9 @@ from fairlead.apiserver.patch.managed_fields import (
     Tracking,
     Writer,
     after_write,
+    applier,
     entries_of,
+    of_today,
     with_managed,
 )
 from fairlead.apiserver.patch.ownership import OwnershipConflictError, after_apply
@@ -42,6 +45,11 @@ Json = dict[str, Any]
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL: Final = "kubectl"
 _BEFORE: Final = "before-first-apply"
+_PATCH_OBJECT: Final = "failed to create typed patch object ({})"
+_LIVE_OBJECT: Final = "failed to create typed live object ({})"
+_NEW_OBJECT: Final = (
+    "failed to create manager for existing fields: failed to convert new object ({}) to smd typed"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,28 +71,29 @@ def server_side_apply(
     sense, 409 conflicts, 500 it is not of its type.
     """
     config = application.config
+    found = entries_of(live)
+    bare = _bare(live) if live else {}
+    if live and not found:
+        _require_type(tracking, bare, _NEW_OBJECT, may_repeat=True)
+        found = _everybody_else(tracking, bare, application, timestamp)
     if "managedFields" in _metadata(config):
         raise bad_request("metadata.managedFields must be nil")
-    _require_type(tracking, config, "patch", may_repeat=False)
-    managed = entries_of(live)
-    bare = _bare(live) if live else {}
+    _require_type(tracking, config, _PATCH_OBJECT, may_repeat=False)
     if live:
         # A definition may have changed since its objects were stored.
-        _require_type(tracking, bare, "live", may_repeat=True)
-    if live and not managed:
-        managed = _everybody_else(tracking, bare, config["apiVersion"], timestamp)
+        _require_type(tracking, bare, _LIVE_OBJECT, may_repeat=True)
+    managed = of_today(tracking, found)
     new, managed = _applied(tracking, bare, managed, application, timestamp)
     if application.manager == KUBECTL:
         new = _with_last_applied(new, config)
     return with_managed(new, managed)
 
 
-def _require_type(tracking: Tracking, obj: Json, sort: str, *, may_repeat: bool) -> None:
+def _require_type(tracking: Tracking, obj: Json, failed: str, *, may_repeat: bool) -> None:
     wrong = list(problems(tracking.schema, obj, may_repeat=may_repeat))
     if wrong:
         stated = wrong[0] if len(wrong) == 1 else "errors:\n  " + "\n  ".join(wrong)
-        failed = f"failed to create typed {sort} object ({object_name(obj)})"
-        raise ApiError("", 500, f"{failed}: {stated}")
+        raise ApiError("", 500, f"{failed.format(object_name(obj))}: {stated}")
 
 
 def _metadata(config: Json) -> Json:
@@ -154,24 +163,25 @@ def _merged(
 
 def _applier(managed: Managed, application: Application) -> Writer:
     """The applier's entry, whatever version it last applied in."""
-    for writer in managed:
-        if (writer.manager, writer.operation) == (application.manager, APPLY) and (
-            writer.subresource == application.subresource
-        ):
-            return writer
+    known = applier(managed, application.manager, application.subresource)
+    if known is not None:
+        return known
     version = application.config["apiVersion"]
     return Writer(application.manager, APPLY, version, application.subresource)
 
 
-def _everybody_else(tracking: Tracking, live: Json, api_version: str, timestamp: str) -> Managed:
+def _everybody_else(
+    tracking: Tracking, live: Json, application: Application, timestamp: str
+) -> Managed:
     """Whoever wrote what is there before anybody applied."""
-    writer = Writer(_BEFORE, UPDATE, api_version)
+    writer = Writer(_BEFORE, UPDATE, application.config["apiVersion"], application.subresource)
     return after_write(tracking, empty(tracking.schema), live, {}, writer, timestamp)
 
 
 def _conflict(conflicts: dict[Writer, FieldSet]) -> ApiError:
-    """409 with who owns what; managers and fields in the order of their names."""
-    stated = {_stated(writer): sorted(paths(own)) for writer, own in sorted(conflicts.items())}
+    """409 with who owns what; managers in the order of their names."""
+    owners = sorted(conflicts, key=lambda writer: writer.identity)
+    stated = {_stated(writer): list(paths(conflicts[writer])) for writer in owners}
     causes = tuple(
         Cause("FieldManagerConflict", f"conflict with {who}", path)
         for who, fields in stated.items()
@@ -192,10 +202,9 @@ def _refused(message: str, causes: tuple[Cause, ...]) -> ApiError:
 
 def _stated(writer: Writer) -> str:
     # upstream: conflict.go:printManager
-    if writer.operation == APPLY:
-        return f'"{writer.manager}"'
-    through = f' with subresource "{writer.subresource}"' if writer.subresource else ""
-    return f'"{writer.manager}"{through} using {writer.api_version}'
+    through = f" with subresource {quoted(writer.subresource)}" if writer.subresource else ""
+    version = "" if writer.operation == APPLY else f" using {writer.api_version}"
+    return f"{quoted(writer.manager)}{through}{version}"
 
 
 def _as_last_applied(tracking: Tracking, live: Json) -> FieldSet:

@@ -12,11 +12,18 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Final
 
+from fairlead.api.field_problem import quoted
 from fairlead.apiserver.patch.field_set import key_step, value_step
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, Zero
 from fairlead.apiserver.schema.zero import zero_value
 
 CACHE_SIZE: Final = 1 << 12
+
+
+class NamelessItemError(ValueError):
+    """Nothing tells an item from its neighbours; the text says why."""
+
+
 _COMPOSITE: Final = (Type.OBJECT, Type.MAP, Type.LIST, Type.ANY)
 
 
@@ -52,9 +59,17 @@ def items_by_step(schema: Schema, value: list[Any] | None) -> Iterator[tuple[str
 
 
 def item_step(schema: Schema, item: Any) -> str:
-    """What tells `item` from its neighbours; keys that it lacks have their defaults."""
-    if schema.topology is Topology.SET or not isinstance(item, dict):
+    """What tells `item` from its neighbours; keys that it lacks have their defaults.
+
+    Raises NamelessItemError.
+    """
+    if not schema.keys:
+        if item is None or isinstance(item, dict | list):
+            raise NamelessItemError(_nameless_value(item))
         return value_step(item)
+    if not isinstance(item, dict):
+        sort = "a null element" if item is None else "non-map elements"
+        raise NamelessItemError(f"associative list with keys may not have {sort}")
     given = tuple(map(item.get, schema.keys))
     try:
         return _key_step(schema, *given)
@@ -69,7 +84,22 @@ def _key_step(schema: Schema, *given: Any) -> str:
     keys: dict[str, Any] = {}
     for key, value in zip(schema.keys, given, strict=True):
         keys[key] = defaults.get(key, _zero_key(schema, key)) if value is None else value
-    return key_step({key: value for key, value in keys.items() if value is not None})
+    known = {key: value for key, value in keys.items() if value is not None}
+    if not known:
+        listed = " ".join(map(quoted, schema.keys))
+        raise NamelessItemError(
+            f"associative list with keys has an element that omits all key fields [{listed}] "
+            "(and doesn't have default values for any key fields)"
+        )
+    return key_step(known)
+
+
+def _nameless_value(item: Any) -> str:
+    # upstream: typed/helpers.go:setItemToPathElement
+    if isinstance(item, list):
+        return "not supported: associative list with lists as elements"
+    shown = "an explicit null" if item is None else "a map type"
+    return f"associative list without keys has an element that's {shown}"
 
 
 def _zero_key(schema: Schema, key: str) -> Any:

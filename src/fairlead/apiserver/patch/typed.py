@@ -29,11 +29,15 @@ from fairlead.apiserver.patch.step import (
     items_by_step,
     member_schema,
 )
-from fairlead.apiserver.schema.model import Schema, Topology, Type
+from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type
 
 Json = dict[str, Any]
 
 _ABSENT: Final = object()
+
+
+class _Several(list[Any]):
+    """Items of a list that nothing tells apart."""
 
 
 @dataclass(slots=True)
@@ -58,8 +62,8 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
         return NOTHING
     made: FieldSet = {}
     if schema.type is Type.LIST:
-        for step, item in items_by_step(schema, value):
-            inner = field_set(inner_schema(schema, step), item)
+        for step, item in _members(schema, value).items():
+            inner = NOTHING if type(item) is _Several else field_set(_items(schema), item)
             made[step] = {SELF: {}, **inner}
         return made
     for key, item in value.items():
@@ -104,11 +108,22 @@ def _below(schema: Schema, old: Any, new: Any) -> _Triple:
     """What became of what is in `old`, which is in `new` now."""
     below: _Triple = ({}, {}, {})
     for step, left, right in _pairs(schema, old, new):
-        parts = _compare(inner_schema(schema, step), left, right)
+        compared = _compare_several if _Several in (type(left), type(right)) else _compare
+        parts = compared(inner_schema(schema, step), left, right)
         for whole, part in zip(below, parts, strict=True):
             if part:
                 whole[step] = part
     return below
+
+
+def _compare_several(schema: Schema, old: Any, new: Any) -> _Triple:
+    """Items of one name in either list: they are one field, whatever is in them."""
+    # upstream: compare.go:visitListItems
+    if type(old) is type(new):
+        return {}, NOTHING if is_alike(old, new) else LEAF, {}
+    if type(old) is _Several:
+        return NOTHING if new is _ABSENT else presence_of(schema)(new), {}, LEAF
+    return LEAF, {}, NOTHING if old is _ABSENT else presence_of(schema)(old)
 
 
 def _inside(schema: Schema, value: Any) -> FieldSet:
@@ -135,7 +150,7 @@ def _pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]
 
 
 def _members(schema: Schema, value: Any) -> dict[str, Any]:
-    """What is in a value: by key, or the items of a list by step (of several with one, the first).
+    """What is in a value: by key, or the items of a list by step.
 
     A value of another sort has nothing in it.
     """
@@ -143,8 +158,17 @@ def _members(schema: Schema, value: Any) -> dict[str, Any]:
         return value if isinstance(value, dict) else {}
     made: dict[str, Any] = {}
     for step, item in items_by_step(schema, value if isinstance(value, list) else []):
-        made.setdefault(step, item)
+        if step not in made:
+            made[step] = item
+        elif type(made[step]) is _Several:
+            made[step].append(item)
+        else:
+            made[step] = _Several((made[step], item))
     return made
+
+
+def _items(schema: Schema) -> Schema:
+    return schema.items or ANYTHING
 
 
 def merged(schema: Schema, base: Any, over: Any) -> Any:
@@ -163,15 +187,14 @@ def merged(schema: Schema, base: Any, over: Any) -> Any:
 
 
 def _merged_list(schema: Schema, base: list[Any], over: list[Any]) -> list[Any]:
-    mine: dict[str, Any] = {}
     left = list(items_by_step(schema, base))
+    mine: dict[str, Any] = {}
     for step, item in left:
-        mine.setdefault(step, item)
-    right = list(items_by_step(schema, over))
+        mine[step] = None if step in mine else item  # with several, nothing merges
     made = []
-    for step, item in interleaved(left, right):
-        other = mine.get(step) if item is not mine.get(step) else None
-        made.append(item if other is None else merged(inner_schema(schema, step), other, item))
+    for step, item, is_over in interleaved(left, list(items_by_step(schema, over))):
+        other = mine.get(step) if is_over else None
+        made.append(item if other is None else merged(_items(schema), other, item))
     return made
 
 

@@ -13,7 +13,13 @@ from typing import Any, Final
 
 from fairlead.apiserver.patch.field_set import step_text
 from fairlead.apiserver.patch.go_text import go_kind, go_syntax, go_text
-from fairlead.apiserver.patch.step import inner_schema, is_composite, item_step, member_schema
+from fairlead.apiserver.patch.step import (
+    NamelessItemError,
+    inner_schema,
+    is_composite,
+    item_step,
+    member_schema,
+)
 from fairlead.apiserver.schema.model import Schema, Topology, Type
 
 _NUMERIC: Final = (Type.INT32, Type.INT64, Type.NUMBER)
@@ -55,36 +61,16 @@ def _list_problems(schema: Schema, value: Any, path: str, *, may_repeat: bool) -
     for place, item in enumerate(value):
         step = f"i:{place}"
         if schema.topology is not Topology.ATOMIC:
-            nameless = _nameless(schema, item)
-            if nameless:
-                yield _told(path, f"element {place}: {nameless}")
+            try:
+                step = item_step(schema, item)
+            except NamelessItemError as cause:
+                yield _told(path, f"element {place}: {cause}")
                 return
-            step = item_step(schema, item)
             if step in seen and not may_repeat:
                 yield _told(path, f"duplicate entries for key {step_text(step)}")
             seen[step] = None
         inner = inner_schema(schema, step)
         yield from problems(inner, item, path + step_text(step), may_repeat=may_repeat)
-
-
-def _nameless(schema: Schema, item: Any) -> str:
-    """Why nothing tells `item` from its neighbours, "" if something does."""
-    # upstream: helpers.go:keyedAssociativeListItemToPathElement, setItemToPathElement
-    if schema.keys:
-        if item is None:
-            return "associative list with keys may not have a null element"
-        if not isinstance(item, dict):
-            return "associative list with keys may not have non-map elements"
-        if item_step(schema, item) == "k:{}":
-            keys = " ".join(f'"{key}"' for key in schema.keys)
-            said = "associative list with keys has an element that omits all key fields"
-            return f"{said} [{keys}] (and doesn't have default values for any key fields)"
-        return ""
-    if isinstance(item, dict):
-        return "associative list without keys has an element that's a map type"
-    if isinstance(item, list):
-        return "not supported: associative list with lists as elements"
-    return "associative list without keys has an element that's an explicit null" * (item is None)
 
 
 def _scalar_problems(schema: Schema, value: Any, path: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -123,6 +123,7 @@ class _FieldRow(msgspec.Struct, frozen=True):
     r: bool = False
     k: str = ""
     s: tuple[str, ...] = ()
+    g: bool = False
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -170,8 +171,13 @@ class SchemaSet:
         schema = Schema(Type.OBJECT, topology, fields, key_defaults=row.d, definition=name)
         self._made[name] = schema if row.f else Schema(Type.ANY, definition=name)
         for key, one in row.f.items():
-            fields[key] = Field(self._of_type(one.t), one.z, one.r, one.k, one.s)
+            fields[key] = Field(self._of_field(one), one.z, one.r, one.k, one.s)
         return self._made[name]
+
+    def _of_field(self, row: _FieldRow) -> Schema:
+        """The type of a field, which may have owners of its parts where its type has but one."""
+        schema = self._of_type(row.t)
+        return replace(schema, topology=Topology.GRANULAR) if row.g else schema
 
     def _of_type(self, name: str | _Composite) -> Schema:
         if isinstance(name, str):

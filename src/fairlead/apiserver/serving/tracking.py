@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.conversion import is_converted, shown
-from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.kind import KINDS, Kind
 from fairlead.apiserver.patch.managed_fields import (
     APPLY,
     Tracking,
@@ -58,14 +58,27 @@ def _tracking(kind: Kind, subresource: str) -> Tracking | None:
     schema = schema_of_kind(kind)
     if schema is None:
         return None
+    ignored = ignoring(*_reset(kind, subresource))
+    return Tracking(schema=schema, ignored=ignored, versions=_versions(kind))
+
+
+def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
+    """What nobody owns by writing to a kind, or to a part of it."""
     if kind.resource == _RESET_IN_VAIN:
-        return Tracking(schema=schema, ignored={})
+        return ()
     if subresource == "status":
-        others = _NOT_BY_STATUS.get(kind.resource, ())
-        return Tracking(schema=schema, ignored=ignoring(_SPEC, *others))
+        return _SPEC, *_NOT_BY_STATUS.get(kind.resource, ())
     if subresource == "approval":
-        return Tracking(schema=schema, ignored=ignoring(*_NOT_BY_APPROVAL))
-    return Tracking(schema=schema, ignored=ignoring(_STATUS) if kind.has_status else {})
+        return _NOT_BY_APPROVAL
+    return (_STATUS,) if kind.has_status else ()
+
+
+def _versions(kind: Kind) -> tuple[str, ...] | None:
+    """The versions in which a built-in kind is served."""
+    if kind.is_custom:
+        return None
+    same = (one for one in KINDS if one.resource == kind.resource and not one.is_custom)
+    return kind.api_version, *(one.api_version for one in same)
 
 
 _known_tracking: Final = lru_cache(maxsize=CACHE_SIZE)(_tracking)

@@ -18,6 +18,7 @@ from fairlead.apiserver.serving.body import decoded, media_type_of, parsed_yaml,
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.negotiation import JSON, YAML
 from fairlead.apiserver.serving.options import WriteOptions, write_options
+from fairlead.apiserver.serving.owner_references import with_each_owner_once
 from fairlead.apiserver.serving.patching import patch_of
 from fairlead.apiserver.serving.reading import found
 from fairlead.apiserver.serving.refusal import unreadable
@@ -76,7 +77,7 @@ def create(call: Call) -> Response:
     """Store the object in the body."""
     call.form()
     options = write_options(call.request, "CreateOptions")
-    obj = in_namespace(call, sent(call, options))
+    obj = with_each_owner_once(in_namespace(call, sent(call, options)), call.warnings.append)
     write = write_of(call, options)
     stored = call.parts.store.create(obj, call.now, kind=call.kind, write=write)
     return call.shown(stored, 201)
@@ -87,6 +88,7 @@ def update(call: Call) -> Response:
     call.form()
     options = write_options(call.request, "UpdateOptions")
     new = named(call, in_namespace(call, sent(call, options)))
+    new = with_each_owner_once(new, call.warnings.append)
     store, target = call.parts.store, call.target
     old = store.find(call.kind, target.namespace, target.name)
     if old is None and call.kind.resource in CREATED_BY_UPDATE:
@@ -138,7 +140,12 @@ def write_of(
     call: Call, options: WriteOptions, operation: str = "Update", subresource: str = ""
 ) -> Write:
     """How the store is to carry out a request with these options."""
-    noted = track(call.kind, call.manager(options), operation, subresource, call.now)
+    track_it = track(call.kind, call.manager(options), operation, subresource, call.now)
+
+    def noted(old: Json | None, new: Json) -> Json:
+        # What a patch made belongs to who sent it, twice or not.
+        return with_each_owner_once(track_it(old, new), call.warnings.append, is_made=True)
+
     user, warn = call.request.user, call.warnings.append
     return Write(
         is_read=subresource in _WHOLE and not is_converted(call.kind),
