@@ -1,6 +1,6 @@
-"""Lists, sets, and what regular expressions find in texts.
+"""Lists, and what regular expressions find in texts.
 
-upstream: apiserver/pkg/cel/library/{lists,regex}.go, cel-go/ext/sets.go
+upstream: apiserver/pkg/cel/library/{lists,regex}.go
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from fairlead.api.expression.function import (
     TRUTH,
     WHOLE,
     Function,
-    free,
     member,
 )
 from fairlead.api.pattern import compiled_pattern
@@ -50,10 +49,6 @@ def _some(items: list[Any], name: str) -> list[Any]:
     return items
 
 
-def _contains(one: list[Any], other: list[Any]) -> bool:
-    return all(item in one for item in other)
-
-
 FUNCTIONS: Final[tuple[Function, ...]] = (
     member("find", TEXT, (TEXT, TEXT), _found),
     member("findAll", LIST, (TEXT, TEXT), _all_found),
@@ -62,17 +57,4 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     member("sum", ANY, (LIST,), sum),
     member("min", ANY, (LIST,), lambda items: min(_some(items, "min"))),
     member("max", ANY, (LIST,), lambda items: max(_some(items, "max"))),
-    free("sets.contains", TRUTH, (LIST, LIST), _contains),
-    free(
-        "sets.equivalent",
-        TRUTH,
-        (LIST, LIST),
-        lambda one, other: _contains(one, other) and _contains(other, one),
-    ),
-    free(
-        "sets.intersects",
-        TRUTH,
-        (LIST, LIST),
-        lambda one, other: any(item in one for item in other),
-    ),
 )

@@ -27,33 +27,38 @@ if TYPE_CHECKING:
 KEPT_CHARACTERS_MAX: Final = 2_048
 
 
+# Extensions of the library by their names, all of whose functions upstream has.
+PARTS: Final = ("cel.lib.ext.comprev2", "cel.lib.ext.lists", "cel.lib.ext.sets")
+
+
 def environment(variables: Mapping[str, str], more: Sequence[Function] = ()) -> cel.Env:
     """The environment that knows `variables`, by their types as the library writes them.
 
     `more` are functions besides Kubernetes' usual ones.
     """
+    usual = (*amount.FUNCTIONS, *address.FUNCTIONS, *url.FUNCTIONS, *collection.FUNCTIONS)
+    return configured(variables, (*PARTS, "cel.lib.ext.bindings"), (*usual, *more))
+
+
+def configured(
+    variables: Mapping[str, str], parts: Sequence[str], functions: Sequence[Function]
+) -> cel.Env:
+    """An environment with these extensions and functions, and optional values and texts."""
     # The library takes a hundredth of a second to load, and most clusters have no expressions.
     from cel_expr_python import cel  # noqa: PLC0415
-    from cel_expr_python.ext import (  # noqa: PLC0415
-        ext_bindings,
-        ext_math,
-        ext_optional,
-        ext_strings,
-    )
+    from cel_expr_python.ext import ext_optional, ext_strings  # noqa: PLC0415
 
+    listed = "".join(f"\n  - name: {part}" for part in parts)
+    config = cel.NewEnvConfigFromYaml(f"extensions:{listed or ' []'}\n")
     return cel.NewEnv(
+        config=config,
         variables={name: cel.Type(kind) for name, kind in variables.items()},
-        extensions=[
-            ext_bindings.ExtBindings(),
-            ext_math.ExtMath(),
-            ext_optional.ExtOptional(),
-            ext_strings.ExtStrings(),
-        ],
-        functions=_declared(cel, more),
+        extensions=[ext_optional.ExtOptional(), ext_strings.ExtStrings(2)],
+        functions=_declared(cel, functions),
     )
 
 
-def _declared(library: Any, more: Sequence[Function]) -> list[Any]:
+def _declared(library: Any, functions: Sequence[Function]) -> list[Any]:
     types = library.Type
     known = {
         TEXT: types.STRING,
@@ -74,9 +79,7 @@ def _declared(library: Any, more: Sequence[Function]) -> list[Any]:
             impl=function.does,
         )
 
-    usual = (*amount.FUNCTIONS, *address.FUNCTIONS, *url.FUNCTIONS, *collection.FUNCTIONS)
-    every = (*usual, *more)
-    named = groupby(sorted(every, key=attrgetter("name")), key=attrgetter("name"))
+    named = groupby(sorted(functions, key=attrgetter("name")), key=attrgetter("name"))
     return [
         library.FunctionDecl(name, [overload(at, one) for at, one in enumerate(group)])
         for name, group in named

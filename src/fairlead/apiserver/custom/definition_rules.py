@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.api.expression.estimate import estimated
+from fairlead.api.expression.kind import BOOL, STRING
+from fairlead.api.expression.reading import ExpressionError, read
+from fairlead.apiserver.custom.declared import Declared, declared, variables_of
+from fairlead.apiserver.custom.definition_cost import Bill, repeated
 from fairlead.apiserver.custom.definition_path import FieldPathError, field_at
 from fairlead.apiserver.custom.definition_shown import shown_rule
-from fairlead.apiserver.custom.rules import RuleError, is_text, is_verdict
-from fairlead.apiserver.custom.spelling import spelled
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import invalid, not_supported, required
 
@@ -25,20 +29,8 @@ _REASONS: Final = (
     "FieldValueInvalid",
     "FieldValueRequired",
 )
-# What may stand where a rule speaks of a field of its value.
-_FIELDS: Final = re.compile(
-    r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\bself((?:\.[A-Za-z_]\w*)+)(\(?)"""
-)
-_OLD: Final = re.compile(r"\boldSelf\b")
+_PAST: Final = "oldSelf"
 _LINE_END: Final = re.compile(r"[\n\r]")
-_IDENTITY: Final[Json] = {
-    "apiVersion": {"type": "string"},
-    "kind": {"type": "string"},
-    "metadata": {
-        "type": "object",
-        "properties": {"name": {"type": "string"}, "generateName": {"type": "string"}},
-    },
-}
 
 
 def wrong_words(raw: Json, field: str) -> Iterator[Cause]:
@@ -49,25 +41,76 @@ def wrong_words(raw: Json, field: str) -> Iterator[Cause]:
         yield from _wrong_path(rule, raw, f"{place}.fieldPath")
 
 
-def wrong_expressions(
-    raw: Json, field: str, no_past_below: str = "", *, is_object: bool = False
-) -> Iterator[Cause]:
-    """Rules that cannot be asked; where items have no past, they cannot be asked about it."""
-    for at, rule in enumerate(raw.get("x-kubernetes-validations") or ()):
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Where rules are asked, and what they cost there.
+
+    `cardinality` is how many values of the type there may be, None where nothing bounds them;
+    where items have no past, what is below `no_past_below` cannot be asked about it.
+    """
+
+    bill: Bill
+    cardinality: int | None = 1
+    no_past_below: str = ""
+    is_object: bool = False
+
+
+def wrong_expressions(raw: Json, field: str, asking: Asking) -> Iterator[Cause]:
+    """Rules that cannot be asked, or cost too much."""
+    rules = raw.get("x-kubernetes-validations") or ()
+    known = declared(raw, is_object=asking.is_object) if rules else None
+    if known is None:
+        return
+    for at, rule in enumerate(rules):
         place = f"{field}.x-kubernetes-validations[{at}]"
-        yield from _wrong_expressions(rule, raw, place, is_object=is_object)
-        yield from _wrong_past(rule, place, no_past_below)
+        yield from _wrong_expressions(rule, known, place, asking)
 
 
-def _wrong_past(rule: Json, place: str, no_past_below: str) -> Iterator[Cause]:
-    text, optional = str(rule.get("rule") or ""), rule.get("optionalOldSelf")
-    if not _OLD.search(text):
+def _wrong_expressions(rule: Json, known: Declared, place: str, asking: Asking) -> Iterator[Cause]:
+    text, variables = str(rule.get("rule") or ""), variables_of(known, rule)
+    if not text.strip():
+        return
+    try:
+        asked = read(text, variables, known.structures())
+        problem = "" if asked.kind == BOOL else "cel expression must evaluate to a bool"
+    except ExpressionError as cause:
+        asked, problem = None, f"compilation failed: {cause}"
+    if asked is None or problem:
+        yield _about(f"{place}.rule", rule, problem)
+    else:
+        times = known.cardinality_max if asking.cardinality is None else asking.cardinality
+        cost = repeated(estimated(asked, known.size_of).high, times)
+        yield from asking.bill.charge(f"{place}.rule", "rule", cost)
+        yield from _wrong_message(rule, known, place, asking)
+    names_past = asked is not None and not problem and _PAST in asked.variables
+    yield from _wrong_past(rule, place, asking.no_past_below, names_past=names_past)
+
+
+def _wrong_message(rule: Json, known: Declared, place: str, asking: Asking) -> Iterator[Cause]:
+    expression, name = str(rule.get("messageExpression") or ""), f"{place}.messageExpression"
+    if not expression.strip():
+        return
+    try:
+        asked = read(expression, variables_of(known, rule), known.structures())
+    except ExpressionError as cause:
+        yield _about(name, rule, f"messageExpression compilation failed: {cause}")
+        return
+    if asked.kind != STRING:
+        yield _about(name, rule, "messageExpression must evaluate to a string")
+        return
+    cost = estimated(asked, known.size_of).high
+    yield from asking.bill.charge(name, "messageExpression", cost)
+
+
+def _wrong_past(rule: Json, place: str, no_past_below: str, *, names_past: bool) -> Iterator[Cause]:
+    optional = rule.get("optionalOldSelf")
+    if not names_past:
         if optional is not None:
             why = "may not be set if oldSelf is not used in rule"
             yield invalid(f"{place}.optionalOldSelf", optional, why)
     elif no_past_below:
         why = "oldSelf cannot be used on the uncorrelatable portion of the schema within"
-        yield invalid(f"{place}.rule", text, f"{why} {no_past_below}")
+        yield invalid(f"{place}.rule", str(rule.get("rule")), f"{why} {no_past_below}")
 
 
 def _wrong_path(rule: Json, raw: Json, place: str) -> Iterator[Cause]:
@@ -103,56 +146,6 @@ def _wrong_words(rule: Json, place: str) -> Iterator[Cause]:
     reason = rule.get("reason")
     if reason is not None and reason not in _REASONS:
         yield not_supported(f"{place}.reason", reason, _REASONS)
-
-
-def _wrong_expressions(rule: Json, raw: Json, place: str, *, is_object: bool) -> Iterator[Cause]:
-    text = str(rule.get("rule") or "")
-    unknown = _unknown_field(text, raw, is_object=is_object)
-    try:
-        says, problem = is_verdict(text), unknown
-    except RuleError as cause:
-        says, problem = True, str(cause) if "Syntax error" in str(cause) else unknown or str(cause)
-    if problem:
-        yield _about(f"{place}.rule", rule, f"compilation failed: {problem}")
-    elif not says:
-        yield _about(f"{place}.rule", rule, "cel expression must evaluate to a bool")
-    expression = str(rule.get("messageExpression") or "")
-    if not expression.strip():
-        return
-    name = f"{place}.messageExpression"
-    try:
-        if not is_text(expression):
-            yield _about(name, rule, "messageExpression must evaluate to a string")
-    except RuleError as cause:
-        yield _about(name, rule, f"messageExpression compilation failed: {cause}")
-
-
-def _unknown_field(text: str, raw: Json, *, is_object: bool) -> str:
-    """What the compiler says of the first field that a rule's value does not have; else nothing."""
-    known = {**raw, "x-kubernetes-embedded-resource": True} if is_object else raw
-    for found in _FIELDS.finditer(text):
-        here, at = known, found.start() + len("self")
-        names = (found[1] or ".").split(".")[1:]
-        for name in names[:-1] if found[2] else names:
-            if here.get("type") != "object" or isinstance(here.get("additionalProperties"), dict):
-                break
-            fields = _fields_of(here)
-            if name and name not in fields:
-                return _pointed(text, at, f"undefined field '{name}'")
-            here, at = fields.get(name, {}), at + 1 + len(name)
-    return ""
-
-
-def _fields_of(raw: Json) -> Json:
-    fields = {spelled(key): inner for key, inner in (raw.get("properties") or {}).items()}
-    return fields | _IDENTITY if raw.get("x-kubernetes-embedded-resource") else fields
-
-
-def _pointed(text: str, at: int, why: str) -> str:
-    lines = text[:at].split("\n")
-    column = len(lines[-1])
-    line = text.split("\n")[len(lines) - 1]
-    return f"ERROR: <input>:{len(lines)}:{column + 1}: {why}\n | {line}\n | {'.' * column}^"
 
 
 def _about(place: str, rule: Json, why: str) -> Cause:

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from fairlead.apiserver.custom.definition_cost import Bill, inner_cardinality
 from fairlead.apiserver.custom.definition_default import wrong_defaults
 from fairlead.apiserver.custom.definition_list import wrong_list
-from fairlead.apiserver.custom.definition_rules import wrong_expressions, wrong_words
+from fairlead.apiserver.custom.definition_rules import Asking, wrong_expressions, wrong_words
 from fairlead.apiserver.custom.definition_shape import misshapen
 from fairlead.apiserver.custom.definition_shown import shown_schema
 from fairlead.apiserver.custom.definition_structure import wrong_structure
@@ -40,13 +41,18 @@ _JUNCTIONS: Final = ("allOf", "oneOf", "anyOf")
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a schema stands: why there is no default here, and where pasts end."""
+    """Where a schema stands: why there is no default here, and where pasts end.
 
+    `cardinality` is how many values of it there may be; rules are charged to the bill.
+    """
+
+    bill: Bill
     is_root: bool = False
     is_identity: bool = False
     no_default: str | None = None
     no_past_below: str = ""
     asks: bool = False
+    cardinality: int | None = 1
 
 
 def wrong_schema(raw: Json, field: str, *, has_status: bool = False) -> Iterator[Cause]:
@@ -64,7 +70,9 @@ def wrong_schema(raw: Json, field: str, *, has_status: bool = False) -> Iterator
         found = list(wrong_structure(raw, field)) or list(wrong_defaults(raw, field))
         yield from found
     asks = not found and _is_read(raw)
-    yield from _wrong_node(raw, field, _Place(is_root=True, asks=asks))
+    bill = Bill()
+    yield from _wrong_node(raw, field, _Place(bill, is_root=True, asks=asks))
+    yield from bill.too_much(field)
 
 
 def _above_status(raw: Json, field: str) -> Iterator[Cause]:
@@ -116,7 +124,8 @@ def _wrong_node(raw: Json, field: str, place: _Place) -> Iterator[Cause]:
     yield from told
     if place.asks and not told:
         is_object = place.is_root or bool(raw.get("x-kubernetes-embedded-resource"))
-        yield from wrong_expressions(raw, field, place.no_past_below, is_object=is_object)
+        asking = Asking(place.bill, place.cardinality, place.no_past_below, is_object=is_object)
+        yield from wrong_expressions(raw, field, asking)
 
 
 def _wrong_words(raw: Json, field: str, place: _Place) -> Iterator[Cause]:
@@ -156,6 +165,7 @@ def _wrong_extensions(raw: Json, field: str) -> Iterator[Cause]:
 
 
 def _wrong_below(raw: Json, field: str, place: _Place) -> Iterator[Cause]:
+    place = replace(place, cardinality=inner_cardinality(raw, place.cardinality))
     inner = replace(place, is_root=False)
     yield from _wrong_map(raw, field, inner)
     for name, one in (raw.get("properties") or {}).items():

@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED: Final = frozenset(
+RESERVED: Final = frozenset(
     {
         "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for",
         "function", "if", "import", "let", "loop", "package", "namespace", "return", "var",
@@ -21,7 +21,7 @@ _SPELLED: Final = {".": "__dot__", "-": "__dash__", "/": "__slash__"}
 
 def spelled(name: str) -> str:
     """`name`, as an identifier of the language."""
-    if name in _RESERVED:
+    if name in RESERVED:
         return f"__{name}__"
     if _IDENTIFIER.fullmatch(name) and "__" not in name:
         return name

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.custom.definition_cost import Bill
 from fairlead.apiserver.custom.definition_default import wrong_defaults
-from fairlead.apiserver.custom.definition_rules import wrong_expressions, wrong_words
+from fairlead.apiserver.custom.definition_rules import Asking, wrong_expressions, wrong_words
+
+FIELDS = {"a": {"type": "integer"}, "b": {"type": "boolean"}, "text": {"type": "string"}}
 
 
 def wrong(**rule):
-    raw = {"x-kubernetes-validations": [rule]}
-    found = list(wrong_words(raw, "s")) or wrong_expressions(raw, "s")
+    raw = {"type": "object", "properties": FIELDS, "x-kubernetes-validations": [rule]}
+    found = list(wrong_words(raw, "s")) or wrong_expressions(raw, "s", Asking(Bill()))
     return [(cause.field.partition("[0].")[2], cause.message) for cause in found]
 
 

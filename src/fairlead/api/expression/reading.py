@@ -1,0 +1,104 @@
+"""Reading: an expression as a checked tree, or what its compiler says against it.
+
+The library's parser reads; macros that upstream does not have are unknown to it here. What it says
+is put into the words of CEL's implementation in Go.
+
+upstream: cel-go's cel/env.go:Compile, cel/validator.go
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from fairlead.api.expression.checking import Checked, Fields, checked, shown
+from fairlead.api.expression.kind import Kind
+from fairlead.api.expression.library import PARTS, configured
+from fairlead.api.expression.mixture import mixed
+from fairlead.api.expression.tree import Call, Literal, Node, nodes, tree_of
+from fairlead.api.pattern import compiled_pattern
+
+if TYPE_CHECKING:
+    from cel_expr_python import cel
+
+CHARACTERS_MAX: Final = 100_000
+_STATUS: Final = re.compile(r"^(?!ERROR)[A-Z_]+: |\s*\[[A-Z_]+\]$")
+_NO_NAME: Final = re.compile(r"\w+\(\) variable name must be a simple identifier")
+_DEPTH: Final = re.compile(r"[Rr]ecursion (?:limit|depth)\D*(\d+)")
+_NOWHERE: Final = "ERROR: <input>:-1:0: "
+# What constants are read by, with the place of the constant among the arguments.
+_READERS: Final = {"duration": 0, "timestamp": 0, "matches": -1}
+
+
+class ExpressionError(ValueError):
+    """An expression that is none; the text says why, as its compiler does."""
+
+
+def read(expression: str, variables: Mapping[str, Kind], fields: Fields) -> Checked:
+    """What an expression over `variables` is. Raises ExpressionError.
+
+    `fields` are those of the structures among the kinds.
+    """
+    size = len(expression)
+    if size > CHARACTERS_MAX:
+        why = f"expression code point size exceeds limit: size: {size}, limit {CHARACTERS_MAX}"
+        raise ExpressionError(_NOWHERE + why)
+    try:
+        kept = _parser().compile(expression, disable_check=True).serialize()
+    except RuntimeError as cause:
+        raise ExpressionError(_told(str(cause))) from None
+    tree = tree_of(kept)
+    found = checked(tree, variables, fields)
+    problems = found.problems or sorted(
+        (tree.places.get(node.id, 0), text) for node, text in (*_misread(found), *mixed(found))
+    )
+    if problems:
+        raise ExpressionError(shown(expression, problems))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _parser() -> cel.Env:
+    return configured({}, PARTS, ())
+
+
+def _told(said: str) -> str:
+    """What the parser says against an expression, without its own marks."""
+    while _STATUS.search(said):
+        said = _STATUS.sub("", said)
+    depth = _DEPTH.search(said)
+    if depth is not None:
+        return f"{_NOWHERE}expression recursion limit exceeded: {depth[1]}"
+    return _NO_NAME.sub("argument must be a simple name", said)
+
+
+def _misread(found: Checked) -> Iterator[tuple[Node, str]]:
+    """The constants that are none of what they are read as."""
+    for node in nodes(found.root):
+        if not isinstance(node, Call) or node.function not in _READERS:
+            continue
+        constant = node.arguments[_READERS[node.function]] if node.arguments else None
+        if isinstance(constant, Literal) and not _is_readable(node.function, constant.value):
+            yield constant, f"invalid {node.function} argument"
+
+
+def _is_readable(name: str, value: Any) -> bool:
+    if not isinstance(value, str):
+        return True
+    if name == "matches":
+        try:
+            compiled_pattern(value)
+        except ValueError:
+            return False
+        return True
+    return _reads(name, value)
+
+
+@lru_cache(maxsize=256)
+def _reads(name: str, text: str) -> bool:
+    """Whether a text is an instant or a duration, as the library has it."""
+    env = configured({"text": "string"}, (), ())
+    result = env.compile(f"{name}(text)").eval(data={"text": text})
+    return bool(result.type().name() != "ERROR")

@@ -1,0 +1,88 @@
+"""What the rules of a definition may cost, and when that is too much.
+
+Each may cost so much, for as many values as a request may hold of its type, and all of them
+together. What bounds the cost are bounds on lists, maps and texts.
+
+upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,cel_validation}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from fairlead.api.expression.span import ENDLESS
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.field import forbidden
+
+Json = dict[str, Any]
+
+RULE_COST_MAX: Final = 10_000_000
+TOTAL_COST_MAX: Final = 100_000_000
+_NAMED_MAX: Final = 4
+_MUCH: Final = TOTAL_COST_MAX // 100
+_ADVICE: Final = (
+    "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
+    "maps, and strings are declared)"
+)
+_TOTAL: Final = "estimated rule & messageExpression cost total"
+
+
+class Bill:
+    """What all rules of a schema cost so far."""
+
+    __slots__ = ("_most", "_total")
+
+    def __init__(self) -> None:
+        """Nothing has been charged."""
+        self._total = 0
+        self._most: list[tuple[int, str]] = []
+
+    def charge(self, field: str, name: str, cost: int) -> Iterator[Cause]:
+        """Add the cost of the expression at `field`, which may be too much by itself."""
+        if cost > RULE_COST_MAX:
+            yield forbidden(field, _beyond(f"estimated {name} cost", cost, RULE_COST_MAX))
+        self._total = min(self._total + cost, ENDLESS)
+        if cost >= _MUCH:
+            self._most.append((cost, field))
+            self._most = sorted(self._most, key=lambda row: -row[0])[:_NAMED_MAX]
+
+    def too_much(self, field: str) -> Iterator[Cause]:
+        """What is wrong with the whole, which stands at `field`."""
+        if self._total <= TOTAL_COST_MAX:
+            return
+        for _, expensive in self._most:
+            why = f"contributed to {_TOTAL} exceeding cost limit for entire OpenAPIv3 schema"
+            yield forbidden(expensive, why)
+        name = f"x-kubernetes-validations {_TOTAL} for entire OpenAPIv3 schema"
+        yield forbidden(field, _beyond(name, self._total, TOTAL_COST_MAX))
+
+
+def repeated(cost: int, times: int) -> int:
+    """The cost of an expression that is asked so often."""
+    return min(cost * times, ENDLESS)
+
+
+def inner_cardinality(raw: Json, cardinality: int | None) -> int | None:
+    """How many values there may be below one of `cardinality`; None where nothing bounds them."""
+    if cardinality is None:
+        return None
+    match raw.get("type"):
+        case "object" if raw.get("additionalProperties") is not None:
+            most = raw.get("maxProperties")
+        case "array":
+            most = raw.get("maxItems")
+        case _:
+            most = 1
+    return None if most is None else repeated(cardinality, max(most, 0))
+
+
+def _beyond(name: str, cost: int, limit: int) -> str:
+    factor = cost / limit
+    if factor > 100:
+        shown = "more than 100x"
+    elif factor < 1.5:
+        shown = f"{factor:f}x"
+    else:
+        shown = f"{factor:.1f}x"
+    return f"{name} exceeds budget by factor of {shown} {_ADVICE}"
