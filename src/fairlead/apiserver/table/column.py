@@ -14,6 +14,7 @@ Json = dict[str, Any]
 Cell = str | int | float | bool | None
 Cells = Callable[[Json, int], list[Cell]]
 Conditions = Callable[[Json], list[Json]]
+Order = Callable[[Json], tuple[int, str]]
 
 _SPEC: Final = re.compile(r"(?P<name>[^/:*]+)(?::(?P<type>\w+))?(?:/(?P<format>\w+))?(?P<wide>\*?)")
 
@@ -43,22 +44,29 @@ class Column:
 class Printer:
     """How a kind is printed; `cells` takes an object and the time, in ns since 1970.
 
-    `conditions` says of which state a row is, for clients that dim or hide some. A table of nothing
-    has not even an empty list of rows where it `is_bare`.
+    `conditions` says of which state a row is, for clients that dim or hide some. Rows come by
+    `order`, None for the order of the list. A table of nothing has not even an empty list of rows
+    where it `is_bare`.
     """
 
     columns: tuple[Column, ...]
     cells: Cells
     conditions: Conditions | None = None
     is_bare: bool = False
+    order: Order | None = None
 
 
 def printer(
-    specs: str, cells: Cells, *, conditions: Conditions | None = None, is_bare: bool = False
+    specs: str,
+    cells: Cells,
+    *,
+    conditions: Conditions | None = None,
+    is_bare: bool = False,
+    order: Order | None = None,
 ) -> Printer:
     """A printer whose columns are written as `Name/name, Desired:integer, Node*` (wide)."""
     columns = tuple(_column(spec.strip()) for spec in specs.split(","))
-    return Printer(columns, cells, conditions, is_bare)
+    return Printer(columns, cells, conditions, is_bare, order)
 
 
 def _column(spec: str) -> Column:

@@ -57,7 +57,8 @@ def _policy(obj: Json, rules: int, now: int) -> list[Cell]:
 def _policy_binding(obj: Json, now: int) -> list[Cell]:
     param, shown = mapping(obj, "spec", "paramRef"), UNSET
     if param.get("name"):
-        shown = "/".join(filter(None, (text(param, "namespace"), text(param, "name"))))
+        # Whether the parameter is one of a namespace nobody can tell from here.
+        shown = f"{text(param, 'namespace') or '*'}/{text(param, 'name')}"
     elif param.get("selector") is not None:
         shown = _shown_selector(param["selector"])
     return [name_of(obj), text(obj, "spec", "policyName"), shown, age_of(obj, now)]
@@ -94,12 +95,18 @@ def _flow_schema(obj: Json, now: int) -> list[Cell]:
     ]
 
 
+def _by_precedence(obj: Json) -> tuple[int, str]:
+    """Schemas are listed as they are tried."""
+    # upstream: pkg/printers/internalversion/printers.go:printFlowSchemaList
+    return number(obj, "spec", "matchingPrecedence"), name_of(obj)
+
+
 def _priority_level(obj: Json, now: int) -> list[Cell]:
+    """What is exempt shows no shares, though it may have some."""
     spec = mapping(obj, "spec")
-    shares = spec.get("limited") or spec.get("exempt") or {}
     queuing = mapping(spec, "limited", "limitResponse", "queuing")
     values = (
-        shares.get("nominalConcurrencyShares"),
+        at(spec, "limited", "nominalConcurrencyShares"),
         queuing.get("queues"),
         queuing.get("handSize"),
         queuing.get("queueLengthLimit"),
@@ -133,6 +140,7 @@ POLICY_BINDING: Final = printer("Name/name, PolicyName, ParamRef, Age", _policy_
 FLOW_SCHEMA: Final = printer(
     "Name/name, PriorityLevel, MatchingPrecedence, DistinguisherMethod, Age, MissingPL",
     _flow_schema,
+    order=_by_precedence,
 )
 PRIORITY_LEVEL: Final = printer(
     "Name/name, Type, NominalConcurrencyShares, Queues, HandSize, QueueLengthLimit, Age",

@@ -40,6 +40,7 @@ def table_with(
     `include` is one of INCLUDES. Raises ApiError 400.
     """
     embed = embedding(kind, include)
+    objects = sorted(objects, key=printed.order) if printed.order else objects
     rows = [{**_row(printed, obj, now), **embed(obj)} for obj in objects]
     return {
         "columnDefinitions": [column.definition() for column in printed.columns],

@@ -34,6 +34,30 @@ SHOWN_TERM = "LabelSelectorRequirement{Key:c,Operator:In,Values:[d e],}"
             "limits: 0/1",
         ),
         (
+            "PriorityLevelConfiguration",
+            {"spec": {"type": "Exempt", "exempt": {"nominalConcurrencyShares": 0}}},
+            "NominalConcurrencyShares",
+            "<none>",
+        ),
+        (
+            "PriorityLevelConfiguration",
+            {"spec": {"type": "Limited", "limited": {"nominalConcurrencyShares": 0}}},
+            "NominalConcurrencyShares",
+            0,
+        ),
+        (
+            "MutatingAdmissionPolicyBinding",
+            {"spec": {"paramRef": {"name": "p"}}},
+            "ParamRef",
+            "*/p",
+        ),
+        (
+            "MutatingAdmissionPolicyBinding",
+            {"spec": {"paramRef": {"name": "p", "namespace": "n"}}},
+            "ParamRef",
+            "n/p",
+        ),
+        (
             "ValidatingAdmissionPolicyBinding",
             {
                 "spec": {

@@ -61,3 +61,14 @@ def test_every_printer_is_of_a_kind_that_is_served():
 def test_a_custom_resource_shows_its_name_and_age():
     (row,) = table(WIDGET, [OBJECT], NOW, "None")["rows"]
     assert row == {"cells": ["a", "<unknown>"], "object": None}
+
+
+def test_flow_schemas_come_as_they_are_tried():
+    """By precedence, then by name, whatever the list's order."""
+    schemas = [
+        {"metadata": {"name": name}, "spec": {"matchingPrecedence": precedence}}
+        for name, precedence in (("catch-all", 10_000), ("z", 2), ("exempt", 1), ("a", 2))
+    ]
+    kind = Kind("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema", "flowschemas")
+    rows = table(kind, schemas, NOW, "None")["rows"]
+    assert [row["cells"][0] for row in rows] == ["exempt", "a", "z", "catch-all"]
