@@ -13,6 +13,14 @@ from fairlead.apiserver.request import Request
 
 POLICY = "/openapi/v3/apis/policy/v1"
 WIDGETS = "/openapi/v3/apis/example.com/v1"
+SPEC = {"type": "object", "properties": {"size": {"type": "integer"}}}
+SCHEMA = {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC}}}
+WIDGET = {
+    "group": "example.com",
+    "scope": "Cluster",
+    "names": {"plural": "widgets", "kind": "Widget", "listKind": "WidgetList"},
+    "versions": [{"name": "v1", "served": True, "storage": True, "schema": SCHEMA}],
+}
 
 
 @pytest.fixture(scope="module")
@@ -118,20 +126,30 @@ def test_a_definition_changes_what_is_described():
     documents = OpenApi(registry, "0.1")
     before = dict(ask(documents, "/openapi/v2").headers)["ETag"]
     assert ask(documents, WIDGETS).status == 404
-    properties = {"spec": {"type": "object", "properties": {"size": {"type": "integer"}}}}
-    schema = {"openAPIV3Schema": {"type": "object", "properties": properties}}
-    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
-    names = {"plural": "widgets", "kind": "Widget", "listKind": "WidgetList"}
-    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
-    registry.define("widgets.example.com", kinds_of({"spec": spec}))
+    registry.define("widgets.example.com", kinds_of({"spec": WIDGET}))
     document = body(ask(documents, WIDGETS))
     widget = document["components"]["schemas"]["com.example.v1.Widget"]
-    assert widget["properties"]["spec"] == properties["spec"]
+    assert widget["properties"]["spec"] == SPEC
     assert widget["x-kubernetes-group-version-kind"] == [
         {"group": "example.com", "kind": "Widget", "version": "v1"}
     ]
     assert "/apis/example.com/v1/widgets/{name}" in document["paths"]
     assert dict(ask(documents, "/openapi/v2").headers)["ETag"] != before
+
+
+def test_what_all_objects_have_is_described_of_custom_resources_too():
+    """As kubectl explain shows it; in the words of upstream's builder."""
+    registry = Registry()
+    registry.define("widgets.example.com", kinds_of({"spec": WIDGET}))
+    types = body(ask(OpenApi(registry, "0.1"), WIDGETS))["components"]["schemas"]
+    widget = types["com.example.v1.Widget"]["properties"]
+    assert widget["apiVersion"]["description"].startswith("APIVersion defines the versioned schema")
+    assert widget["kind"]["description"].startswith("Kind is a string value representing the REST")
+    assert widget["metadata"]["description"].startswith("Standard object's metadata. More info: ")
+    listed = types["com.example.v1.WidgetList"]
+    assert listed["description"] == "WidgetList is a list of Widget"
+    assert listed["properties"]["metadata"]["description"].startswith("Standard list metadata.")
+    assert listed["properties"]["items"]["description"].startswith("List of widgets. More info: ")
 
 
 def test_the_old_version_has_everything_in_one(shared):
