@@ -19,10 +19,10 @@ from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
 from fairlead.apiserver.protobuf.decoding import MAGIC
 from fairlead.apiserver.protobuf.decoding import decode as from_protobuf
 from fairlead.apiserver.protobuf.wire import bytes_field, number_field
-from fairlead.apiserver.schema.decoding import TypeMismatchError
 from fairlead.apiserver.schema.decoding import decoded as in_form
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
 from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.single import TypeMismatchError
 from fairlead.apiserver.serving.body import parsed_yaml
 from fairlead.apiserver.serving.rendering import text_of
 

@@ -4,7 +4,8 @@ A quantity is a signed number with a suffix of one of three families (`Format`):
 (`n u m "" k M G T P E`), binary SI (`Ki … Ei`) or a decimal exponent (`e3`, `E-2`). `E` alone is
 exa; followed by digits it is an exponent. What is finer than a nano is rounded up, away from
 zero: whoever asks for something gets something. Binary quantities beyond int64 are capped
-there, decimal ones are not.
+there, decimal ones are not. A text that upstream takes for canonical is kept as it is written,
+signs, zeros and fractions included (`+1`, `1.500`, `007`).
 
 Everything is kept as a whole number of nanos, so sums are exact; `milli_value` and `whole_value`
 round up only at the end, as the scheduler does.
@@ -34,7 +35,7 @@ CACHE_SIZE: Final = 1 << 16
 
 UPSTREAM_FORM: Final = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 # Number and fraction may both be empty: upstream reads `.5`, `5.` and even `Ki` (as zero).
-_FORM: Final = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+_FORM: Final = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
 _EXPONENT: Final = re.compile(r"[eE]([-+]?[0-9]+)")
 
 
@@ -55,8 +56,22 @@ _BINARY_SUFFIXES: Final = ("", *_BINARY_EXPONENTS)
 _EXA: Final = 18
 
 
+# upstream: quantity.go:ErrFormatWrong, ErrSuffix, ErrNumeric
+NO_QUANTITY: Final = f"quantities must match the regular expression '{UPSTREAM_FORM}'"
+NO_SUFFIX: Final = "unable to parse quantity's suffix"
+NO_NUMBER: Final = "unable to parse numeric part of quantity"
+# Numbers of more digits are not read the fast way, which is the one that keeps texts.
+_FAST_DIGITS: Final = 18
+_FAST_BINARY_DIGITS: Final = 14
+
+
 class QuantityError(ValueError):
-    """A text that is no quantity."""
+    """A text that is no quantity; `rule` is upstream's word for why."""
+
+    def __init__(self, text: str, rule: str = NO_QUANTITY, why: str = "") -> None:
+        """`why` is told instead of the rule."""
+        super().__init__(f"{text!r}: {why or rule}")
+        self.rule = rule
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -65,6 +80,7 @@ class Quantity:
 
     nano: int
     format: Format = field(default=Format.DECIMAL_SI, compare=False)
+    written: str = field(default="", compare=False)
 
     @property
     def milli(self) -> int:
@@ -83,22 +99,24 @@ def parse_quantity(text: QuantityText) -> Quantity:
     # upstream: quantity.go:UnmarshalJSON trims blanks, ParseQuantity does the rest
     written = str(text).strip()
     if len(written) > LENGTH_MAX:
-        raise QuantityError(f"a quantity of {len(written)} characters is too long")
+        raise QuantityError(f"{written[:20]}…", why=f"{len(written)} characters are too many")
     matched = _FORM.fullmatch(written)
     if not written or matched is None:
-        raise QuantityError(
-            f"{written!r}: quantities must match the regular expression '{UPSTREAM_FORM}'"
-        )
+        raise QuantityError(written)
     sign, digits, fraction, suffix = matched.groups(default="")
     multiplier, exponent, family = _interpret(suffix, written)
+    if not digits and not _has_digit(written) and _is_slow(suffix, exponent):
+        raise QuantityError(written, NO_NUMBER)
     magnitude = _nanos(int(digits + fraction or "0") * multiplier, exponent - len(fraction))
     if magnitude > NANO_MAX:
-        raise QuantityError(f"{written!r}: is beyond all measure")
+        raise QuantityError(written, why="is beyond all measure")
+    kept = written if _is_kept(digits, fraction, suffix, exponent) else ""
     if family is Format.BINARY_SI:
         magnitude = min(magnitude, INT64_MAX * NANOS_PER_UNIT)
         if 0 < magnitude < NANOS_PER_UNIT:
             family = Format.DECIMAL_SI
-    return Quantity(nano=-magnitude if sign == "-" else magnitude, format=family)
+    nano = -magnitude if sign == "-" else magnitude
+    return Quantity(nano=nano, format=family, written=kept)
 
 
 @lru_cache(maxsize=CACHE_SIZE)
@@ -128,6 +146,8 @@ def canonical(quantity: Quantity, family: Format | None = None) -> str:
     """
     # upstream: quantity.go:CanonicalizeBytes. There a decimal beyond exa, a binary beyond exbi
     # loses its suffix; here the number gets longer instead, so that it reads back the same.
+    if quantity.written and family in (None, quantity.format):
+        return quantity.written
     if quantity.nano == 0:
         return "0"
     chosen = family or quantity.format
@@ -145,11 +165,38 @@ def _interpret(suffix: str, written: str) -> tuple[int, int, Format]:
         return 1 << _BINARY_EXPONENTS[suffix], 0, Format.BINARY_SI
     matched = _EXPONENT.fullmatch(suffix)
     if matched is None:
-        raise QuantityError(f"{written!r}: unable to parse quantity's suffix")
+        raise QuantityError(written, NO_SUFFIX)
     exponent = int(matched[1])
     if abs(exponent) > EXPONENT_MAX:
-        raise QuantityError(f"{written!r}: the exponent is beyond {EXPONENT_MAX}")
+        raise QuantityError(written, NO_SUFFIX, f"the exponent is beyond {EXPONENT_MAX}")
     return 1, exponent, Format.DECIMAL_EXPONENT
+
+
+def _is_kept(digits: str, fraction: str, suffix: str, exponent: int) -> bool:
+    """Whether upstream takes a text for canonical; `digits` have no zeros before them."""
+    # upstream: quantity.go:ParseQuantity
+    if suffix in _BINARY_EXPONENTS:
+        is_fast = not fraction and len(digits) <= _binary_digits(_BINARY_EXPONENTS[suffix])
+        return is_fast and int(digits or "0") & 7 != 0
+    scale = exponent - len(fraction)
+    number = (digits or "0") + fraction
+    is_fast = len(number) <= _FAST_DIGITS and scale >= NANO_EXPONENT
+    return is_fast and scale % 3 == 0 and number[0] != "0" and not number.endswith("000")
+
+
+def _is_slow(suffix: str, exponent: int) -> bool:
+    """Whether upstream reads a number without digits in the way that misses them."""
+    if suffix in _BINARY_EXPONENTS:
+        return _binary_digits(_BINARY_EXPONENTS[suffix]) < 1
+    return exponent < NANO_EXPONENT
+
+
+def _binary_digits(power: int) -> int:
+    return _FAST_BINARY_DIGITS - power * 3 // 10
+
+
+def _has_digit(written: str) -> bool:
+    return written.lstrip("+-")[:1].isdigit() or written.lstrip("+-.")[:1].isdigit()
 
 
 def _nanos(mantissa: int, exponent: int) -> int:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fairlead.api.quantity import (
     INT64_MAX,
+    NO_QUANTITY,
     Format,
     Quantity,
     QuantityError,
@@ -250,3 +251,48 @@ def test_what_is_beyond_all_measure_is_refused(text):
     """Whatever is read can be written in full, and read again."""
     with pytest.raises(QuantityError):
         parse_quantity(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("+", "0"), ("-", "0"), ("+1", "+1"), ("007", "007"), ("1.500", "1.500"),
+        ("1.005", "1.005"), ("0.500", "500m"), ("1.0", "1"), ("1.5", "1500m"),
+        ("1.5000", "1500m"), ("1000m", "1"), ("2000", "2k"), ("1e3", "1e3"), ("1.5e3", "1500"),
+        ("6115.987e3", "6115.987e3"), ("1E3", "1E3"), ("1e2", "100"), ("+5Gi", "+5Gi"),
+        ("1500Mi", "1500Mi"), ("1024Mi", "1Gi"), ("0001Gi", "0001Gi"), ("1.5Gi", "1536Mi"),
+        ("9205u", "9205u"), ("1.", "1."), ("1.G", "1.G"), (".5", "500m"), ("8Ki", "8Ki"),
+        ("Ki", "0"), ("e-9", "0"), ("-1.5Gi", "-1536Mi"), ("-0", "0"), ("1e-3", "1e-3"),
+        ("1000000e-3", "1e3"),
+    ],
+)  # fmt: skip
+def test_what_upstream_keeps_of_a_text(text, kept):
+    """Recorded from upstream 1.36.4: some texts are canonical, though they could be shorter."""
+    assert canonical(parse_quantity(text)) == kept
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("Pi", "unable to parse numeric part of quantity"),
+        (".Ei", "unable to parse numeric part of quantity"),
+        ("e-10", "unable to parse numeric part of quantity"),
+        ("1ki", "unable to parse quantity's suffix"),
+        ("1K", "unable to parse quantity's suffix"),
+        ("--1", "unable to parse quantity's suffix"),
+        ("1 Gi", NO_QUANTITY),
+        ("1e3m", NO_QUANTITY),
+        ("1..2", NO_QUANTITY),
+        ("", NO_QUANTITY),
+    ],
+)
+def test_why_a_text_is_no_quantity(text, rule):
+    """Recorded from upstream 1.36.4."""
+    with pytest.raises(QuantityError) as refused:
+        parse_quantity(text)
+    assert refused.value.rule == rule
+
+
+def test_a_sum_is_written_anew():
+    assert canonical(Quantity(nano=parse_quantity("1.500").nano)) == "1500m"
+    assert canonical(parse_quantity("1500Mi"), Format.DECIMAL_SI) == "1572864k"

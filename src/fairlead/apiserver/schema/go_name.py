@@ -1,10 +1,20 @@
-"""What upstream's language calls a type, because its decoding errors say so."""
+"""What upstream's language calls a type, because its decoding errors say so.
+
+Most names follow from a schema; texts, lists and maps with a name of their own stand in
+`data/…-types.txt`, a line for each type that has such fields. Some types take over fields of
+another one, whose name then is part of the way to them (`_EMBEDDED`).
+
+upstream: the types of staging/src/k8s.io/api; sigs.k8s.io/json decode.go:addErrorContext
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any, Final
 
-from fairlead.apiserver.schema.model import Schema, Type
+from fairlead.apiserver.schema.model import VERSION, Schema, Type
 
 _NAMES: Final = {
     Type.STRING: "string",
@@ -19,6 +29,32 @@ _NAMES: Final = {
     Type.MICRO_TIME: "string",
     Type.ANY: "map[string]interface {}",
 }
+# Lists that have a name, and what is in them; what is in other named ones is never told.
+_NAMED_LISTS: Final = {"v1.ExtraValue": "string"}
+# A type, the one that it takes fields over from, and which: of those, or all but those.
+_EMBEDDED: Final = """
+admissionregistration.v1.NamedRuleWithOperations RuleWithOperations of operations
+admissionregistration.v1.NamedRuleWithOperations RuleWithOperations.Rule but operations \
+resourceNames
+admissionregistration.v1.RuleWithOperations Rule but operations
+core.v1.ConfigMapEnvSource LocalObjectReference of name
+core.v1.ConfigMapKeySelector LocalObjectReference of name
+core.v1.ConfigMapProjection LocalObjectReference of name
+core.v1.ConfigMapVolumeSource LocalObjectReference of name
+core.v1.EphemeralContainer EphemeralContainerCommon but targetContainerName
+core.v1.PersistentVolumeSpec PersistentVolumeSource but capacity accessModes claimRef \
+persistentVolumeReclaimPolicy storageClassName mountOptions volumeMode nodeAffinity \
+volumeAttributesClassName
+core.v1.Probe ProbeHandler of exec httpGet tcpSocket grpc
+core.v1.SecretEnvSource LocalObjectReference of name
+core.v1.SecretKeySelector LocalObjectReference of name
+core.v1.SecretProjection LocalObjectReference of name
+core.v1.Volume VolumeSource but name
+networking.v1.IngressRule IngressRuleValue of http
+resource.v1.DeviceAllocationConfiguration DeviceConfiguration of opaque
+resource.v1.DeviceClaimConfiguration DeviceConfiguration of opaque
+resource.v1.DeviceClassConfiguration DeviceConfiguration of opaque
+"""
 
 
 def go_type(schema: Schema) -> str:
@@ -29,6 +65,47 @@ def go_type(schema: Schema) -> str:
         return _NAMES[schema.type]
     inner = go_type(schema.items)
     return f"[]{inner}" if schema.type is Type.LIST else f"map[string]{inner}"
+
+
+def declared_type(owner: Schema, field: str, depth: int, schema: Schema) -> str:
+    """The type of a value in a field of `owner`, `depth` lists and maps below it.
+
+    `schema` is the value's own.
+    """
+    name = _declared_types().get(owner.long_name, {}).get(field, "")
+    for _ in range(depth):
+        if name.startswith("[]"):
+            name = name.removeprefix("[]")
+        elif name.startswith("map["):
+            name = name.partition("]")[2]
+        else:
+            name = _NAMED_LISTS.get(name, "")
+    return name or go_type(schema)
+
+
+def embedded_in(owner: Schema, field: str) -> str:
+    """The type that a field of `owner` is taken over from; "" for a field of its own."""
+    for name, (is_of, fields) in _embedded().get(owner.long_name, {}).items():
+        if (field in fields) is is_of:
+            return name
+    return ""
+
+
+@cache
+def _declared_types(version: str = VERSION) -> Mapping[str, Mapping[str, str]]:
+    """The names of types that have their own, by the type that has the field, and field."""
+    path = files("fairlead.apiserver.schema").joinpath("data", f"{version}-types.txt")
+    lines = (line.split() for line in path.read_text().splitlines())
+    return {owner: dict(row.split("=") for row in rows) for owner, *rows in lines}
+
+
+@cache
+def _embedded() -> Mapping[str, Mapping[str, tuple[bool, frozenset[str]]]]:
+    made: dict[str, dict[str, tuple[bool, frozenset[str]]]] = {}
+    for line in _EMBEDDED.strip().splitlines():
+        owner, name, of, *fields = line.split()
+        made.setdefault(owner, {})[name] = of == "of", frozenset(fields)
+    return made
 
 
 def go_kind(value: Any) -> str:

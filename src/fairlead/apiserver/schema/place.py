@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.field_problem import quoted
+from fairlead.apiserver.schema.go_name import declared_type, embedded_in, go_type
 from fairlead.apiserver.schema.model import Schema
 
 # upstream: sigs.k8s.io/json internal/golang/encoding/json/kubernetes_patch.go:saveStrictError
@@ -39,8 +41,27 @@ class Place:
 
     @property
     def names(self) -> str:
-        """`spec.containers.name`: the fields alone, as errors about types name them."""
-        return ".".join(str(place.step) for place in self._way() if place.owner is not None)
+        """`spec.containers.name`: the fields alone, as errors about types name them.
+
+        A field that its type takes over from another one has that one's name before it.
+        """
+        names: list[str] = []
+        for place in self._way():
+            if place.owner is not None:
+                field = str(place.step)
+                embedded = embedded_in(place.owner, field)
+                names += [embedded, field] if embedded else [field]
+        return ".".join(names)
+
+    def type_name(self, schema: Schema) -> str:
+        """What the language calls the type of a value that stands here; `schema` is its own."""
+        depth = 0
+        place = self
+        while place.parent is not None:
+            if place.owner is not None:
+                return declared_type(place.owner, str(place.step), depth, schema)
+            place, depth = place.parent, depth + 1
+        return go_type(schema)
 
     @property
     def struct(self) -> str:
@@ -80,6 +101,6 @@ class Notes:
 
     def _note(self, what: str, place: Place) -> None:
         if len(self._texts) < NOTES_MAX and self._characters < CHARACTERS_MAX:
-            text = f'{what} field "{place.path}"'
+            text = f"{what} field {quoted(place.path)}"
             self._texts[text] = None
             self._characters += len(text)

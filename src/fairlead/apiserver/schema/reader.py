@@ -8,8 +8,6 @@ reader never gives anything else than the walk would.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -17,6 +15,7 @@ from typing import Any, Final, TypeVar
 from fairlead.api.quantity import QuantityError, canonical, parse_quantity
 from fairlead.api.text_cache import text_cache
 from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
+from fairlead.apiserver.schema.base64_text import IllegalBase64Error, canonical_base64
 from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
 from fairlead.apiserver.schema.model import Schema, Type, Zero
 from fairlead.apiserver.schema.union import is_union
@@ -182,8 +181,8 @@ def _bytes(value: Any) -> str:
     if type(value) is not str:
         raise UnusualError
     try:
-        return base64.b64encode(base64.b64decode(value, validate=True)).decode()
-    except (binascii.Error, ValueError):
+        return canonical_base64(value)
+    except IllegalBase64Error:
         raise UnusualError from None
 
 

@@ -14,8 +14,9 @@ from fairlead.apiserver.defaulting.completion import completed
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, NODE, POD, SERVICE, Kind
 from fairlead.apiserver.schema.changed import changed
-from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
+from fairlead.apiserver.schema.decoding import decoded, empty
 from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.single import TypeMismatchError
 from fairlead.apiserver.served.claim import changed_claim, new_claim
 from fairlead.apiserver.served.daemon_set import counted_template, first_template
 from fairlead.apiserver.served.job import with_own_labels
@@ -148,12 +149,12 @@ class ServedStrategies:
         """What a client should know about `new`, which is valid."""
         return warnings_of(kind, old, new)
 
-    def begun(self, kind: Kind, obj: Json, storage: Storage) -> None:
+    def begun(self, kind: Kind, obj: Json, storage: Storage, *, is_tried: bool = False) -> None:
         """Refuse what cannot even be tried. Raises ApiError 422."""
         if kind is not SERVICE:
             return
         if obj["metadata"].get("name"):
-            check_addresses(obj, storage)
+            check_addresses(obj, storage, is_tried=is_tried)
         else:
             require_name(obj, storage)
 

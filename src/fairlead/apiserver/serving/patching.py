@@ -30,9 +30,9 @@ from fairlead.apiserver.patch.server_side_apply import (
     type_name,
 )
 from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
-from fairlead.apiserver.schema.decoding import TypeMismatchError
 from fairlead.apiserver.schema.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.schema.restoring import restored
+from fairlead.apiserver.schema.single import TypeMismatchError
 from fairlead.apiserver.serving.body import media_type_of, parsed_yaml
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import WriteOptions

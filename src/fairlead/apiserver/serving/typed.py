@@ -14,10 +14,11 @@ from typing import Any, Final
 
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
+from fairlead.apiserver.schema.decoding import decoded, empty
 from fairlead.apiserver.schema.json_text import Repeating
 from fairlead.apiserver.schema.model import Schema, schema_of
 from fairlead.apiserver.schema.place import Notes, Place
+from fairlead.apiserver.schema.single import TypeMismatchError
 from fairlead.apiserver.storage import Json
 
 STRICT: Final = "Strict"

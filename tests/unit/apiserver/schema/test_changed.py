@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests.unit.apiserver.schema.test_reader import KINDS, values
 
 from fairlead.apiserver.schema.changed import changed
-from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded
+from fairlead.apiserver.schema.decoding import decoded
 from fairlead.apiserver.schema.model import Type
+from fairlead.apiserver.schema.single import TypeMismatchError
 
 
 def outcome(act):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.schema.decoding import TypeMismatchError, decoded, empty
+from fairlead.apiserver.schema.decoding import decoded, empty
 from fairlead.apiserver.schema.json_text import parse_json
 from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.single import TypeMismatchError
 
 POD = schema_of("v1", "Pod")
 DEPLOYMENT = schema_of("apps/v1", "Deployment")
@@ -174,3 +175,94 @@ def test_unknown_and_repeated_fields_are_noted_where_they_stand():
     ]
     assert made["metadata"] == {"name": "b"}
     assert made["spec"]["replicas"] == 2
+
+
+NO_MATCH = "json: cannot unmarshal number into Go struct field "
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            '{"spec":{"volumes":[{"hostPath":{"path":1}}]}}',
+            (
+                f"{NO_MATCH}HostPathVolumeSource.spec.volumes.VolumeSource.hostPath.path of type "
+                "string"
+            ),
+        ),
+        (
+            '{"spec":{"volumes":[{"name":1}]}}',
+            f"{NO_MATCH}Volume.spec.volumes.name of type string",
+        ),
+        (
+            '{"spec":{"containers":[{"imagePullPolicy":1}]}}',
+            f"{NO_MATCH}Container.spec.containers.imagePullPolicy of type v1.PullPolicy",
+        ),
+        (
+            '{"spec":{"containers":[{"securityContext":{"capabilities":{"add":[1]}}}]}}',
+            (
+                f"{NO_MATCH}Capabilities.spec.containers.securityContext.capabilities.add of type "
+                "v1.Capability"
+            ),
+        ),
+        (
+            '{"spec":{"ephemeralContainers":[{"startupProbe":{"exec":{"command":1}}}]}}',
+            (
+                f"{NO_MATCH}ExecAction.spec.ephemeralContainers.EphemeralContainerCommon."
+                "startupProbe.ProbeHandler.exec.command of type []string"
+            ),
+        ),
+        (
+            '{"spec":{"overhead":1}}',
+            f"{NO_MATCH}PodSpec.spec.overhead of type v1.ResourceList",
+        ),
+        (
+            '{"spec":{"hostNetwork":1,"priority":"a"}}',
+            f"{NO_MATCH}PodSpec.spec.hostNetwork of type bool",
+        ),
+        ('{"spec":{"priority":"a","overhead":{"cpu":"1ki"}}}', "unable to parse quantity's suffix"),
+        (
+            '{"spec":{"priority":"x"},"metadata":{"creationTimestamp":1}}',
+            f"{NO_MATCH}ObjectMeta.metadata.creationTimestamp of type string",
+        ),
+    ],
+)
+def test_types_are_called_as_upstream_calls_them(text, problem):
+    """Recorded from upstream 1.36.4; what ends the reading is told before what came earlier."""
+    with pytest.raises(TypeMismatchError) as refused:
+        decoded(POD, parse_json(text))
+    assert str(refused.value) == problem
+
+
+def test_bytes_may_be_numbers():
+    """Recorded from upstream 1.36.4."""
+    secret = schema_of("v1", "Secret")
+    assert decoded(secret, {"data": {"a": [104, 105]}})[0]["data"] == {"a": "aGk="}
+    with pytest.raises(TypeMismatchError, match=r"number 300 into .* of type uint8$"):
+        decoded(secret, {"data": {"a": [104, 300]}})
+
+
+def test_a_field_that_is_there_again_is_added_to():
+    """Recorded from upstream 1.36.4."""
+    text = (
+        '{"spec":{"nodeName":"a","nodeName":null,"priority":1,"priority":null,'
+        '"containers":[{"name":"a","image":"b"},{"name":"d"}],"containers":[{"name":"c"}]},'
+        '"metadata":{"labels":{"a":"b"},"labels":{"c":"d"}}}'
+    )
+    made, notes = decoded(POD, parse_json(text))
+    container = {"name": "c", "image": "b", "resources": {}}
+    assert made["spec"] == {"nodeName": "a", "containers": [container]}
+    assert made["metadata"] == {"labels": {"a": "b", "c": "d"}}
+    assert notes == [
+        'duplicate field "spec.nodeName"',
+        'duplicate field "spec.priority"',
+        'duplicate field "spec.containers"',
+        'duplicate field "metadata.labels"',
+    ]
+
+
+def test_fields_are_noted_in_quotes():
+    """Recorded from upstream 1.36.4; what no type knows is not said to be there twice."""
+    made, notes = decoded(POD, parse_json('{"spec":{"a\\"\\u0001":1,"a\\"\\u0001":2}}'))
+    assert notes == [r'unknown field "spec.a\"\x01"']
+    assert made["spec"] == {"containers": None}

@@ -1,0 +1,165 @@
+"""Single values: texts, numbers, instants and the like, in the form in which they are kept.
+
+Some types read their values by themselves (`ENDING`); a value that they cannot read ends all
+reading, where any other one of a wrong type (`PLAIN`) is passed over and told at the end.
+
+upstream: encoding/json with the UnmarshalJSON of resource.Quantity, metav1.Time, intstr.IntOrString
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+from fairlead.api.quantity import NO_QUANTITY, QuantityError, canonical, parse_quantity
+from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
+from fairlead.apiserver.schema.base64_text import IllegalBase64Error, canonical_base64
+from fairlead.apiserver.schema.go_name import go_kind, go_type
+from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
+from fairlead.apiserver.schema.json_text import json_kind
+from fairlead.apiserver.schema.model import Schema, Type
+from fairlead.apiserver.schema.place import Place
+
+_LIMITS: Final = {
+    Type.INT32: (-(1 << 31), (1 << 31) - 1),
+    Type.INT64: (-(1 << 63), (1 << 63) - 1),
+    Type.BYTES: (0, (1 << 8) - 1),
+}
+_WHOLE: Final = Schema(Type.INT32)  # what an IntOrString reads that is no text
+BYTE: Final = Schema(Type.BYTES)  # one of a list
+
+
+class TypeMismatchError(ValueError):
+    """A value that its field cannot hold; the text is upstream's.
+
+    `restoring` is what upstream says instead where the value comes from a patch.
+    """
+
+    def __init__(self, text: str, restoring: str = "") -> None:
+        super().__init__(text)
+        self.restoring = restoring or text
+
+
+def _text(schema: Schema, value: Any, place: Place) -> str:
+    if not isinstance(value, str):
+        raise mismatch(schema, value, place)
+    return value
+
+
+def _bytes(schema: Schema, value: Any, place: Place) -> str:
+    text = _text(schema, value, place)
+    try:
+        return canonical_base64(text)
+    except IllegalBase64Error as cause:
+        why = str(cause)
+        raise TypeMismatchError(why, f"error decoding from json: {why}") from None
+
+
+def _boolean(schema: Schema, value: Any, place: Place) -> bool:
+    if not isinstance(value, bool):
+        raise mismatch(schema, value, place)
+    return value
+
+
+def whole_number(schema: Schema, value: Any, place: Place) -> int:
+    """An integer, within the bounds of its type. Raises TypeMismatchError."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise mismatch(schema, value, place)
+    smallest, largest = _LIMITS[schema.type]
+    if isinstance(value, float) or not smallest <= value <= largest:
+        raise mismatch(schema, value, place, shown=f"number {_number_text(value)}")
+    return value
+
+
+def _number_text(value: float) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _number(schema: Schema, value: Any, place: Place) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise mismatch(schema, value, place)
+    return value
+
+
+def _int_or_string(_: Schema, value: Any, place: Place) -> int | str:
+    return value if isinstance(value, str) else whole_number(_WHOLE, value, place)
+
+
+def _quantity(_: Schema, value: Any, __: Place) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise TypeMismatchError(NO_QUANTITY)
+    try:
+        return canonical(parse_quantity(value))
+    except QuantityError as cause:
+        raise TypeMismatchError(cause.rule) from None
+
+
+def _time(schema: Schema, value: Any, place: Place) -> str:
+    problem = time_problem(_text(schema, value, place))
+    if problem:
+        raise TypeMismatchError(problem)
+    return format_timestamp(parse_timestamp(value))
+
+
+def _micro_time(schema: Schema, value: Any, place: Place) -> str:
+    problem = micro_time_problem(_text(schema, value, place))
+    if problem:
+        raise TypeMismatchError(problem)
+    return format_micro_time(parse_timestamp(value))
+
+
+def refused(schema: Schema, value: Any, place: Place) -> NoReturn:
+    """What is read of a value of any other type. Raises TypeMismatchError."""
+    raise mismatch(schema, value, place)
+
+
+ReadSingle = Callable[[Schema, Any, Place], Any]
+PLAIN: Final[dict[Type, ReadSingle]] = {
+    Type.STRING: _text,
+    Type.BYTES: _bytes,
+    Type.BOOLEAN: _boolean,
+    Type.INT32: whole_number,
+    Type.INT64: whole_number,
+    Type.NUMBER: _number,
+}
+# Types that read their values by themselves, and end all reading if they cannot.
+ENDING: Final[dict[Type, ReadSingle]] = {
+    Type.INT_OR_STRING: _int_or_string,
+    Type.QUANTITY: _quantity,
+    Type.TIME: _time,
+    Type.MICRO_TIME: _micro_time,
+}
+
+
+def mismatch(schema: Schema, value: Any, place: Place, *, shown: str = "") -> TypeMismatchError:
+    """Why `value`, which stands at `place`, is none of its type; `shown` is what it is."""
+    # upstream: encoding/json UnmarshalTypeError
+    what = shown or json_kind(value)
+    where = f"struct field {place.struct}.{place.names}" if place.names else "value"
+    named = place.type_name(schema)
+    if schema is BYTE:
+        named = "uint8"
+    return TypeMismatchError(
+        f"json: cannot unmarshal {what} into Go {where} of type {named}",
+        _restoring(schema, value, what, named),
+    )
+
+
+def _restoring(schema: Schema, value: Any, what: str, named: str) -> str:
+    # upstream: apimachinery/pkg/runtime/converter.go:fromUnstructured
+    kind = go_kind(value)
+    match schema.type:
+        case Type.OBJECT:
+            return f"cannot restore struct from: {kind}"
+        case Type.LIST | Type.BYTES:
+            return f"cannot restore slice from {kind}"
+        case Type.MAP:
+            return f"cannot restore map from {kind}"
+        case _ if schema is _WHOLE or schema.type in (Type.TIME, Type.MICRO_TIME):
+            return f"json: cannot unmarshal {what} into Go value of type {named}"
+        case Type.STRING if kind == "int64":
+            return f"cannot convert int64 to {named}"
+        case Type.INT32 | Type.INT64 if kind == "float64":
+            return f"cannot convert float64 to {named}"
+        case _:
+            return f"unrecognized type: {go_type(schema)}"
