@@ -170,7 +170,7 @@ class Store:
         obj = self.completed(kind, obj, is_read=write.is_read)
         if "name" not in obj.get("metadata", {}):
             if self._strategies is not None:
-                self._strategies.begun(kind, obj, self.storage)
+                self._strategies.begun(kind, obj, self.storage, is_tried=write.dry_run)
             self._validate_new(kind, obj)
         meta = obj["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]
@@ -180,7 +180,7 @@ class Store:
         asked = self._changed(Asked(Operation.CREATE, kind, obj, self._about(kind, write)))
         obj = asked.obj
         if self._strategies is not None:
-            self._strategies.begun(kind, obj, self.storage)
+            self._strategies.begun(kind, obj, self.storage, is_tried=write.dry_run)
         self._validate_new(kind, obj)
         existing = self.storage.find(kind, namespace, name)
         uid = "" if existing else self.ids.new_uid(kind, namespace, name)

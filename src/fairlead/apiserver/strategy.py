@@ -79,8 +79,11 @@ class Strategies(Protocol):
         """What a client should know about `new`, which is valid."""
         ...
 
-    def begun(self, kind: Kind, obj: Json, storage: Storage) -> None:
-        """Take what a new object needs before it is looked at. Raises ApiError."""
+    def begun(self, kind: Kind, obj: Json, storage: Storage, *, is_tried: bool = False) -> None:
+        """Take what a new object needs before it is looked at; nothing where that `is_tried` only.
+
+        Raises ApiError.
+        """
         ...
 
     def created(self, kind: Kind, obj: Json, storage: Storage, *, is_tried: bool = False) -> Json:

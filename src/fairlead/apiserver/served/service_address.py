@@ -1,6 +1,6 @@
 """Service addresses: each service gets an IP of its own, and ports on all nodes if it wants them.
 
-Which addresses are taken is read off the services themselves.
+Which ports are taken is read off the services themselves.
 
 upstream: pkg/registry/core/service/storage/{alloc,storage}.go, ipallocator, portallocator
 """
@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address
 from typing import Any, Final
 
 from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import SERVICE
+from fairlead.apiserver.served.service_range import free_address, holds, ranges, taken_addresses
 from fairlead.apiserver.storage import Json, Storage
 from fairlead.apiserver.validation.field import Causes
 from fairlead.apiserver.validation.field import invalid as refused
 from fairlead.apiserver.validation.served.service import check_cluster_ips
 
-NETWORK: Final = IPv4Network("10.96.0.0/16")
-# Kept for addresses that people choose; upstream gives out the others first.
-_FIRST: Final = NETWORK.network_address + 256
-_LAST: Final = NETWORK.broadcast_address - 1
 PORTS: Final = range(30_000, 32_768)
 # What a service that is only tried is told instead; upstream:
 # portallocator/operation.go:AllocateNext, ipallocator/ipallocator.go:allocateNextService.
@@ -34,6 +31,7 @@ SINGLE: Final = "SingleStack"
 REQUIRED: Final = "RequireDualStack"
 _OTHER_FAMILY: Final = {"IPv4": "IPv6", "IPv6": "IPv4"}
 ON_NODES: Final = ("NodePort", "LoadBalancer")
+_NOT_READY: Final = "allocator not ready"
 
 
 def with_addresses(service: Json, storage: Storage, *, is_tried: bool = False) -> Json:
@@ -54,7 +52,7 @@ def require_name(service: Json, storage: Storage) -> None:
     wanted = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
     if spec.get("type") == EXTERNAL_NAME or wanted:
         return
-    free = _free_address({other["spec"].get("clusterIP") for other in storage.unsorted(SERVICE)})
+    free = _free_address(storage, None)
     text = (
         f'Invalid value: [""]: failed to allocate IP: IPAddress.networking.k8s.io "{free}" is '
         "invalid: spec.parentRef.name: Required value"
@@ -63,12 +61,12 @@ def require_name(service: Json, storage: Storage) -> None:
     raise invalid(SERVICE, namespace, "", (Cause("FieldValueInvalid", text, "spec.clusterIPs"),))
 
 
-def check_addresses(service: Json, storage: Storage) -> None:
+def check_addresses(service: Json, storage: Storage, *, is_tried: bool = False) -> None:
     """Refuse a new service whose addresses are not to be had; upstream looks at nothing else then.
 
     Raises ApiError 422.
     """
-    with_addresses(service, storage)
+    with_addresses(service, storage, is_tried=is_tried)
 
 
 def addressed(
@@ -80,8 +78,7 @@ def addressed(
     uid = service["metadata"].get("uid")
     others = [obj["spec"] for obj in storage.unsorted(SERVICE) if obj["metadata"].get("uid") != uid]
     spec = {**service["spec"], **_families(service, before or {})}
-    is_made_up = is_tried and not _wanted(spec)
-    address = str(NETWORK.network_address) if is_made_up else _address(service, others)
+    address = _address(service, storage, before or {}, is_tried=is_tried)
     spec |= {"clusterIP": address, "clusterIPs": [address]}
     free = TRIED_PORTS if is_tried else PORTS
     if spec.get("type") in ON_NODES:
@@ -159,38 +156,64 @@ def _wanted(spec: Json) -> str:
     return found
 
 
-def _address(service: Json, others: Iterable[Json]) -> str:
+def _address(service: Json, storage: Storage, before: Json, *, is_tried: bool) -> str:
+    """The address of a service; one that is only tried takes none. Raises ApiError 422, 500."""
     wanted = _wanted(service["spec"])
-    taken = {other.get("clusterIP") for other in others}
-    if wanted == HEADLESS:
-        return HEADLESS
-    if wanted:
-        why = _unavailable(wanted, taken)
-        if why:
-            text = f'Invalid value: ["{wanted}"]: failed to allocate IP {wanted}: {why}'
-            raise refused_service(service, Cause("FieldValueInvalid", text, "spec.clusterIPs"))
+    if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
         return wanted
-    return _free_address(taken)
+    uid = service["metadata"].get("uid")
+    if not wanted:
+        return _made_up_address(storage) if is_tried else _free_address(storage, uid)
+    why = _untried(wanted, storage) if is_tried else _unavailable(wanted, storage, uid)
+    if why:
+        text = f'Invalid value: ["{wanted}"]: failed to allocate IP {wanted}: {why}'
+        raise refused_service(service, Cause("FieldValueInvalid", text, "spec.clusterIPs"))
+    return wanted
 
 
-def _unavailable(wanted: str, taken: set[Any]) -> str:
+def _unavailable(wanted: str, storage: Storage, uid: str | None) -> str:
     try:
-        inside = IPv4Address(wanted) in NETWORK
+        address = IPv4Address(wanted)
     except ValueError:
         return "not a valid IP"
-    if not inside:
+    if not any(holds(network, address) for network in ranges(storage)):
         return "the provided network does not match the current range"
-    return "provided IP is already allocated" if wanted in taken else ""
+    is_taken = wanted in taken_addresses(storage, uid)
+    return "provided IP is already allocated" if is_taken else ""
 
 
-def _free_address(taken: set[Any]) -> str:
-    candidate = _FIRST
-    while str(candidate) in taken:
-        candidate += 1
-        if candidate > _LAST:
-            text = "failed to allocate a serviceIP: range is full"
-            raise ApiError("InternalError", 500, f"Internal error occurred: {text}")
-    return str(candidate)
+def _untried(wanted: str, storage: Storage) -> str:
+    """Likewise where nothing is taken: upstream looks at a single range then."""
+    # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
+    try:
+        address, networks = IPv4Address(wanted), ranges(storage)
+    except ValueError:
+        return "not a valid IP"
+    if not networks:
+        return _NOT_READY
+    if holds(networks[0], address):
+        return ""
+    valid = f"The range of valid IPs is {networks[0]}"
+    return f"the provided IP ({wanted}) is not in the valid range. {valid}"
+
+
+def _made_up_address(storage: Storage) -> str:
+    networks = ranges(storage)
+    if not networks:
+        raise _unallocated(_NOT_READY)
+    return str(networks[0].network_address)
+
+
+def _free_address(storage: Storage, uid: str | None) -> str:
+    found = free_address(ranges(storage), taken_addresses(storage, uid))
+    if not found:
+        raise _unallocated("range is full")
+    return found
+
+
+def _unallocated(why: str) -> ApiError:
+    text = f"failed to allocate a serviceIP: {why}"
+    return ApiError("InternalError", 500, f"Internal error occurred: {text}")
 
 
 def taken_ports(specs: Iterable[Json]) -> set[Any]:

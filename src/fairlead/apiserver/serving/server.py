@@ -38,6 +38,7 @@ from fairlead.apiserver.serving.component_status import ONE_PROCESS, Components
 from fairlead.apiserver.serving.dispatch import Answer, act_of, leads_nowhere
 from fairlead.apiserver.serving.encoding import EncodedObjects
 from fairlead.apiserver.serving.identity import Identity
+from fairlead.apiserver.serving.ip_address import IpAddresses
 from fairlead.apiserver.serving.negotiation import error_media_type
 from fairlead.apiserver.serving.options import is_true
 from fairlead.apiserver.serving.refusal import no_resource
@@ -103,6 +104,7 @@ class ApiServer:
         registry = registry or Registry()
         self._definitions = Definitions(store, registry, _noted, late)
         self._upkeep = Upkeep(store, late)
+        self._addresses = IpAddresses(store)
         self._definitions.settle(clock())
         self._parts = Parts(
             store=store,
@@ -128,7 +130,7 @@ class ApiServer:
     def handle(self, request: Request, now: int) -> Answer:
         """Answer one request at `now` (ns since 1970). Raises WebhookNeeded."""
         self._storage.look_for_room()
-        if self._definitions.waits or self._upkeep.waits:
+        if self._definitions.waits or self._upkeep.waits or self._addresses.waits:
             self.follow_up(now)
         self._ids.begin(request.drawn)
         self._asked = BY_METHOD.get(request.method, OTHER)
@@ -151,6 +153,7 @@ class ApiServer:
             return
         self._definitions.settle(now)
         self._upkeep.settle(now)
+        self._addresses.settle(now)
 
     def authorize(self, request: Request) -> None:
         """Refuse a request for a path that is no resource, if it must be. Raises ApiError 403."""

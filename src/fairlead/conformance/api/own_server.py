@@ -39,7 +39,6 @@ def _refused(port: int) -> str:
 
 
 START: Final = 1_800_000_000_000_000_000
-_SEED: Final = 1
 _KEY: Final = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key
 ADDRESS: Final = "10.0.0.1:26443"
 # The distribution that was recorded mounts this beside the cluster's own authority.
@@ -87,10 +86,11 @@ class OwnServer:
     def __init__(self, start: int = START, *, slowness: int = 1) -> None:
         """Begin at `start` with what every cluster has.
 
-        It is `slowness` times as late with what it does by itself as the recorded one mostly was.
+        It is `slowness` times as late with what it does by itself as the recorded one mostly was,
+        and generates other names than at another speed: which comes first is chance as well.
         """
         self.now = start
-        ids = SeededIds(_SEED)
+        ids = SeededIds(slowness)
         quotas = LateQuotas(self._clock, slowness * _LATE_QUOTAS)
         plugins = served_admission(ids.new_suffix, authorities=_AUTHORITIES)
         admission = [quotas if isinstance(one, ResourceQuota) else one for one in plugins]

@@ -27,6 +27,7 @@ from fairlead.apiserver.store import Store
 from fairlead.core.instant import Instant
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
+from fairlead.worlds.local.attendant.follow_up import FollowUps
 from fairlead.worlds.local.attendant.own_records import OwnRecords
 from fairlead.worlds.local.attendant.own_service import OwnService
 from fairlead.worlds.local.attendant.registration import Registrations
@@ -123,6 +124,7 @@ class LocalCluster:
                 OwnService(options.address),
                 OwnRecords(HOST, options.address, options.authority),
                 Registrations(),
+                FollowUps(self.server.follow_up),
             ),
         )
 

@@ -1,8 +1,6 @@
-"""ServiceCIDRs: each one is said to be ready, and is held while Services have its addresses.
+"""ServiceCIDRs: each one is said to be ready, and is held while there are IPAddresses out of it.
 
 Who deletes one waits until no Service needs it, and ten seconds more.
-
-Differs from upstream: Services themselves are asked, for there are no IPAddresses of them.
 
 upstream: pkg/controller/servicecidrs/servicecidrs_controller.go:sync, canDeleteCIDR
 """
@@ -16,8 +14,9 @@ from typing import Any, Final
 
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.kind import SERVICE, kind_of
 from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
+from fairlead.apiserver.served.service_range import IP_ADDRESS, SERVICE_CIDR
+from fairlead.apiserver.serving.ip_address import ALLOCATOR, MANAGED_BY
 from fairlead.apiserver.serving.tracking import tracking_of
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
@@ -27,7 +26,6 @@ from fairlead.worlds.local.signing import controllers_write
 
 Json = dict[str, Any]
 
-SERVICE_CIDR: Final = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR"})
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 MANAGER: Final = "service-cidr-controller"
 GRACE: Final[DurationNs] = seconds(10)
@@ -59,7 +57,7 @@ class ServiceCidrs:
         is_gone = change.type is ChangeType.DELETED
         if change.kind is SERVICE_CIDR and not is_gone:
             self._look_at(change.object["metadata"]["name"], store, now)
-        if change.kind is SERVICE_CIDR or (change.kind is SERVICE and is_gone):
+        if change.kind in (SERVICE_CIDR, IP_ADDRESS):
             for one in _ending(store):
                 self._look_at(one, store, now)
 
@@ -145,5 +143,7 @@ def _is_needed(store: Store, obj: Json) -> bool:
 
 
 def _addresses(store: Store) -> Iterator[str]:
-    for service in store.storage.unsorted(SERVICE):
-        yield from (one for one in service["spec"].get("clusterIPs") or () if one != "None")
+    for obj in store.storage.unsorted(IP_ADDRESS):
+        meta = obj["metadata"]
+        if (meta.get("labels") or {}).get(MANAGED_BY) == ALLOCATOR:
+            yield meta["name"]

@@ -1,0 +1,26 @@
+"""Follow-ups: what the API server itself has to write after others than its clients have written.
+
+After a request it does so at once; here it hears of Services that controllers let go or make.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fairlead.apiserver.kind import SERVICE
+from fairlead.apiserver.storage import Change
+from fairlead.apiserver.store import Store
+from fairlead.core.instant import Instant
+
+
+class FollowUps:
+    """An Attendant; `follow_up` lets the server write what is due."""
+
+    def __init__(self, follow_up: Callable[[Instant], None]) -> None:
+        """Nothing has happened."""
+        self._follow_up = follow_up
+
+    def attend(self, change: Change, store: Store, now: Instant) -> None:
+        """See Attendant."""
+        if change.kind is SERVICE:
+            self._follow_up(now)
