@@ -1,60 +1,151 @@
-"""Why a text is no instant, in the words of the language that upstream is written in.
+"""Instants as the language reads them that upstream is written in, and why a text is none.
 
-upstream: time.Parse's ParseError; apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
+What the usual reader takes (`parse_timestamp`) is an instant here too. Beyond that, an hour may
+have one digit, a comma may stand before a fraction, a zone may be 24 hours and 60 minutes away;
+what is wrong is told of the first piece, from left to right, but for the day of the month, which
+is looked at last.
+
+upstream: time.Parse; apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
 """
 
 from __future__ import annotations
 
 import re
+from calendar import monthrange
+from contextlib import suppress
 from typing import Final
 
-from fairlead.api.timestamp import parse_timestamp
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
 
 TIME_LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
 MICRO_TIME_LAYOUT: Final = "2006-01-02T15:04:05.000000Z07:00"
+_NANOS_DIGITS: Final = 9
+_YEARS: Final = range(1, 10_000)
+_FIRST: Final = parse_timestamp("0001-01-01T00:00:00Z")
+_LAST: Final = parse_timestamp("9999-12-31T23:59:59.999999999Z")
 
-# Each piece of a text, and what stands for it in a layout.
-_PIECES: Final = (
-    (r"[0-9]{4}", "2006"), ("-", "-"), (r"[0-9]{2}", "01"), ("-", "-"), (r"[0-9]{2}", "02"),
-    ("T", "T"), (r"[0-9]{2}", "15"), (":", ":"), (r"[0-9]{2}", "04"), (":", ":"),
-    (r"[0-9]{2}", "05"),
+# Each piece of a text: what stands for it in a layout, its form, what is said of one out of range.
+_DATE: Final = (
+    ("2006", r"[0-9]{4}", "", 9999), ("-", "-", "", 0), ("01", r"[0-9]{2}", "month", 12),
+    ("-", "-", "", 0), ("02", r"[0-9]{2}", "", 99), ("T", "T", "", 0),
+    ("15", r"[0-9]{1,2}", "hour", 23), (":", ":", "", 0), ("04", r"[0-9]{2}", "minute", 59),
+    (":", ":", "", 0), ("05", r"[0-9]{2}", "second", 59),
 )  # fmt: skip
-_FRACTION: Final = (r"\.[0-9]+", "")
-_MICROS: Final = (r"\.[0-9]{6}(?![0-9])", ".000000")
-_ZONE: Final = (r"Z|[+-][0-9]{2}:[0-9]{2}", "Z07:00")
+_FRACTION: Final = re.compile(r"[.,][0-9]+")
+_MICROS: Final = re.compile(r"[.,]([0-9]{6}|[+-][0-9]{5})")
+_USUAL_MICROS: Final = re.compile(r"\.[0-9]{6}(Z|[+-][0-9]{2}:[0-9]{2})")
+_DATE_LENGTH: Final = len("2006-01-02T15:04:05")
+_ZONE: Final = re.compile(r"Z|[+-][0-9]{2}:[0-9]{2}")
 
 
-def time_problem(text: str) -> str:
-    """Why `text` is no metav1.Time; "" if it is one."""
-    if _is_instant(text):
-        return ""
-    return _problem(text, TIME_LAYOUT, (*_PIECES, _FRACTION, _ZONE))
+class InstantError(ValueError):
+    """A text that is no instant; its words are upstream's."""
 
 
-def micro_time_problem(text: str) -> str:
-    """Why `text` is no metav1.MicroTime, which has six decimals; "" if it is one."""
-    if _is_instant(text) and re.search(r"\.[0-9]{6}(Z|[+-])", text):
-        return ""
-    return _problem(text, MICRO_TIME_LAYOUT, (*_PIECES, _MICROS, _ZONE))
-
-
-def _is_instant(text: str) -> bool:
+def read_time(text: str) -> int:
+    """`text` as a metav1.Time, in ns since 1970. Raises InstantError."""
     try:
-        parse_timestamp(text)
+        return parse_timestamp(text)
     except ValueError:
-        return False
-    return True
+        return _Reading(text, TIME_LAYOUT).instant(is_micro=False)
 
 
-def _problem(text: str, layout: str, pieces: tuple[tuple[str, str], ...]) -> str:
-    at = 0
-    for pattern, stands_for in pieces:
-        matched = re.compile(pattern).match(text, at)
-        if matched is None and stands_for:
-            return (
-                f'parsing time "{text}" as "{layout}": cannot parse "{text[at:]}" as "{stands_for}"'
-            )
-        at = matched.end() if matched else at
-    if text[at:]:
-        return f'parsing time "{text}": extra text: "{text[at:]}"'
-    return f'parsing time "{text}": day out of range'
+def read_micro_time(text: str) -> int:
+    """`text` as a metav1.MicroTime, which has six decimals, in ns. Raises InstantError."""
+    if _USUAL_MICROS.fullmatch(text, _DATE_LENGTH):
+        with suppress(ValueError):
+            return parse_timestamp(text)
+    return _Reading(text, MICRO_TIME_LAYOUT).instant(is_micro=True)
+
+
+class _Reading:
+    """One text, read piece by piece; `_rest` is what is still to be read."""
+
+    def __init__(self, text: str, layout: str) -> None:
+        self._text = text
+        self._layout = layout
+        self._rest = text
+
+    def instant(self, *, is_micro: bool) -> int:
+        numbers = [self._piece(*piece) for piece in _DATE]
+        fraction = self._micros() if is_micro else self._fraction()
+        zone = self._zone()
+        if self._rest:
+            raise self._wrong(f"extra text: {_quoted(self._rest)}")
+        year, _, month, _, day, _, hour, _, minute, _, second = numbers
+        if year not in _YEARS or not 1 <= day <= monthrange(year, month)[1]:
+            raise self._wrong("day out of range")
+        midnight = parse_timestamp(f"{year:04}-{month:02}-{day:02}T00:00:00Z")
+        seconds = (hour * 60 + minute) * 60 + second - zone
+        instant = midnight + seconds * NANOSECONDS_PER_SECOND
+        instant += int(f"{fraction:0<{_NANOS_DIGITS}.{_NANOS_DIGITS}}")
+        if not _FIRST <= instant <= _LAST:  # upstream goes on; there is no text for those here
+            raise self._wrong("day out of range")
+        return instant
+
+    def _piece(self, stands_for: str, form: str, name: str, most: int) -> int:
+        matched = re.match(form, self._rest)
+        if matched is None:
+            raise self._unlike(stands_for)
+        self._rest = self._rest[matched.end() :]
+        if not matched[0].isdigit():
+            return 0
+        number = int(matched[0])
+        if number > most or (name == "month" and not number):
+            raise self._wrong(f"{name} out of range")
+        return number
+
+    def _fraction(self) -> str:
+        matched = _FRACTION.match(self._rest)
+        if matched is None:
+            return ""
+        self._rest = self._rest[matched.end() :]
+        return matched[0][1:]
+
+    def _micros(self) -> str:
+        matched = _MICROS.match(self._rest)
+        if matched is None:
+            raise self._unlike(".000000")
+        self._rest = self._rest[matched.end() :]
+        digits = matched[1]
+        if digits.startswith("-") and int(digits):
+            raise self._wrong("fractional second out of range")
+        return f"{int(digits):06}"
+
+    def _zone(self) -> int:
+        """How far east the text's time is, in seconds."""
+        matched = _ZONE.match(self._rest)
+        if matched is None:
+            raise self._unlike("Z07:00")
+        self._rest = self._rest[matched.end() :]
+        if matched[0] == "Z":
+            return 0
+        hours, minutes = int(matched[0][1:3]), int(matched[0][4:])
+        if minutes > 60:  # upstream allows a whole hour, and tells this first
+            raise self._wrong("time zone offset minute out of range")
+        if hours > 24:  # likewise a whole day
+            raise self._wrong("time zone offset hour out of range")
+        seconds = (hours * 60 + minutes) * 60
+        return -seconds if matched[0].startswith("-") else seconds
+
+    def _unlike(self, stands_for: str) -> InstantError:
+        return InstantError(
+            f"parsing time {_quoted(self._text)} as {_quoted(self._layout)}: "
+            f"cannot parse {_quoted(self._rest)} as {_quoted(stands_for)}"
+        )
+
+    def _wrong(self, what: str) -> InstantError:
+        return InstantError(f"parsing time {_quoted(self._text)}: {what}")
+
+
+def _quoted(text: str) -> str:
+    # upstream: time/format.go:quote
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    if " " <= character <= "\x7f":
+        return character
+    return "".join(f"\\x{byte:02x}" for byte in character.encode())

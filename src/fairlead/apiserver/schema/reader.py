@@ -14,9 +14,9 @@ from typing import Any, Final, TypeVar
 
 from fairlead.api.quantity import QuantityError, canonical, parse_quantity
 from fairlead.api.text_cache import text_cache
-from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
+from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.schema.base64_text import IllegalBase64Error, canonical_base64
-from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
+from fairlead.apiserver.schema.instant import read_micro_time, read_time
 from fairlead.apiserver.schema.model import Schema, Type, Zero
 from fairlead.apiserver.schema.union import is_union
 from fairlead.apiserver.schema.zero import emitted, zero_value
@@ -193,16 +193,20 @@ def _time(value: Any) -> str:
 
 
 def _micro_time(value: Any) -> str:
-    if type(value) is not str or micro_time_problem(value):
+    if type(value) is not str:
         raise UnusualError
-    return format_micro_time(parse_timestamp(value))
+    try:
+        return format_micro_time(read_micro_time(value))
+    except ValueError:
+        raise UnusualError from None
 
 
 @text_cache(maxsize=CACHE_SIZE)
 def _instant(text: str) -> str:
-    if time_problem(text):
-        raise UnusualError
-    return format_timestamp(parse_timestamp(text))
+    try:
+        return format_timestamp(read_time(text))
+    except ValueError:
+        raise UnusualError from None
 
 
 _SCALARS: Final[dict[Type, Reader]] = {

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from fairlead.api.quantity import NO_QUANTITY, QuantityError, canonical, parse_quantity
-from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
+from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.schema.base64_text import IllegalBase64Error, canonical_base64
 from fairlead.apiserver.schema.go_name import go_kind, go_type
-from fairlead.apiserver.schema.instant import micro_time_problem, time_problem
+from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
 from fairlead.apiserver.schema.json_text import json_kind
 from fairlead.apiserver.schema.model import Schema, Type
 from fairlead.apiserver.schema.place import Place
@@ -95,17 +95,17 @@ def _quantity(_: Schema, value: Any, __: Place) -> str:
 
 
 def _time(schema: Schema, value: Any, place: Place) -> str:
-    problem = time_problem(_text(schema, value, place))
-    if problem:
-        raise TypeMismatchError(problem)
-    return format_timestamp(parse_timestamp(value))
+    try:
+        return format_timestamp(read_time(_text(schema, value, place)))
+    except InstantError as cause:
+        raise TypeMismatchError(str(cause)) from None
 
 
 def _micro_time(schema: Schema, value: Any, place: Place) -> str:
-    problem = micro_time_problem(_text(schema, value, place))
-    if problem:
-        raise TypeMismatchError(problem)
-    return format_micro_time(parse_timestamp(value))
+    try:
+        return format_micro_time(read_micro_time(_text(schema, value, place)))
+    except InstantError as cause:
+        raise TypeMismatchError(str(cause)) from None
 
 
 def refused(schema: Schema, value: Any, place: Place) -> NoReturn:
