@@ -20,6 +20,7 @@ from fairlead.api.field_problem import quoted
 from fairlead.api.integer import parse_int64
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.text_cache import text_cache
+from fairlead.apiserver.patch.go_text import go_float
 
 CACHE_SIZE: Final = 4_096
 FieldSet = dict[str, Any]
@@ -228,7 +229,18 @@ def step_text(step: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return quoted(value) if isinstance(value, str) else _compact(value)
+    # upstream: structured-merge-diff/value/value.go:ToString
+    match value:
+        case str():
+            return quoted(value)
+        case list():
+            return f"[{','.join(map(_shown, value))}]"
+        case dict():
+            return "".join(f"{key}={_shown(item)}" for key, item in value.items())
+        case float():
+            return go_float(value)
+        case _:
+            return _compact(value)
 
 
 def _compact(value: Any) -> str:

@@ -5,9 +5,12 @@ upstream: fmt's %v for map[string]interface{}, []interface{}
 
 from __future__ import annotations
 
-from typing import Any
+from decimal import Decimal
+from typing import Any, Final
 
 from fairlead.api.field_problem import quoted
+
+_EXPONENTS: Final = range(-4, 6)  # of numbers that are written without one
 
 
 def go_text(value: Any) -> str:
@@ -22,8 +25,24 @@ def go_text(value: Any) -> str:
             return "<nil>"
         case bool():
             return "true" if value else "false"
+        case float():
+            return go_float(value)
         case _:
             return str(value)
+
+
+def go_float(value: float) -> str:
+    """`1000`, `2.5`, `1e+06`: as few digits as tell a number from all others."""
+    # upstream: strconv/ftoa.go:%g writes an exponent below -4, and from 6 on
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    if not isinstance(exponent, int):
+        return str(value)
+    point = len(digits) + exponent
+    if _EXPONENTS.start <= point - 1 < _EXPONENTS.stop:
+        return f"{Decimal((sign, digits, exponent)):f}"
+    shown = "".join(map(str, digits))
+    fraction = f".{shown[1:]}" if len(shown) > 1 else ""
+    return f"{'-' * sign}{shown[0]}{fraction}e{point - 1:+03d}"
 
 
 def go_syntax(value: Any) -> str:

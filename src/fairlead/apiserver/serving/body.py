@@ -23,6 +23,7 @@ from fairlead.apiserver.schema.json_text import (
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.serving.negotiation import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.serving.refusal import unknown_body
+from fairlead.apiserver.serving.yaml_number import as_in_json
 
 Json = dict[str, Any]
 DecodeProtobuf = Callable[[bytes], Json]
@@ -99,14 +100,14 @@ def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
     # Most clients apply JSON, which is YAML and read in a tenth of the time.
     plain = parse_plain(body) if body.startswith(b"{") else NOT_PLAIN
     if plain is not NOT_PLAIN:
-        return plain, []
+        return as_in_json(plain), []
     # upstream: gopkg.in/yaml.v2 decode.go, as sigs.k8s.io/yaml shows its errors
     notes: list[str] = []
 
     def note(key: str, line: int) -> None:
         notes.append(f'line {line}: key "{key}" already set in map')
 
-    return next(documents(body, note), None), sorted(notes)
+    return as_in_json(next(documents(body, note), None)), sorted(notes)
 
 
 def require_type(obj: Json, kind: Kind) -> Json:
