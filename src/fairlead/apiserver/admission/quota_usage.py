@@ -15,6 +15,7 @@ from typing import Any, Final
 from fairlead.api.quantity import Quantity, parse_quantity
 from fairlead.api.resource_name import is_extended_resource
 from fairlead.apiserver.admission.amounts import Amounts, amounts, plus, pod_amounts
+from fairlead.apiserver.admission.effective_resources import effective_spec
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, POD, SERVICE, Kind
 
 Json = dict[str, Any]
@@ -37,7 +38,7 @@ def usage(kind: Kind, obj: Json) -> Amounts:
     """What `obj` uses; a pod that has come to its end is only counted."""
     used: Amounts = {f"count/{kind.resource}": _ONE}
     if kind is POD:
-        return used | ({} if is_over(obj) else {"pods": _ONE} | _compute(obj["spec"]))
+        return used | ({} if is_over(obj) else {"pods": _ONE} | _compute(effective_spec(obj)))
     if kind is SERVICE:
         return used | _of_service(obj["spec"])
     if kind is PERSISTENT_VOLUME_CLAIM:

@@ -88,9 +88,16 @@ class ResourceQuota:
         if not matching and not self.limited:
             return obj
         charge.require_said(matching)
-        wanted = charge.asked(asked.about.old)
+        wanted = charge.usage()
+        costs = [charge.cost(wanted, asked.about.old, one) for one in matching or (None,)]
+        if not any(costs):
+            return obj
         self._require_covered(kind, obj, wanted, matching)
-        charged = [charged for one in matching for charged in charge.charged(one, wanted)]
+        charged = [
+            charged
+            for one, cost in zip(matching, costs, strict=False)
+            for charged in charge.charged(one, cost)
+        ]
         if not asked.about.write.dry_run:
             for quota in charged:
                 storage.put(RESOURCE_QUOTA, quota)
@@ -147,12 +154,15 @@ class _Charge:
                 why = f"failed quota: {one.name}: must specify {missing}"
                 raise _refused(self.kind, self.obj, why)
 
-    def asked(self, old: Json | None) -> Amounts:
-        """What it uses more than before."""
-        used = usage(self.kind, self.obj)
-        if old is not None:
-            used = minus(used, usage(self.kind, old))
-        return {name: amount for name, amount in used.items() if amount.nano > 0}
+    def usage(self) -> Amounts:
+        """What it uses."""
+        return _some(usage(self.kind, self.obj))
+
+    def cost(self, wanted: Amounts, old: Json | None, one: _Matching | None) -> Amounts:
+        """What that is more than before; all of it where a quota was not about it before."""
+        if old is None or (one is not None and not is_in_scopes(self.kind, old, one.quota["spec"])):
+            return wanted
+        return _some(minus(wanted, usage(self.kind, old)))
 
     def charged(self, one: _Matching, asked: Amounts) -> Iterator[Json]:
         """The quota with the object in it, if it is charged at all. Raises ApiError 403."""
@@ -171,6 +181,10 @@ class _Charge:
         texts = {name: canonical(amount) for name, amount in total.items()}
         status = one.quota["status"]
         yield {**one.quota, "status": {**status, "used": {**status["used"], **texts}}}
+
+
+def _some(found: Amounts) -> Amounts:
+    return {name: amount for name, amount in found.items() if amount.nano > 0}
 
 
 def _is_charged(asked: Asked) -> bool:
