@@ -291,6 +291,12 @@ class PodSchedulingGate(_View, frozen=True):
     name: str
 
 
+class PodReadinessGate(_View, frozen=True):
+    """readinessGates[]: a condition that must be true for the pod to be ready."""
+
+    condition_type: str = ""
+
+
 class SchedulingGroup(_View, frozen=True):
     """schedulingGroup of a pod: the PodGroup of scheduling.k8s.io that it belongs to."""
 
@@ -323,6 +329,7 @@ class PodSpec(_View, frozen=True):
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
     scheduling_gates: tuple[PodSchedulingGate, ...] = ()
     scheduling_group: SchedulingGroup | None = None
+    readiness_gates: tuple[PodReadinessGate, ...] = ()
     volumes: tuple[Volume, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
     hostname: str = ""
@@ -374,8 +381,9 @@ class PodResourceClaimStatus(_View, frozen=True):
 
 
 class PodStatus(_View, frozen=True):
-    """status of a pod."""
+    """status of a pod; `observed_generation` is that of the specification it is about."""
 
+    observed_generation: int = 0
     phase: str = ""
     reason: str = ""
     start_time: str = ""

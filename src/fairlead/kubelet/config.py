@@ -36,7 +36,8 @@ class KubeletConfig:
     is written once, for controllers that can read it (`api/lease.py`), else each time. `stop` says
     when the containers of a terminating pod have ended, never later than its grace period;
     `removal_delay` passes from there until the object is gone. Without `tends_pods` somebody else
-    starts and stops them; with `accepts_pods` it is told that a node has taken a pod on.
+    starts and stops them; with `accepts_pods` it is told that a node has taken a pod on,
+    and that it has observed a change.
     `input_duration` is how long pods run that live on what somebody types, where nobody can (None:
     for ever, as others). `nodes` are those that have a kubelet, None for all. `eviction` is for
     nodes that run short of something.

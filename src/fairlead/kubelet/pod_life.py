@@ -1,12 +1,13 @@
 """When a bound pod starts, ends and disappears.
 
     Pending ──START──▶ Running ──END──▶ Succeeded | Failed
-       │                ↺ READY
+       │                ↺ READY, OBSERVE
        └───────────┬──────┘
               terminating ──REMOVE──▶ gone
 
 Where somebody looks, a node first says that it has taken a pod on (ACCEPT).
 A pod becomes ready some time after its start, and again whenever somebody else says that it is not.
+Where somebody looks, the status also says when a changed specification has been OBSERVED.
 
 Each pod waits for one act at most. These functions say which and when; they keep nothing.
 A restartPolicy is not looked at: a pod with a known run duration ends for good after it.
@@ -25,6 +26,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.core.instant import DurationNs, Instant, seconds
 from fairlead.kubelet.annotation import ready_delay, stop_duration
 from fairlead.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
+from fairlead.kubelet.readiness import says_ready
 
 GRACE_DEFAULT_S: Final = 30
 STARTABLE_PHASES: Final = ("", "Pending")
@@ -36,6 +38,7 @@ class Act(StrEnum):
     ACCEPT = "accept"
     START = "start"
     READY = "ready"
+    OBSERVE = "observe"
     END = "end"
     REMOVE = "remove"
 
@@ -72,14 +75,15 @@ def next_act(
         return Due(Act.START, bound_at + config.start_delay)
     if pod.status.phase != "Running":
         return None
-    dues = (end_due(pod, started_at, config), ready_due(pod, ready_at))
+    dues = [end_due(pod, started_at, config), ready_due(pod, ready_at)]
+    if config.accepts_pods and pod.status.observed_generation < pod.metadata.generation:
+        dues.append(Due(Act.OBSERVE, started_at))
     return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
 
 
 def ready_due(pod: Pod, ready_at: Instant | None) -> Due | None:
-    """When to say that the running `pod` is ready, None where that is said or not so."""
-    found = condition(pod, "Ready")
-    if ready_at is None or found is None or found.status == "True":
+    """When to say that the containers of the running `pod` are ready, None where that is said."""
+    if ready_at is None or condition(pod, "Ready") is None or says_ready(pod):
         return None
     return Due(Act.READY, ready_at)
 

@@ -12,6 +12,7 @@ from fairlead.api.objects import Pod
 from fairlead.api.timestamp import format_timestamp
 from fairlead.core.command import Condition, ObjectRef, PatchStatus
 from fairlead.core.instant import Instant
+from fairlead.kubelet.readiness import readiness
 
 COMPLETED: Final = "PodCompleted"
 FAILED: Final = "PodFailed"
@@ -24,8 +25,6 @@ _STARTED: Final = (
     Condition("PodReadyToStartContainers", "True"),
     Condition("Initialized", "True"),
 )
-_READY: Final = (Condition("Ready", "True"), Condition("ContainersReady", "True"))
-_RUNNING: Final = (*_STARTED, *_READY)
 
 
 def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
@@ -44,13 +43,19 @@ def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
 def running(ref: ObjectRef, pod: Pod, now: Instant, *, is_ready: bool = True) -> PatchStatus:
     """All containers of `pod` run; startTime is `now`, cut to whole seconds."""
     start_time = pod.status.start_time or format_timestamp(now)
-    conditions = _RUNNING if is_ready else (*_STARTED, *_not_ready(pod))
+    conditions = (*_STARTED, *(readiness(pod) if is_ready else _not_ready(pod)))
     return PatchStatus(ref, {"phase": "Running", "startTime": start_time}, conditions)
 
 
-def ready(ref: ObjectRef) -> PatchStatus:
-    """All containers are ready."""
-    return PatchStatus(ref, conditions=_READY)
+def ready(ref: ObjectRef, pod: Pod) -> PatchStatus:
+    """All containers of `pod` are ready."""
+    return PatchStatus(ref, conditions=readiness(pod))
+
+
+def observed(ref: ObjectRef, pod: Pod, *, is_ready: bool) -> PatchStatus:
+    """The running `pod` is what its changed specification says."""
+    conditions = (*_STARTED, *(readiness(pod) if is_ready else _not_ready(pod)))
+    return PatchStatus(ref, {"phase": "Running"}, conditions)
 
 
 def _not_ready(pod: Pod) -> tuple[Condition, ...]:

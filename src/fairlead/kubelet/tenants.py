@@ -35,6 +35,7 @@ from fairlead.kubelet.pod_life import (
     ready_delay_of,
     start_time,
 )
+from fairlead.kubelet.readiness import is_held_by_gates
 from fairlead.kubelet.usage import usage_problem
 
 REPORTING_CONTROLLER: Final = "kubelet"
@@ -196,7 +197,10 @@ class Tenants:
                 tenant.started_at, tenant.ready_at = now, now + delay
                 return pod_status.running(tenant.ref, tenant.pod, now, is_ready=not delay)
             case Act.READY:
-                return pod_status.ready(tenant.ref)
+                return pod_status.ready(tenant.ref, tenant.pod)
+            case Act.OBSERVE:
+                is_up = tenant.ready_at is not None and tenant.ready_at <= now
+                return pod_status.observed(tenant.ref, tenant.pod, is_ready=is_up)
             case Act.END if due.why == "completed":
                 return pod_status.succeeded(tenant.ref)
             case Act.END:
@@ -215,7 +219,7 @@ def _tenant(pod: Pod, now: Instant, asked_at: Instant) -> _Tenant:
         bound_at=now,
         started_at=now if started_at is None else started_at,
         asked_at=asked_at,
-        ready_at=now if is_ready(pod) else None,
+        ready_at=now if is_ready(pod) or is_held_by_gates(pod) else None,
     )
 
 

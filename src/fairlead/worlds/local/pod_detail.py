@@ -1,7 +1,8 @@
 """PodDetails: what a kubelet reports of pods besides what decides anything.
 
 The simulated kubelets say when pods run, are ready, and end. kubectl's READY and IP columns, and
-whoever waits for containers, look at containerStatuses and addresses, which are made up here.
+whoever waits for containers, look at containerStatuses and addresses, which are made up here and
+in `container_status`.
 
 upstream: pkg/kubelet/kubelet_pods.go:convertStatusToAPIStatus, generateAPIPodStatus
 """
@@ -21,6 +22,7 @@ from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.core.command import Condition, PatchStatus
 from fairlead.core.instant import Instant
+from fairlead.worlds.local.container_status import container_statuses
 from fairlead.worlds.simulation.performing import condition_json
 
 Json = dict[str, Any]
@@ -34,7 +36,7 @@ _KUBELETS_CONDITIONS: Final = (
     "PodScheduled",
 )
 _SCHEDULED: Final = Condition("PodScheduled", "True")
-_ENDED: Final = ("Succeeded", "Failed")
+_CONTAINERS_READY: Final = "ContainersReady"
 
 
 class PodDetails:
@@ -79,7 +81,7 @@ class PodDetails:
         if phase in ("Pending", "Running"):
             details |= self._addresses(pod, store, phase)
         if command.fields.get("reason") != "Evicted":
-            details |= _containers(pod, phase, is_ready=_is_ready(command, pod), now=now)
+            details |= container_statuses(pod, phase, is_ready=_is_ready(command, pod), now=now)
         return replace(command, fields={**details, **command.fields}, conditions=())
 
     def _addresses(self, pod: Json, store: Store, phase: str) -> Json:
@@ -150,11 +152,12 @@ def _is_kubelets(command: PatchStatus, phase: Any) -> bool:
 
 
 def _is_ready(command: PatchStatus, pod: Json) -> bool:
+    """Whether the containers are ready, whatever else keeps the pod from being so."""
     for condition in command.conditions:
-        if condition.type == "Ready":
+        if condition.type == _CONTAINERS_READY:
             return condition.status == "True"
     return any(
-        row["type"] == "Ready" and row["status"] == "True"
+        row["type"] == _CONTAINERS_READY and row["status"] == "True"
         for row in pod["status"].get("conditions", ())
     )
 
@@ -164,77 +167,3 @@ def _internal_address(node: Json) -> str:
         if row.get("type") == "InternalIP":
             return str(row.get("address", ""))
     return ""
-
-
-def _containers(pod: Json, phase: Any, *, is_ready: bool, now: Instant) -> Json:
-    timestamp, is_running = format_timestamp(now), phase == "Running"
-    before = {
-        row["name"]: row
-        for field in ("containerStatuses", "initContainerStatuses")
-        for row in pod["status"].get(field, ())
-    }
-    initial = pod["spec"].get("initContainers") or ()
-    waiting = "PodInitializing" if initial else "ContainerCreating"
-    made: Json = {
-        "containerStatuses": [
-            _status(pod, one, before, _state(one, before, phase, timestamp, waiting))
-            | {"ready": is_ready and is_running, "started": is_running}
-            for one in pod["spec"].get("containers", ())
-        ]
-    }
-    if initial:
-        made["initContainerStatuses"] = [
-            _initial(pod, one, before, phase, timestamp) for one in initial
-        ]
-    return made
-
-
-def _initial(
-    pod: Json, container: Json, before: Mapping[str, Json], phase: Any, timestamp: str
-) -> Json:
-    """An init container's status: it has done its work, or goes on beside the others."""
-    if container.get("restartPolicy") == "Always":
-        state = _state(container, before, phase, timestamp, "PodInitializing")
-        is_up = phase == "Running"
-        return _status(pod, container, before, state) | {"ready": is_up, "started": is_up}
-    if phase == "Pending":
-        state = {"waiting": {"reason": "PodInitializing"}}
-        return _status(pod, container, before, state) | {"ready": False, "started": False}
-    known = before.get(container["name"])
-    if known is not None and "terminated" in known.get("state", {}):
-        return known
-    state = {"terminated": _ending(timestamp, timestamp, 0, "Completed")}
-    return _status(pod, container, before, state) | {"ready": True, "started": False}
-
-
-def _state(
-    container: Json, before: Mapping[str, Json], phase: Any, timestamp: str, waiting: str
-) -> Json:
-    known = before.get(container["name"], {}).get("state", {})
-    started = known.get("running", {}).get("startedAt", timestamp)
-    if phase == "Running":
-        return {"running": {"startedAt": started}}
-    if phase in _ENDED:
-        if "terminated" in known:
-            return dict(known)
-        code, reason = (0, "Completed") if phase == "Succeeded" else (137, "Error")
-        return {"terminated": _ending(started, timestamp, code, reason)}
-    return {"waiting": {"reason": waiting}}
-
-
-def _ending(started: str, finished: str, code: int, reason: str) -> Json:
-    return {"exitCode": code, "reason": reason, "startedAt": started, "finishedAt": finished}
-
-
-def _status(pod: Json, container: Json, before: Mapping[str, Json], state: Json) -> Json:
-    uid, name = pod["metadata"]["uid"], container["name"]
-    image, is_made = container.get("image", ""), "waiting" not in state
-    return {
-        "name": name,
-        "image": image,
-        "imageID": f"simulated://{image}" if is_made else "",
-        **({"containerID": f"simulated://{uid}/{name}"} if is_made else {}),
-        "restartCount": before.get(name, {}).get("restartCount", 0),
-        "state": state,
-        "lastState": before.get(name, {}).get("lastState", {}),
-    }

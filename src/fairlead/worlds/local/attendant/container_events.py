@@ -1,4 +1,4 @@
-"""What a kubelet tells of containers, as events: that they start, and that they are stopped.
+"""What a kubelet tells of containers, as events: that they start, and why they are stopped.
 
 Pulling takes no time here, so every image is there already.
 
@@ -25,6 +25,7 @@ _KUBELET: Final = "kubelet"
 _LISTS: Final = (
     ("initContainerStatuses", "spec.initContainers"),
     ("containerStatuses", "spec.containers"),
+    ("ephemeralContainerStatuses", "spec.ephemeralContainers"),
 )
 
 
@@ -54,6 +55,8 @@ def _told(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:
         known = {row["name"]: row for row in old.get(statuses) or ()}
         for row in new.get(statuses) or ():
             name, part = row["name"], f"{containers}{{{row['name']}}}"
+            if _restarts(row) > _restarts(known.get(name, row)):
+                yield part, "Killing", f"Container {name} definition changed, will be restarted"
             if _started_at(row) not in ("", _started_at(known.get(name, {}))):
                 there = "already present on machine and can be accessed by the pod"
                 yield part, "Pulled", f'Container image "{row["image"]}" {there}'
@@ -72,3 +75,7 @@ def _started_at(status: Json) -> str:
     state = status.get("state", {})
     told = state.get("running") or state.get("terminated") or {}
     return str(told.get("startedAt") or "")
+
+
+def _restarts(status: Json) -> int:
+    return int(status.get("restartCount") or 0)

@@ -1,0 +1,92 @@
+"""What a kubelet makes of changes of a running pod: other images, amounts, containers, gates."""
+
+from __future__ import annotations
+
+import pytest
+
+PODS = "/api/v1/namespaces/default/pods"
+POD = f"{PODS}/a"
+STRATEGIC = "application/strategic-merge-patch+json"
+AMOUNTS = {"requests": {"cpu": "10m"}, "limits": {"cpu": "1"}}
+
+
+@pytest.fixture
+def running(cluster):
+    container = {"name": "c", "image": "x:1", "resources": AMOUNTS}
+    spec = {"containers": [container], "readinessGates": [{"conditionType": "a/b"}]}
+    cluster.ask("POST", PODS, {"metadata": {"name": "a"}, "spec": spec})
+    cluster.pass_time(10)
+    return cluster
+
+
+def patch(cluster, body, *, part="", form=STRATEGIC):
+    return cluster.ask("PATCH", POD + part, body, content_type=form)
+
+
+def status_of(cluster):
+    cluster.pass_time(0)
+    return cluster.find("pod", "a")["status"]
+
+
+def condition(cluster, name):
+    return next(row for row in status_of(cluster)["conditions"] if row["type"] == name)
+
+
+def notes(cluster):
+    return [event["message"] for event in cluster.list("events")]
+
+
+def test_another_image_starts_the_container_anew(running):
+    patch(running, {"spec": {"containers": [{"name": "c", "image": "x:2"}]}})
+    status = status_of(running)
+    [container] = status["containerStatuses"]
+    assert status["observedGeneration"] == 2
+    assert {row["observedGeneration"] for row in status["conditions"]} == {2}
+    assert (container["image"], container["restartCount"]) == ("x:2", 1)
+    assert container["lastState"]["terminated"]["reason"] == "Completed"
+    assert container["state"]["running"]["startedAt"] == "2026-01-01T00:00:10Z"
+    assert "Container c definition changed, will be restarted" in notes(running)
+
+
+def test_other_changes_leave_the_container_alone(running):
+    patch(running, {"spec": {"tolerations": [{"key": "k", "operator": "Exists"}]}})
+    status = status_of(running)
+    assert status["observedGeneration"] == 2
+    assert status["containerStatuses"][0]["restartCount"] == 0
+
+
+def test_a_resized_container_has_its_new_amounts(running):
+    amounts = {"requests": {"cpu": "20m"}}
+    body = {"spec": {"containers": [{"name": "c", "resources": amounts}]}}
+    patch(running, body, part="/resize")
+    [container] = status_of(running)["containerStatuses"]
+    assert container["allocatedResources"] == {"cpu": "20m"}
+    assert container["resources"] == {"requests": {"cpu": "20m"}, "limits": {"cpu": "1"}}
+    assert container["restartCount"] == 0
+
+
+@pytest.mark.parametrize(("stdin", "state"), [(False, "running"), (True, "terminated")])
+def test_an_ephemeral_container_starts_and_ends_where_it_waits_for_input(running, stdin, state):
+    added = {"name": "d", "image": "busybox", "stdin": stdin}
+    patch(running, {"spec": {"ephemeralContainers": [added]}}, part="/ephemeralcontainers")
+    [debugger] = status_of(running)["ephemeralContainerStatuses"]
+    assert list(debugger["state"]) == [state]
+    assert debugger["ready"] is False
+    patch(running, {"metadata": {"labels": {"x": "y"}}})
+    assert status_of(running)["ephemeralContainerStatuses"] == [debugger]
+    told = [event for event in running.list("events") if event["reason"] == "Started"]
+    assert [event["involvedObject"]["fieldPath"] for event in told] == [
+        "spec.containers{c}",
+        "spec.ephemeralContainers{d}",
+    ]
+
+
+def test_a_gate_that_opens_makes_the_pod_ready(running):
+    ready = condition(running, "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "ReadinessGatesNotReady")
+    assert condition(running, "ContainersReady")["status"] == "True"
+    assert status_of(running)["containerStatuses"][0]["ready"] is True
+    for opened in ("True", "False"):
+        rows = {"status": {"conditions": [{"type": "a/b", "status": opened}]}}
+        patch(running, rows, part="/status")
+        assert condition(running, "Ready")["status"] == opened
