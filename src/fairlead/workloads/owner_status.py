@@ -12,6 +12,7 @@ from fairlead.api.objects import (
     DaemonSet,
     Job,
     JobStatus,
+    Pod,
     ReplicaSet,
     ReplicationController,
     StatefulSet,
@@ -42,10 +43,15 @@ class OwnerStatus:
     writer: StatusWriter
     _turns: JobTurns = field(default_factory=JobTurns)
     _owners: dict[str, Owner] = field(default_factory=dict)
+    # The pods that were there when a generation was first seen, by name.
+    _first: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def learn(self, key: str, owner: Owner) -> None:
         """Note the newest version of `owner`."""
         if self.pod_sets.config.is_observed:
+            before = self._owners.get(key)
+            if before is None or before.metadata.generation != owner.metadata.generation:
+                self._first[key] = frozenset(self.pod_sets.sets[key].pods)
             self._owners[key] = owner
             if isinstance(owner, Job):
                 self._turns.learn(key, owner)
@@ -54,6 +60,7 @@ class OwnerStatus:
     def forget(self, key: str) -> None:
         """The owner is gone."""
         self._owners.pop(key, None)
+        self._first.pop(key, None)
         self._turns.forget(key)
 
     def tell(self, key: str, now: Instant) -> list[Command]:
@@ -70,17 +77,29 @@ class OwnerStatus:
                 return self._tell_job(key, owner, now)
             case StatefulSet():
                 history = self.histories.of(key, owner)
-                status = stateful_status(owner, pods, history, now)
+                status = stateful_status(owner, self._counted(key, owner), history, now)
                 return self._tell_revised(key, owner, history, status)
             case DaemonSet() if isinstance(rule := self.pod_sets.rules[key], DaemonPods):
                 history = self.histories.of(key, owner)
-                status = daemon_status(owner, rule, pods, history, now)
+                counted = self._counted(key, owner)
+                status = daemon_status(owner, rule, counted, history, now)
                 return self._tell_revised(key, owner, history, status)
             case ReplicaSet() | ReplicationController():
                 status = first_status(owner, replica_status(owner, pods, now))
                 return self._write(key, owner.status, status)
             case _:
                 return []
+
+    def _counted(self, key: str, owner: StatefulSet | DaemonSet) -> list[Pod]:
+        """The pods that its status tells of: of a new generation those first that it found.
+
+        Upstream's controllers count, make or take away some, and tell what they have counted.
+        """
+        # upstream: stateful_set_control.go:updateStatefulSet, daemon_controller.go:syncDaemonSet
+        pods = self.pod_sets.sets[key].pods.values()
+        if owner.status.get("observedGeneration", 0) == owner.metadata.generation:
+            return list(pods)
+        return [pod for pod in pods if pod.metadata.name in self._first[key]]
 
     def _tell_revised(
         self, key: str, owner: StatefulSet | DaemonSet, history: History, status: Json

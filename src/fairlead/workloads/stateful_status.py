@@ -5,22 +5,25 @@ upstream: pkg/controller/statefulset/stateful_set_control.go:updateStatus
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
-from fairlead.api.objects import StatefulSet
+from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pod import is_terminating
 from fairlead.core.instant import Instant, seconds
 from fairlead.workloads.history import History
-from fairlead.workloads.pod_set import PodSet, ready_since
+from fairlead.workloads.pod_set import ready_since
 
 Json = dict[str, Any]
 
 
-def stateful_status(owner: StatefulSet, pods: PodSet, history: History, now: Instant) -> Json:
+def stateful_status(
+    owner: StatefulSet, pods: Collection[Pod], history: History, now: Instant
+) -> Json:
     """The status that `owner`, whose pods are `pods`, should have."""
-    running = [pod for pod in pods.pods.values() if pod.status.phase == "Running"]
+    running = [pod for pod in pods if pod.status.phase == "Running"]
     since = [one for pod in running if (one := ready_since(pod)) is not None]
-    staying = [pod for pod in pods.pods.values() if not is_terminating(pod)]
+    staying = [pod for pod in pods if not is_terminating(pod)]
     revisions = [history.revision_of(pod) for pod in staying]
     numbers = {
         "observedGeneration": owner.metadata.generation,
@@ -29,7 +32,7 @@ def stateful_status(owner: StatefulSet, pods: PodSet, history: History, now: Ins
         "updatedReplicas": revisions.count(history.update),
     }
     min_ready = seconds(owner.spec.min_ready_seconds)
-    status: Json = {"replicas": len(pods.pods)}
+    status: Json = {"replicas": len(pods)}
     status |= {key: number for key, number in numbers.items() if number}
     return status | {
         "availableReplicas": sum(one + min_ready <= now for one in since),

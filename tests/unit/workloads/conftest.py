@@ -30,6 +30,8 @@ from fairlead.core.stimulus import (
     ObjectDeleted,
     ObjectsLoaded,
 )
+from fairlead.workloads.config import WorkloadsConfig
+from fairlead.workloads.controller import Workloads
 
 T0 = seconds(1_000_000)
 SETTLE_MAX = 100_000
@@ -87,6 +89,10 @@ class World:
 
     def create(self, manifest):
         self._do(CreateObject(manifest))
+
+    def set_image(self, image):
+        """Let the Deployment `web` have other pods."""
+        self.patch("Deployment", "web", {"spec": {"template": Build.template(image)}})
 
     def patch(self, kind, name, patch, namespace="ns"):
         self._do(PatchObject(ObjectRef(kind, namespace, name), patch))
@@ -345,6 +351,13 @@ def new_world():
     return World
 
 
+@pytest.fixture
+def observed_world():
+    """One where pods run at once and everything is written that somebody may read."""
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    return World(controller, place=lambda pod: "n1", runs=True).load()
+
+
 class Build:
     """Manifests, as short as they can be."""
 
@@ -363,6 +376,10 @@ class Build:
             body["replicas"] = replicas
         metadata = {"name": name, "namespace": "ns", **({"uid": uid} if uid else {})}
         return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": body}
+
+    @staticmethod
+    def deployment(replicas=2, **fields):
+        return Build.owned("Deployment", "web", replicas, uid="dep", **fields)
 
     @staticmethod
     def pod(name, owner=None, *, node="n1", phase="Running", labels=None, meta=None, **spec):

@@ -14,17 +14,8 @@ REVISION = "deployment.kubernetes.io/revision"
 
 
 @pytest.fixture
-def world(new_world):
-    controller = Workloads(WorkloadsConfig(is_observed=True))
-    return new_world(controller, place=lambda pod: "n1", runs=True).load()
-
-
-def deployment(build, replicas=2, **fields):
-    return build.owned("Deployment", "web", replicas, uid="dep", **fields)
-
-
-def set_image(world, build, image):
-    world.patch("Deployment", "web", {"spec": {"template": build.template(image)}})
+def world(observed_world):
+    return observed_world
 
 
 def images(world):
@@ -74,9 +65,9 @@ def numbers(world, since):
 def test_each_step_of_a_rolling_update_is_told(world, build):
     """Old ones shrink, then that there was one more is told, then the new one grows."""
     one_more = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
-    world.create(deployment(build, 2, strategy=one_more))
+    world.create(build.deployment(2, strategy=one_more))
     since = len(world.log)
-    set_image(world, build, "web:2")
+    world.set_image("web:2")
     steps = written(world, since)
     assert steps[:2] == [("web:2", 1), ("web", "r2")]
     sizes = [row for row in steps if row[0] != "web"]
@@ -87,15 +78,15 @@ def test_each_step_of_a_rolling_update_is_told(world, build):
 
 
 def test_a_rollback_is_numbered_before_it_grows(world, build):
-    world.create(deployment(build, 2))
-    set_image(world, build, "web:2")
+    world.create(build.deployment(2))
+    world.set_image("web:2")
     since = len(world.log)
-    set_image(world, build, "web:1")
+    world.set_image("web:1")
     assert written(world, since)[:3] == [("web:1", "r3"), ("web", "r3"), ("web:1", 1)]
 
 
 def test_a_pause_is_told_first_and_alone(world, build):
-    world.create(deployment(build, 2))
+    world.create(build.deployment(2))
     since = len(world.log)
     world.patch("Deployment", "web", {"spec": {"paused": True, "replicas": 3}})
     steps = written(world, since)
@@ -110,7 +101,7 @@ def test_a_pause_is_told_first_and_alone(world, build):
 
 def test_a_change_of_size_says_nothing_of_progress(world, build):
     """The status after it counts, and tells of progress when the pods have come."""
-    world.create(deployment(build, 2))
+    world.create(build.deployment(2))
     since = len(world.log)
     world.patch("Deployment", "web", {"spec": {"replicas": 4}})
     assert written(world, since)[0] == ("web:1", 4)
@@ -120,13 +111,13 @@ def test_a_change_of_size_says_nothing_of_progress(world, build):
 def test_unhealthy_pods_go_in_a_step_of_their_own(world, build):
     """Two that never ran, then one that runs and may be missed."""
     bounds = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 3}}
-    world.create(deployment(build, 4, strategy=bounds))
+    world.create(build.deployment(4, strategy=bounds))
     for name in sorted(world.pods())[:2]:
         world.start(name, ready=False)
     world.settle()
     world.runs = False
     since = len(world.log)
-    set_image(world, build, "web:2")
+    world.set_image("web:2")
     sizes = [row for row in written(world, since) if row[0] == "web:1"]
     notes = [event.note for event in world.events if "Scaled down" in event.note]
     assert sizes == [("web:1", 2), ("web:1", 1)]
@@ -134,9 +125,9 @@ def test_unhealthy_pods_go_in_a_step_of_their_own(world, build):
 
 
 def test_recreate_waits_until_old_pods_are_gone(world, build):
-    world.create(deployment(build, 1, strategy={"type": "Recreate"}))
+    world.create(build.deployment(1, strategy={"type": "Recreate"}))
     since = len(world.log)
-    set_image(world, build, "web:2")
+    world.set_image("web:2")
     (name,) = world.pods(alive=False)
     assert [row for row in written(world, since) if row[0] != "web"] == [("web:1", 0)]
     world.delete("Pod", name, grace=0)
@@ -145,7 +136,7 @@ def test_recreate_waits_until_old_pods_are_gone(world, build):
 
 
 def test_a_replica_set_learns_how_long_pods_must_be_ready(world, build):
-    world.create(deployment(build, 1))
+    world.create(build.deployment(1))
     world.patch("Deployment", "web", {"spec": {"minReadySeconds": 7}})
     (one,) = (one for key, one in world.objects.items() if key[0] == "ReplicaSet")
     assert one["spec"]["minReadySeconds"] == 7
@@ -163,20 +154,10 @@ def test_a_name_that_is_taken_is_counted(new_world, build):
         return None
 
     world = new_world(Workloads(WorkloadsConfig(is_observed=True)), refuse=refuse).load()
-    world.create(deployment(build, 1))
+    world.create(build.deployment(1))
     (made,) = images(world)
     assert made != taken[0]
     assert world.get("Deployment", "web")["status"]["collisionCount"] == 1
-
-
-def test_a_replica_set_tells_first_that_it_was_seen(world, build):
-    """The first status of a generation has the numbers from before it."""
-    manifest = build.owned("ReplicaSet", "web", 2, uid="rs")
-    manifest["metadata"]["generation"] = 1
-    world.create(manifest)
-    told = [dict(one.fields) for one in world.sent(PatchStatus) if one.target.kind == "ReplicaSet"]
-    assert told[0] == {"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 1}
-    assert told[1]["replicas"] == 2
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
@@ -192,7 +173,7 @@ def test_a_status_that_is_refused_is_written_later(new_world, build, kind):
 
     controller = Workloads(WorkloadsConfig(is_observed=True))
     world = new_world(controller, place=lambda pod: "n1", runs=True, refuse=refuse).load()
-    world.create(deployment(build, 2))
+    world.create(build.deployment(2))
     assert len(world.pods()) == 2
     world.run(seconds(1))
     assert 3 <= len(tried) <= 30
@@ -205,7 +186,7 @@ def test_a_size_that_somebody_keeps_as_it_is_is_not_asked_for_for_ever(new_world
     """A patch that came to nothing is sent again only where something else has changed."""
     controller = Workloads(WorkloadsConfig(is_observed=True))
     world = new_world(controller, place=lambda pod: "n1", runs=True).load()
-    world.create(deployment(build, 2))
+    world.create(build.deployment(2))
     (name,) = images(world)
     kept = []
 

@@ -16,17 +16,8 @@ REVISION = "deployment.kubernetes.io/revision"
 
 
 @pytest.fixture
-def world(new_world):
-    controller = Workloads(WorkloadsConfig(is_observed=True))
-    return new_world(controller, place=lambda pod: "n1", runs=True).load()
-
-
-def deployment(build, replicas=2, **fields):
-    return build.owned("Deployment", "web", replicas, uid="dep", **fields)
-
-
-def set_image(world, build, image):
-    world.patch("Deployment", "web", {"spec": {"template": build.template(image)}})
+def world(observed_world):
+    return observed_world
 
 
 def status(world):
@@ -59,7 +50,7 @@ def revisions(world):
 
 
 def test_a_new_deployment_tells_that_it_is_complete(world, build):
-    world.create(deployment(build, 3))
+    world.create(build.deployment(3))
     found = status(world)
     assert {key: found[key] for key in found if key.endswith("eplicas")} == {
         "replicas": 3,
@@ -83,9 +74,9 @@ def test_a_new_deployment_tells_that_it_is_complete(world, build):
 
 def test_pods_that_never_get_ready_hold_a_rollout_up(world, build):
     """Two of the four old ones may go at most: what is available stays so."""
-    world.create(deployment(build, 4))
+    world.create(build.deployment(4))
     world.runs = False
-    set_image(world, build, "web:2")
+    world.set_image("web:2")
     assert sizes(world) == {"web:1": 3, "web:2": 2}
     assert status(world)["updatedReplicas"] == 2
     assert status(world)["unavailableReplicas"] == 2
@@ -101,10 +92,10 @@ def test_pods_that_never_get_ready_hold_a_rollout_up(world, build):
 
 
 def test_a_rollback_takes_the_old_replica_set_as_the_newest_revision(world, build):
-    world.create(deployment(build))
-    set_image(world, build, "web:2")
+    world.create(build.deployment())
+    world.set_image("web:2")
     assert revisions(world) == {"web:1": "1", "web:2": "2"}
-    set_image(world, build, "web:1")
+    world.set_image("web:1")
     assert revisions(world) == {"web:1": "3", "web:2": "2"}
     assert sizes(world) == {"web:1": 2, "web:2": 0}
     old = replica_sets(world)["web:1"]["metadata"]["annotations"]
@@ -115,7 +106,7 @@ def test_a_rollback_takes_the_old_replica_set_as_the_newest_revision(world, buil
 def test_the_cause_of_a_change_is_kept_with_its_revision(world, build):
     cause = {"kubernetes.io/change-cause": "kubectl set image"}
     kept = "kubectl.kubernetes.io/last-applied-configuration"
-    one = deployment(build)
+    one = build.deployment()
     one["metadata"]["annotations"] = cause | {kept: "{}"}
     world.create(one)
     (made,) = replica_sets(world).values()
@@ -124,18 +115,18 @@ def test_the_cause_of_a_change_is_kept_with_its_revision(world, build):
 
 
 def test_old_revisions_beyond_the_history_go(world, build):
-    world.create(deployment(build, revisionHistoryLimit=1))
+    world.create(build.deployment(revisionHistoryLimit=1))
     for number in (2, 3, 4):
-        set_image(world, build, f"web:{number}")
+        world.set_image(f"web:{number}")
     assert sizes(world) == {"web:3": 0, "web:4": 2}
 
 
 def test_a_paused_rollout_waits(world, build):
     """It still scales, and a template changed meanwhile counts when it goes on."""
-    world.create(deployment(build))
+    world.create(build.deployment())
     world.patch("Deployment", "web", {"spec": {"paused": True}})
     assert condition(world, "Progressing")["reason"] == "DeploymentPaused"
-    set_image(world, build, "web:2")
+    world.set_image("web:2")
     world.patch("Deployment", "web", {"spec": {"replicas": 3}})
     assert sizes(world) == {"web:1": 3}
     world.patch("Deployment", "web", {"spec": {"paused": False}})
@@ -145,8 +136,8 @@ def test_a_paused_rollout_waits(world, build):
 
 def test_recreate_has_no_two_versions_at_a_time(world, build):
     """The new ReplicaSet is made when the last old pod is gone, not when it is asked to go."""
-    world.create(deployment(build, strategy={"type": "Recreate"}))
-    set_image(world, build, "web:2")
+    world.create(build.deployment(strategy={"type": "Recreate"}))
+    world.set_image("web:2")
     assert sizes(world) == {"web:1": 0}
     for name in sorted(world.pods(alive=False)):
         assert sizes(world) == {"web:1": 0}
@@ -155,7 +146,7 @@ def test_recreate_has_no_two_versions_at_a_time(world, build):
 
 
 def test_pods_count_as_available_when_they_have_been_ready_long_enough(world, build):
-    world.create(deployment(build, 2, minReadySeconds=10))
+    world.create(build.deployment(2, minReadySeconds=10))
     assert status(world)["readyReplicas"] == 2
     assert "availableReplicas" not in status(world)
     world.run(seconds(10))
@@ -164,9 +155,9 @@ def test_pods_count_as_available_when_they_have_been_ready_long_enough(world, bu
 
 
 def test_a_scaling_in_the_middle_is_shared_out(world, build):
-    world.create(deployment(build, 8))
+    world.create(build.deployment(8))
     world.runs = False
-    set_image(world, build, "web:2")
+    world.set_image("web:2")
     before = sizes(world)
     world.patch("Deployment", "web", {"spec": {"replicas": 16}})
     after = sizes(world)
@@ -176,7 +167,7 @@ def test_a_scaling_in_the_middle_is_shared_out(world, build):
 
 def test_a_change_of_size_comes_before_a_new_template(world, build):
     """The old ReplicaSet grows first; there is room for as many new pods as may come on top."""
-    world.create(deployment(build, 2))
+    world.create(build.deployment(2))
     world.runs = False
     changed = {"spec": {"replicas": 3, "template": build.template("web:2")}}
     world.patch("Deployment", "web", changed)
@@ -185,7 +176,7 @@ def test_a_change_of_size_comes_before_a_new_template(world, build):
 
 def test_a_new_replica_set_is_told_of_before_its_pods(world, build):
     """With the revision comes that it was made, then that it has nothing yet, then its pods."""
-    world.create(deployment(build, 2))
+    world.create(build.deployment(2))
     told = [
         one.patch["status"] if isinstance(one, PatchObject) else one.fields
         for one in world.log
@@ -203,7 +194,7 @@ def test_a_new_replica_set_is_told_of_before_its_pods(world, build):
 def test_a_refused_replica_set_is_told(new_world, build):
     controller = Workloads(WorkloadsConfig(is_observed=True))
     world = new_world(controller, refuse=_no_replica_sets).load()
-    world.create(deployment(build))
+    world.create(build.deployment())
     world.settle()
     progress = condition(world, "Progressing")
     assert (progress["status"], progress["reason"]) == ("False", "ReplicaSetCreateError")
@@ -223,14 +214,14 @@ def test_refused_pods_are_told_in_both_status(new_world, build):
         return FailureReason.FORBIDDEN if is_one else None
 
     world = new_world(Workloads(WorkloadsConfig(is_observed=True)), refuse=no_pods).load()
-    world.create(deployment(build))
+    world.create(build.deployment())
     (one,) = replica_sets(world).values()
     assert one["status"]["conditions"][0]["reason"] == "FailedCreate"
     assert condition(world, "ReplicaFailure")["message"] == "refused by the test"
 
 
 def test_nothing_is_written_that_was_written_already(world, build):
-    world.create(deployment(build, 3))
+    world.create(build.deployment(3))
     before = len(world.sent(PatchStatus))
     world.patch("Deployment", "web", {"metadata": {"labels": {"a": "b"}}})
     world.run(seconds(3600))
@@ -243,9 +234,9 @@ def test_old_pods_go_first_where_new_ones_are(new_world, build):
     controller = Workloads(WorkloadsConfig(is_observed=True))
     world = new_world(controller, place=lambda pod: next(nodes), runs=True).load()
     bounds = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
-    world.create(deployment(build, 2, strategy=bounds))
+    world.create(build.deployment(2, strategy=bounds))
     before = {pod["spec"]["nodeName"]: name for name, pod in world.pods().items()}
-    set_image(world, build, "web:2")
+    world.set_image("web:2")
     deleted = [event.note for event in world.events if event.reason == "SuccessfulDelete"]
     assert deleted == [f"Deleted pod: {before[node]}" for node in ("n1", "n2")]
 
@@ -271,7 +262,7 @@ def test_a_rollout_keeps_its_bounds_whatever_happens(
     bounds = {"rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}
     unavailable = unavailable if surge or unavailable else 1
     world = new_world(Workloads(), place=lambda pod: "n1", runs=True).load()
-    world.create(deployment(build, replicas, strategy=bounds))
+    world.create(build.deployment(replicas, strategy=bounds))
     world.runs = False
     image = "web:1"
     for what, number in steps:
@@ -286,7 +277,7 @@ def test_a_rollout_keeps_its_bounds_whatever_happens(
             world.delete("Pod", name, grace=0)
         elif what == "image":
             image = f"web:{number}"
-            set_image(world, build, image)
+            world.set_image(image)
         assert len(world.pods()) <= replicas + surge
         assert _ready(world) >= min(available, replicas - min(unavailable, replicas))
     for _ in range(40):
