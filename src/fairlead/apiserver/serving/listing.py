@@ -14,18 +14,15 @@ from operator import itemgetter
 
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.serving.continue_token import NOW, Token, decoded, encoded
 from fairlead.apiserver.serving.options import EXACT, ListOptions, unsigned
 from fairlead.apiserver.serving.page import (
-    NOW,
     Entry,
     Listed,
-    Token,
-    decoded,
-    encoded,
     list_too_old,
     objects_at,
     objects_now,
-    token_too_old,
+    page_too_old,
 )
 from fairlead.apiserver.serving.refusal import from_the_future
 from fairlead.apiserver.serving.selection import Selection
@@ -39,14 +36,15 @@ def listed(
     if options.continue_token:
         return _continued(storage, kind, namespace, wanted, options)
     version = asked_version(storage, options.version)
-    is_limited = options.limit > 0 and options.version != "0"
-    is_exact = options.match == EXACT or (is_limited and not options.match and version > 0)
-    if is_exact:
+    limit = options.limit if options.version != "0" else 0
+    is_exact = options.match == EXACT or (limit > 0 and not options.match)
+    if is_exact and version > 0:
         objects = _objects_at(storage, kind, namespace, version)
     else:
         objects, version = objects_now(storage, kind, namespace), storage.version
-    limit = options.limit if is_limited else 0
-    return _page(objects, wanted, version, limit)
+    # upstream: registry/generic/registry/store.go:ListPredicate looks one object up by its name
+    is_one = bool(wanted.name) and (bool(namespace) or not kind.namespaced)
+    return _page(objects, wanted, version, 0 if is_one else limit)
 
 
 def asked_version(storage: Storage, text: str) -> int:
@@ -84,19 +82,33 @@ def _continued(
         try:
             objects = objects_at(storage, kind, namespace, version)
         except ApiError:
-            raise token_too_old(token) from None
+            raise page_too_old(token) from None
     first = bisect_left(objects, token.start, key=itemgetter(0))
-    return _page(objects[first:], wanted, version, options.limit)
+    limit = options.limit if options.version != "0" else 0
+    return _page(objects[first:], wanted, version, limit)
 
 
 def _page(objects: list[Entry], wanted: Selection, version: int, limit: int) -> Listed:
-    matching = objects
-    if not wanted.is_everything:
-        matching = [entry for entry in objects if wanted.selects(entry[1])]
-    if limit <= 0 or len(matching) <= limit:
-        return Listed([kept for _, kept in matching], version)
-    page = matching[:limit]
-    token = encoded(Token(version, f"{page[-1][0]}\0"))
+    """So many of the `objects` that are wanted; it goes on where any more follow, wanted or not."""
+    # upstream: apiserver/pkg/storage/cacher/cacher.go:GetList
+    page, end = _first(objects, wanted, limit)
+    if end == len(objects):
+        return Listed([kept for _, kept in page], version)
+    token = encoded(Token(version, f"/{page[-1][0]}\0"))
     # How much is left is told only where nobody had to look at the objects to count them.
-    remaining = len(matching) - limit if wanted.is_everything else None
+    remaining = len(objects) - limit if wanted.is_everything else None
     return Listed([kept for _, kept in page], version, token, remaining)
+
+
+def _first(objects: list[Entry], wanted: Selection, limit: int) -> tuple[list[Entry], int]:
+    """The first that are wanted, at most `limit` unless that is 0, and where they end."""
+    if wanted.is_everything:
+        end = min(limit, len(objects)) if limit > 0 else len(objects)
+        return objects[:end], end
+    page: list[Entry] = []
+    for end, entry in enumerate(objects, 1):
+        if wanted.selects(entry[1]):
+            page.append(entry)
+            if len(page) == limit:
+                return page, end
+    return page, len(objects)

@@ -11,18 +11,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.api.integer import parse_int64
+from fairlead.api.integer import capped_integer, parse_int64
 from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.serving.refusal import bad_option
 
 FALSE: Final = ("false", "0")
 MANAGER_BYTES_MAX: Final = 128
-UNSIGNED_DIGITS_MAX: Final = 20  # of 64 bits
+UNSIGNED_MAX: Final = (1 << 64) - 1
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED: Final = re.compile(r"[0-9]+")
 EXACT: Final = "Exact"
 NOT_OLDER_THAN: Final = "NotOlderThan"
+_MATCH: Final = "resourceVersionMatch"
 
 
 def is_true(request: Request, name: str) -> bool:
@@ -36,9 +37,9 @@ def is_true(request: Request, name: str) -> bool:
 
 def integer(request: Request, name: str) -> int | None:
     """A number, None when it is not given. Raises ApiError 400."""
-    text = request.parameter(name)
-    if not text:
+    if not request.has(name):
         return None
+    text = request.parameter(name)
     if not _INTEGER.fullmatch(text):
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
     number = parse_int64(text)
@@ -51,7 +52,7 @@ def unsigned(text: str) -> str:
     """Why `text` is no resource version, "" when it is one."""
     why = "invalid syntax"
     if _UNSIGNED.fullmatch(text):
-        if len(text) <= UNSIGNED_DIGITS_MAX:
+        if capped_integer(text, UNSIGNED_MAX + 1) <= UNSIGNED_MAX:
             return ""
         why = "value out of range"
     return f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
@@ -59,7 +60,7 @@ def unsigned(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """What to list or watch; `match` and `send_initial` as they were sent."""
+    """What to list or watch; a watch from no version in particular sends what there is."""
 
     label_selector: str
     field_selector: str
@@ -76,16 +77,21 @@ class ListOptions:
 def list_options(request: Request, *, is_watch: bool) -> ListOptions:
     """The options of a list, a watch or the deletion of a collection. Raises ApiError 400, 422."""
     asked = request.has("sendInitialEvents")
+    send_initial = is_true(request, "sendInitialEvents") if asked else None
+    version, match = request.parameter("resourceVersion"), request.parameter(_MATCH)
+    if is_watch and not asked and not match and version in ("", "0"):
+        # upstream: apimachinery meta/internalversion: SetListOptionsDefaults
+        send_initial, match = True, NOT_OLDER_THAN
     options = ListOptions(
         label_selector=request.parameter("labelSelector"),
         field_selector=request.parameter("fieldSelector"),
-        version=request.parameter("resourceVersion"),
-        match=request.parameter("resourceVersionMatch"),
+        version=version,
+        match=match,
         limit=integer(request, "limit") or 0,
         continue_token=request.parameter("continue"),
         timeout_s=integer(request, "timeoutSeconds"),
         bookmarks=is_true(request, "allowWatchBookmarks"),
-        send_initial=is_true(request, "sendInitialEvents") if asked else None,
+        send_initial=send_initial,
         is_watch=is_watch,
     )
     causes = tuple(_watch_causes(options) if is_watch else _list_causes(options))
@@ -95,11 +101,14 @@ def list_options(request: Request, *, is_watch: bool) -> ListOptions:
 
 
 def _list_causes(options: ListOptions) -> Iterator[Cause]:
-    field = "resourceVersionMatch"
+    if options.match:
+        yield from _list_match_causes(options)
     if options.send_initial is not None:
         yield _forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list")
-    if not options.match:
-        return
+
+
+def _list_match_causes(options: ListOptions) -> Iterator[Cause]:
+    field = _MATCH
     if not options.version:
         yield _forbidden(field, f"{field} is forbidden unless resourceVersion is provided")
     if options.continue_token:
@@ -112,17 +121,19 @@ def _list_causes(options: ListOptions) -> Iterator[Cause]:
 
 
 def _watch_causes(options: ListOptions) -> Iterator[Cause]:
-    field = "resourceVersionMatch"
-    if options.send_initial is None and options.match:
-        why = f"{field} is forbidden for watch unless sendInitialEvents is provided"
-        yield _forbidden(field, why)
-    elif options.send_initial is not None and options.match != NOT_OLDER_THAN:
+    field = _MATCH
+    if options.send_initial is not None and options.match != NOT_OLDER_THAN:
         why = f"sendInitialEvents requires setting {field} to {NOT_OLDER_THAN}"
         yield _forbidden(field, why)
-    if options.match not in ("", NOT_OLDER_THAN):
+    if not options.match:
+        return
+    if options.send_initial is None:
+        why = f"{field} is forbidden for watch unless sendInitialEvents is provided"
+        yield _forbidden(field, why)
+    if options.match != NOT_OLDER_THAN:
         yield _unsupported(field, f'"{options.match}"', f'"{NOT_OLDER_THAN}"')
     if options.continue_token:
-        yield _forbidden("continue", "continue is forbidden for watch")
+        yield _forbidden(field, f"{field} is forbidden when continue is provided")
 
 
 @dataclass(frozen=True, slots=True)

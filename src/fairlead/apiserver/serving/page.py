@@ -9,27 +9,19 @@ upstream: apiserver/pkg/storage/continue.go, etcd3/store.go:GetList
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from posixpath import normpath
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-
-from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.json_text import parse_json
+from fairlead.apiserver.serving.continue_token import Token, token_too_old
 from fairlead.apiserver.storage import ChangeType, Kept, Key, Storage
 
 # The place of an object in a list of one namespace, or of all; and the object.
 Entry = tuple[str, Kept]
 
-FORMAT: Final = "meta.k8s.io/v1"
-NOW: Final = -1
-_INVALID: Final = "invalid continue token: continue key is not valid: "
 _LIST_TOO_OLD: Final = "The resourceVersion for the provided list is too old."
 _PAGE_TOO_OLD: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can "
@@ -38,14 +30,6 @@ _PAGE_TOO_OLD: Final = (
     "inconsistent list - objects that were created, modified, or deleted between the time the "
     "first chunk was returned and now may show up in the list."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """Where to go on: at `start` (inclusive), with the objects of `version` (NOW for today's)."""
-
-    version: int
-    start: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,48 +45,14 @@ class Listed:
     remaining: int | None = None
 
 
-def encoded(token: Token) -> str:
-    """The token as a client gets it."""
-    text = msgspec.json.encode({"v": FORMAT, "rv": token.version, "start": token.start})
-    return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
-
-
-def decoded(text: str) -> Token:
-    """The token that `text` stands for. Raises ApiError 400."""
-    try:
-        padded = text + "=" * (-len(text) % 4)
-        content = parse_json(base64.urlsafe_b64decode(padded).decode("latin-1"))
-    except (binascii.Error, ValueError) as cause:
-        raise bad_request(_INVALID + str(cause).replace(r"\x", r"\u00")) from None
-    if not isinstance(content, dict):
-        raise bad_request(f"{_INVALID}{text}")
-    return _checked(content)
-
-
-def _checked(content: dict[str, Any]) -> Token:
-    written, version, start = content.get("v"), content.get("rv", 0), content.get("start", "")
-    if written != FORMAT:
-        raise bad_request(f"{_INVALID}server does not recognize this encoded version {written}")
-    if not isinstance(version, int) or version == 0:
-        text = f"incorrect encoded start resourceVersion (version {FORMAT})"
-        raise bad_request(_INVALID + text)
-    if not isinstance(start, str) or not start:
-        raise bad_request(f"{_INVALID}encoded start key empty (version {FORMAT})")
-    key = start if start.startswith("/") else f"/{start}"
-    if normpath(key) != key:
-        raise bad_request(_INVALID + start)
-    return Token(version, key[1:])
-
-
 def list_too_old() -> ApiError:
     """410: the log does not reach back to the version that a list asks for."""
     return ApiError("Expired", 410, _LIST_TOO_OLD)
 
 
-def token_too_old(token: Token) -> ApiError:
-    """410: likewise for a token, with one that goes on with the present."""
-    fresh = encoded(Token(NOW, token.start))
-    return ApiError("Expired", 410, _PAGE_TOO_OLD, continue_token=fresh)
+def page_too_old(token: Token) -> ApiError:
+    """410: likewise for the page that a token stands for."""
+    return token_too_old(token, _PAGE_TOO_OLD)
 
 
 def objects_now(storage: Storage, kind: Kind, namespace: str) -> list[Entry]:

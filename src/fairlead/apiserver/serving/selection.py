@@ -5,6 +5,7 @@ upstream: apimachinery/pkg/fields/selector.go
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +24,10 @@ from fairlead.apiserver.validation.metadata import path_segment_problems
 CACHE_SIZE: Final = 2_048
 # What fields read that are not there.
 _UNSAID: Final = ("", "false", "0")
+
+_INVALID: Final = "invalid field selector: "
+_OPERATOR: Final = re.compile("!=|==?")
+_SPECIAL: Final = "\\,="
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -47,6 +52,11 @@ class Selection:
     terms: tuple[Term, ...] = ()
     reads: tuple[Read, ...] = ()
     words: tuple[bytes, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name that objects must have, "" where they may have any."""
+        return next((one.value for one in self.terms if one.field == NAME and one.is_equal), "")
 
     @property
     def is_everything(self) -> bool:
@@ -123,14 +133,12 @@ def _terms(text: str) -> tuple[Term, ...]:
     # upstream: apimachinery/pkg/fields/selector.go:parseSelector
     terms = []
     for part in filter(None, _split(text)):
-        for operator in ("!=", "==", "="):
-            field, found, value = part.partition(operator)
-            if found:
-                break
-        else:
+        found = _OPERATOR.search(part)
+        if found is None:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
+        field, value = part[: found.start()], part[found.end() :]
         if field or value:
-            terms.append(Term(field, _unescaped(value), is_equal=operator != "!="))
+            terms.append(Term(field, _unescaped(value), is_equal=found[0] != "!="))
     return tuple(terms)
 
 
@@ -148,11 +156,19 @@ def _split(text: str) -> list[str]:
 
 
 def _unescaped(value: str) -> str:
+    """`value` without the backslashes before what needs them. Raises ApiError 400."""
+    # upstream: apimachinery/pkg/fields/selector.go:UnescapeValue
     text, escaped = "", False
     for mark in value:
-        if mark == "\\" and not escaped:
+        if escaped and mark not in _SPECIAL:
+            raise bad_request(f"{_INVALID}invalid escape sequence: \\{mark}")
+        if not escaped and mark == "\\":
             escaped = True
             continue
+        if not escaped and mark in _SPECIAL:
+            raise bad_request(f"{_INVALID}unescaped character in value: {ord(mark)}")
         text += mark
         escaped = False
+    if escaped:
+        raise bad_request(f"{_INVALID}invalid escape sequence: \\")
     return text
