@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 KEPT_CHARACTERS_MAX: Final = 2_048
 
 
+_USUAL: Final = (*(*amount.FUNCTIONS, *address.FUNCTIONS, *url.FUNCTIONS, *collection.FUNCTIONS),)
+# The names of the functions that are written in Python.
+OURS: Final = frozenset(one.name for one in _USUAL)
 # Extensions of the library by their names, all of whose functions upstream has.
 PARTS: Final = ("cel.lib.ext.comprev2", "cel.lib.ext.lists", "cel.lib.ext.sets")
 
@@ -36,8 +39,7 @@ def environment(variables: Mapping[str, str], more: Sequence[Function] = ()) -> 
 
     `more` are functions besides Kubernetes' usual ones.
     """
-    usual = (*amount.FUNCTIONS, *address.FUNCTIONS, *url.FUNCTIONS, *collection.FUNCTIONS)
-    return configured(variables, (*PARTS, "cel.lib.ext.bindings"), (*usual, *more))
+    return configured(variables, (*PARTS, "cel.lib.ext.bindings"), (*_USUAL, *more))
 
 
 def configured(

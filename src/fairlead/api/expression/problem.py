@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from cel_expr_python import cel
 
+# upstream: cel-go's cel/program.go, interpreter/runtimecost.go
+CALL_LIMIT: Final = "operation cancelled: actual cost limit exceeded"
 _NOISE: Final = re.compile(r"^[A-Z_]+: ")
 _STATUS: Final = re.compile(r"^INVALID_ARGUMENT: |\s*\[INVALID_ARGUMENT\]$")
 _UNKNOWN_PATH: Final = re.compile(r"undeclared reference to '([A-Za-z_]\w*\.[\w.]+)'")
@@ -22,6 +24,21 @@ _TOLD: Final = (
     (re.compile(r"^Index error: index=(-?\d+) size=\d+$"), r"index out of bounds: \1"),
     (re.compile(r"^divide by zero$"), "division by zero"),
     (re.compile(r"^modulus by zero$"), "modulus by zero"),
+    (
+        re.compile(r"^cannot convert string to (\w+)$"),
+        r"type conversion error from 'string' to '\1'",
+    ),
+    (re.compile(r"^Type conversion error"), "type conversion error"),
+    (
+        re.compile(r"^String to (Duration) conversion failed$"),
+        r"type conversion error from 'string' to 'google.protobuf.\1'",
+    ),
+    (re.compile(r"^malformed UTF-8 bytes$"), "invalid UTF-8 in bytes, cannot convert to string"),
+    (re.compile(r"^\w+ out of uint64 range$"), "unsigned integer overflow"),
+    (re.compile(r"^\w+ out of int64 range$"), "integer overflow"),
+    (re.compile(r"^INTERNAL: Iteration budget exceeded.*$"), CALL_LIMIT),
+    (re.compile(r"^No overload found in reference resolve step.*$"), "no such overload"),
+    (re.compile(r"^'.*': (quantities must match)", re.DOTALL), r"\1"),
 )
 
 
@@ -45,7 +62,16 @@ def compile_problem(expression: str, cause: RuntimeError) -> str:
 
 def problem_of(result: cel.Value) -> str:
     """The text of a result that is an error."""
-    said = _NOISE.sub("", str(result.plain_value()))
+    return _told(_NOISE.sub("", str(result.plain_value())))
+
+
+def failure_of(cause: RuntimeError) -> str:
+    """Why the library gave no result at all."""
+    said = _told(str(cause))
+    return _told(_STATUS.sub("", _STATUS.sub("", said)))
+
+
+def _told(said: str) -> str:
     for form, told in _TOLD:
         said = form.sub(told, said)
     return said

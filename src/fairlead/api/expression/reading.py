@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.checking import Checked, Fields, checked, shown
+from fairlead.api.expression.expansion import ExpressionError, check_size
 from fairlead.api.expression.kind import Kind
 from fairlead.api.expression.library import PARTS, configured
 from fairlead.api.expression.mixture import mixed
@@ -23,7 +24,6 @@ from fairlead.api.pattern import compiled_pattern
 if TYPE_CHECKING:
     from cel_expr_python import cel
 
-CHARACTERS_MAX: Final = 100_000
 _STATUS: Final = re.compile(r"^(?!ERROR)[A-Z_]+: |\s*\[[A-Z_]+\]$")
 _NO_NAME: Final = re.compile(r"\w+\(\) variable name must be a simple identifier")
 _DEPTH: Final = re.compile(r"[Rr]ecursion (?:limit|depth)\D*(\d+)")
@@ -32,19 +32,12 @@ _NOWHERE: Final = "ERROR: <input>:-1:0: "
 _READERS: Final = {"duration": 0, "timestamp": 0, "matches": -1}
 
 
-class ExpressionError(ValueError):
-    """An expression that is none; the text says why, as its compiler does."""
-
-
 def read(expression: str, variables: Mapping[str, Kind], fields: Fields) -> Checked:
     """What an expression over `variables` is. Raises ExpressionError.
 
     `fields` are those of the structures among the kinds.
     """
-    size = len(expression)
-    if size > CHARACTERS_MAX:
-        why = f"expression code point size exceeds limit: size: {size}, limit {CHARACTERS_MAX}"
-        raise ExpressionError(_NOWHERE + why)
+    check_size(expression)
     try:
         kept = _parser().compile(expression, disable_check=True).serialize()
     except RuntimeError as cause:

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.api.expression.asking import OUT_OF_BUDGET
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
 from fairlead.apiserver.custom.embedded import wrong_embedded
 from fairlead.apiserver.custom.json_path import JsonPath
-from fairlead.apiserver.custom.rules import OUT_OF_BUDGET, broken_rules
+from fairlead.apiserver.custom.rules import broken_rules
 from fairlead.apiserver.custom.shaping import IDENTITY, shaped
 from fairlead.apiserver.custom.structural import ABSENT, Structural
 from fairlead.apiserver.custom.work import TooMuchWorkError

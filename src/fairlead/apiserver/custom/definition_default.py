@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fairlead.api.expression.asking import OUT_OF_BUDGET
 from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
-from fairlead.apiserver.custom.rules import OUT_OF_BUDGET, RuleError, broken_rules
+from fairlead.apiserver.custom.rules import broken_rules
 from fairlead.apiserver.custom.shaping import shaped_value
 from fairlead.apiserver.custom.structural import ABSENT, structural
 from fairlead.apiserver.custom.work import TooMuchWorkError
@@ -45,10 +46,6 @@ def _wrong(raw: Json, place: str) -> Iterator[Cause]:
         )
     except TooMuchWorkError:
         yield invalid(place, "", OUT_OF_BUDGET)
-        return
-    except RuleError as broken:
-        why = f"rule compile error: compilation failed: {broken}"
-        yield invalid(place, schema.type, why)
         return
     for cause in found:
         below = "" if cause.field in ("", NOWHERE) else f".{cause.field}".replace(".[", "[")

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.expression.estimate import estimated
+from fairlead.api.expression.expansion import ExpressionError
 from fairlead.api.expression.kind import BOOL, STRING
-from fairlead.api.expression.reading import ExpressionError, read
+from fairlead.api.expression.reading import read
 from fairlead.apiserver.custom.declared import Declared, declared, variables_of
 from fairlead.apiserver.custom.definition_cost import Bill, repeated
 from fairlead.apiserver.custom.definition_path import FieldPathError, field_at

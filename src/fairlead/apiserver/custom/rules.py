@@ -11,11 +11,21 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from fairlead.api.expression.asking import (
+    OUT_OF_BUDGET,
+    Budget,
+    OutOfBudgetError,
+    Program,
+    Seen,
+    program,
+)
+from fairlead.api.expression.expansion import ExpressionError
 from fairlead.api.expression.library import KEPT_CHARACTERS_MAX, environment
-from fairlead.api.expression.problem import compile_problem, problem_of
+from fairlead.api.expression.problem import CALL_LIMIT
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.custom.checking import is_same, items_before, member_path
 from fairlead.apiserver.custom.spelling import spelled
@@ -30,10 +40,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 RULES_CACHED_MAX: Final = 1_024
-# upstream: schema/cel/validation.go; there it is a cost, here a number of iterations
-OUT_OF_BUDGET: Final = (
-    "validation failed due to running out of cost budget, no further validation rules will be run"
-)
 MESSAGE_MAX: Final = 5 * 1024
 _OLD: Final = re.compile(r"\boldSelf\b")
 # What was there before is an optional value where the rule says so.
@@ -55,100 +61,132 @@ def broken_rules(schema: Structural, value: Any, old: Any, path: str) -> Iterato
     that costs too much no other is asked.
     """
     try:
-        yield from _broken_rules(schema, value, old, path, is_kept=False)
+        yield from _broken_rules(schema, value, old, path, _Going(Budget()))
     except _NoMoreRulesError:
         return
 
 
+@dataclass(frozen=True, slots=True)
+class _Going:
+    """What is left for the rules of an object, and whether what is here is part of a kept value."""
+
+    budget: Budget
+    is_kept: bool = False
+
+
 def _broken_rules(
-    schema: Structural, value: Any, old: Any, path: str, *, is_kept: bool
+    schema: Structural, value: Any, old: Any, path: str, going: _Going
 ) -> Iterator[Cause]:
     if value is None or not schema.has_rules:
         return
     if old is not ABSENT:
-        is_kept = is_same(value, old)
-    yield from _broken_here(schema, value, old, path, is_kept=is_kept)
+        going = replace(going, is_kept=is_same(value, old))
+    yield from _broken_here(schema, value, old, path, going)
     if isinstance(value, dict):
         before = old if isinstance(old, dict) else {}
         for key in sorted(value):
             inner = schema.properties.get(key) or schema.additional
             if inner is not None:
                 here, was = member_path(schema, path, key), before.get(key, ABSENT)
-                yield from _broken_rules(inner, value[key], was, here, is_kept=is_kept)
+                yield from _broken_rules(inner, value[key], was, here, going)
     elif isinstance(value, list) and schema.items is not None:
         item_before = items_before(schema, old)
         for at, item in enumerate(value):
             was, here = item_before(item), f"{path}[{at}]"
-            yield from _broken_rules(schema.items, item, was, here, is_kept=is_kept)
+            yield from _broken_rules(schema.items, item, was, here, going)
 
 
 def _broken_here(
-    schema: Structural, value: Any, old: Any, path: str, *, is_kept: bool
+    schema: Structural, value: Any, old: Any, path: str, going: _Going
 ) -> Iterator[Cause]:
-    asked = [rule for rule in schema.rules if not is_kept or _OLD.search(str(rule.get("rule", "")))]
+    asked = [
+        rule for rule in schema.rules if not going.is_kept or _OLD.search(str(rule.get("rule", "")))
+    ]
     if not asked:
         return
-    seen = {"self": _seen(schema, value)}
-    if old is not ABSENT:
-        seen["oldSelf"] = _seen(schema, old)
+    known = {"self": _seen(schema, value), "oldSelf": None}
+    has_old = old is not ABSENT
+    if has_old:
+        known["oldSelf"] = _seen(schema, old)
+    place = _Place(schema, value, Seen(_environment(), known), path, has_old=has_old)
     for rule in asked:
-        yield from _broken(rule, schema, value, seen, path)
+        yield from _broken(rule, place, going.budget)
 
 
-def _broken(rule: Json, schema: Structural, value: Any, seen: Json, path: str) -> Iterator[Cause]:
-    """Whether `value` breaks a rule; `seen` is what expressions see of it and of its past."""
-    expression = str(rule.get("rule", ""))
-    about_change = bool(_OLD.search(expression))
-    is_optional = bool(rule.get("optionalOldSelf"))
-    if about_change and "oldSelf" not in seen and not is_optional:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A value with what expressions see of it and of its past."""
+
+    schema: Structural
+    value: Any
+    seen: Seen
+    path: str
+    has_old: bool
+
+
+def _broken(rule: Json, place: _Place, budget: Budget) -> Iterator[Cause]:
+    """Whether the value breaks a rule."""
+    expression, schema, path = str(rule.get("rule", "")), place.schema, place.path
+    if _OLD.search(expression) and not place.has_old and not rule.get("optionalOldSelf"):
         return
-    known = {"self": seen["self"]}
-    if about_change or is_optional:
-        known["oldSelf"] = seen.get("oldSelf")
-    where = path + str(rule.get("fieldPath", ""))
     try:
-        result = compiled(_asked(rule, schema, expression)).eval(data=known)
-    except (RuntimeError, MemoryError):  # what an evaluation may cost is bounded
+        answer = place.seen.ask(_program(rule, schema, expression), budget)
+    except OutOfBudgetError:
         yield invalid(path, schema.type, OUT_OF_BUDGET)
         raise _NoMoreRulesError from None
-    if result.type().name() == "ERROR":
-        yield invalid(path, schema.type, _failed(rule, problem_of(result)))
-    elif result.plain_value() is not True:
-        yield _cause(rule, value, _message(rule, schema, known), where)
+    except RuleError as cause:
+        yield invalid(path, schema.type, f"rule compile error: compilation failed: {cause}")
+        return
+    if answer.problem:
+        yield invalid(path, schema.type, _failed(rule, answer.problem))
+        if answer.problem == CALL_LIMIT:
+            raise _NoMoreRulesError
+    elif answer.value is not True:
+        where = path + str(rule.get("fieldPath", ""))
+        yield _cause(rule, place.value, _message(rule, place, budget), where)
 
 
 def _failed(rule: Json, problem: str) -> str:
     """What is said of a rule that could not be asked."""
     told = str(rule.get("message") or rule.get("rule") or "").strip()
+    if problem == CALL_LIMIT:
+        why = "no further validation rules will be run due to call cost exceeds limit for rule"
+        return f"'{problem}': {why}: {told}"
     if problem.startswith("no such overload"):
         why = "call arguments did not match a supported operator, function or macro signature for"
         return f"'{problem}': {why} rule: {told}"
     return f"{problem} evaluating rule: {told}"
 
 
-def _asked(rule: Json, schema: Structural, expression: str) -> str:
-    """`expression` as the library is to answer it."""
+def _program(rule: Json, schema: Structural, expression: str) -> Program:
+    """`expression` as the library is to answer it. Raises RuleError."""
     text = _OPTIONAL.format(expression) if rule.get("optionalOldSelf") else expression
-    return with_times(schema, text)
+    made = with_times(schema, text)
+    wrapped = (
+        (made != text)
+        + (text != expression)
+        + made.startswith("cel.bind(oldSelf, oldSelf == null ? null")
+    )
+    return compiled(made, wrapped)
 
 
-def _message(rule: Json, schema: Structural, known: Json) -> str:
+def _message(rule: Json, place: _Place, budget: Budget) -> str:
     expression = str(rule.get("messageExpression") or "")
     if expression:
-        said = _text_of(_asked(rule, schema, expression), known)
+        said = _text_of(rule, expression, place, budget)
         if said.strip() and "\n" not in said and len(said) <= MESSAGE_MAX:
             return said
     said = str(rule.get("message") or "").strip()
     return said or f"failed rule: {str(rule.get('rule', '')).strip()}"
 
 
-def _text_of(expression: str, known: Json) -> str:
+def _text_of(rule: Json, expression: str, place: _Place, budget: Budget) -> str:
     """The text that an expression makes, "" where it makes none."""
     try:
-        told = compiled(expression).eval(data=known)
-    except (RuntimeError, MemoryError):
+        answer = place.seen.ask(_program(rule, place.schema, expression), budget)
+    except (OutOfBudgetError, RuleError):
         return ""
-    return str(told.plain_value()) if told.type().name() == "STRING" else ""
+    return answer.value if isinstance(answer.value, str) else ""
 
 
 def _cause(rule: Json, value: Any, said: str, path: str) -> Cause:
@@ -174,12 +212,7 @@ def _shown(value: Any) -> str:
 def _seen(schema: Structural, value: Any) -> Any:
     """`value` as expressions see it: with names that they can say, numbers of the right type."""
     if isinstance(value, dict):
-        return {
-            spelled(key) if key in schema.properties else key: _seen(inner, item)
-            if (inner := schema.properties.get(key) or schema.additional)
-            else item
-            for key, item in value.items()
-        }
+        return dict(_seen_fields(schema, value))
     if isinstance(value, list) and schema.items is not None:
         return [_seen(schema.items, item) for item in value]
     if schema.type == "number" and isinstance(value, int):
@@ -189,25 +222,24 @@ def _seen(schema: Structural, value: Any) -> Any:
     return value
 
 
+def _seen_fields(schema: Structural, value: Json) -> Iterator[tuple[str, Any]]:
+    for key, item in value.items():
+        inner = schema.properties.get(key) or schema.additional
+        seen = item if inner is None else _seen(inner, item)
+        yield key, seen
+        if key in schema.properties and spelled(key) != key:
+            yield spelled(key), seen
+
+
 @lru_cache(maxsize=1)
 def _environment() -> cel.Env:
     return environment({"self": "dyn", "oldSelf": "dyn"})
 
 
 @text_cache(maxsize=RULES_CACHED_MAX, characters_max=KEPT_CHARACTERS_MAX)
-def compiled(expression: str) -> cel.Expression:
-    """The program of an expression. Raises RuleError."""
+def compiled(expression: str, wrapped: int = 0) -> Program:
+    """The program of an expression with so many names around it. Raises RuleError."""
     try:
-        return _environment().compile(expression)
-    except RuntimeError as cause:
-        raise RuleError(compile_problem(expression, cause)) from None
-
-
-def is_verdict(expression: str) -> bool:
-    """Whether an expression says yes or no. Raises RuleError."""
-    return compiled(expression).return_type().name() in ("BOOL", "DYN")
-
-
-def is_text(expression: str) -> bool:
-    """Whether an expression says something. Raises RuleError."""
-    return compiled(expression).return_type().name() in ("STRING", "DYN")
+        return program(_environment(), expression, wrapped=wrapped)
+    except ExpressionError as cause:
+        raise RuleError(str(cause)) from None

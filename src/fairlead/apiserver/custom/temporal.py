@@ -26,6 +26,7 @@ _MADE: Final = {
 }
 _OLD: Final = re.compile(r"\boldSelf\b")
 _NAME: Final = re.compile(r"\w+")
+_SAYABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @text_cache(maxsize=TEXTS_CACHED_MAX, characters_max=KEPT_CHARACTERS_MAX)
@@ -72,6 +73,8 @@ def _with_times_inside(schema: Structural, value: str, depth: int) -> str:
     entries = []
     for name, inner in schema.properties.items():
         called = spelled(name)
+        if not _SAYABLE.fullmatch(called):
+            continue
         made = _made(inner, one, depth + 1)
         change = "" if made == one else f".optMap({one}, {made})"
         entries.append(f"?'{called}': {value}.?{called}{change}")

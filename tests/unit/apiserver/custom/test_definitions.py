@@ -13,7 +13,7 @@ from fairlead.apiserver.lateness import Lateness
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.serving.body import require_type
+from fairlead.apiserver.serving.body_type import require_type
 from fairlead.apiserver.serving.server import ApiServer
 from fairlead.apiserver.serving.typed import of_another_version
 from fairlead.apiserver.store import Store

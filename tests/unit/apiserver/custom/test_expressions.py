@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from fairlead.api.expression.estimate import estimated
-from fairlead.api.expression.reading import ExpressionError, read
+from fairlead.api.expression.expansion import ExpressionError
+from fairlead.api.expression.reading import read
 from fairlead.apiserver.custom.declared import declared, variables_of
 from fairlead.apiserver.custom.definition_schema import wrong_schema
 

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.expression.asking import OUT_OF_BUDGET
+from fairlead.api.expression.problem import CALL_LIMIT
 from fairlead.apiserver.admission import language
 from fairlead.apiserver.custom import rules
-from fairlead.apiserver.custom.rules import (
-    OUT_OF_BUDGET,
-    RuleError,
-    broken_rules,
-    compiled,
-    is_verdict,
-)
+from fairlead.apiserver.custom.rules import RuleError, broken_rules, compiled
 from fairlead.apiserver.custom.structural import ABSENT, structural
 
 
@@ -88,7 +84,8 @@ def test_a_rule_that_would_never_end_is_given_up():
     """Also where it is the message that would not."""
     endless = "self.a.all(x, self.a.all(y, self.a.all(z, true)))"
     schema = ruled(endless, properties={"a": {"type": "array", "items": NUMBER}})
-    told = [f'Invalid value: "object": {OUT_OF_BUDGET}']
+    why = "no further validation rules will be run due to call cost exceeds limit for rule"
+    told = [f"Invalid value: \"object\": '{CALL_LIMIT}': {why}: {endless}"]
     assert [said for _, _, said in broken(schema, {"a": list(range(300))})] == told
     rule = {"rule": "self.a == []", "messageExpression": f"{endless} ? 'a' : 'b'", "message": "m"}
     schema["x-kubernetes-validations"] = [rule]
@@ -103,17 +100,26 @@ def test_after_a_rule_that_would_never_end_no_other_is_asked():
     assert len(broken(schema, {"a": list(range(300))})) == 1
 
 
+def test_all_rules_together_are_given_up():
+    """Each of them is well within what one may take."""
+    rule = "self.a.all(x, self.a.exists(y, x == y))"
+    schema = ruled(rule, properties={"a": {"type": "array", "items": NUMBER}})
+    schema["x-kubernetes-validations"] *= 300
+    ((_, _, said),) = broken(schema, {"a": list(range(90))})
+    assert said == f'Invalid value: "object": {OUT_OF_BUDGET}'
+
+
+def test_a_rule_that_is_none_any_more_is_told():
+    """It may have been stored when it was one."""
+    ((_, where, said),) = broken(ruled("self.a +"), {})
+    assert where == "spec"
+    assert said.startswith('Invalid value: "object": rule compile error: compilation failed: ERROR')
+
+
 def test_a_message_that_says_nothing_is_replaced():
     rule = {"rule": "false", "messageExpression": "' '", "message": "m"}
     schema = {"type": "object", "x-kubernetes-validations": [rule]}
     assert broken(schema, {}) == [("FieldValueInvalid", "spec", "Invalid value: m")]
-
-
-@pytest.mark.parametrize(
-    ("expression", "expected"), [("self.a > 1", True), ("self.a", True), ("'x'", False)]
-)
-def test_a_rule_must_say_yes_or_no(expression, expected):
-    assert is_verdict(expression) is expected
 
 
 def test_what_cannot_be_compiled_says_why():

@@ -1,0 +1,131 @@
+"""Asking an expression: its answer about given values, within bounds.
+
+What one question, and all those about one object, may take is bounded before they are asked
+(`bound`). Upstream counts what is taken meanwhile, in other units; what is said is the same.
+
+upstream: apiserver/pkg/apis/cel/config.go: PerCallLimit, RuntimeCELCostBudget
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from fairlead.api.expression.bound import TooCostlyError, spend
+from fairlead.api.expression.expansion import ExpressionError, check_size
+from fairlead.api.expression.extent import Scale
+from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
+from fairlead.api.expression.problem import CALL_LIMIT, compile_problem, failure_of, problem_of
+from fairlead.api.expression.tree import Loop, Node, tree_of
+
+if TYPE_CHECKING:
+    from cel_expr_python import cel
+
+BUDGET: Final = 200_000_000  # units of `bound`
+_READING: Final = 600  # for each character
+OUT_OF_BUDGET: Final = (
+    "validation failed due to running out of cost budget, no further validation rules will be run"
+)
+
+
+class OutOfBudgetError(Exception):
+    """All questions together have taken more than they may."""
+
+
+class Budget:
+    """What is left of it."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        """All of it is left."""
+        self._left = BUDGET
+
+    def take(self, units: int) -> None:
+        """Take what a question may need. Raises OutOfBudgetError."""
+        self._left -= units
+        if self._left < 0:
+            raise OutOfBudgetError
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An expression that can be asked.
+
+    `made` are the values that are made of those it is asked about, by names of theirs, before it
+    is asked what is at `root`. Programs of long texts are not kept: they are read at each question,
+    which takes so many units.
+    """
+
+    expression: cel.Expression
+    root: Node
+    made: tuple[Node, ...] = ()
+    reading_units: int = 0
+
+
+def program(env: cel.Env, text: str, *, wrapped: int = 0) -> Program:
+    """The program of a text, so many of whose outermost names are only other forms of values.
+
+    Raises ExpressionError.
+    """
+    check_size(text)
+    try:
+        expression = env.compile(text)
+    except RuntimeError as cause:
+        raise ExpressionError(compile_problem(text, cause)) from None
+    root, made = tree_of(expression.serialize()).root, []
+    for _ in range(wrapped):
+        if isinstance(root, Loop):
+            made.append(root.initial)
+            root = root.result
+    units = len(text) * _READING if len(text) > KEPT_CHARACTERS_MAX else 0
+    return Program(expression, root, tuple(made), units)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an expression comes to, or why it comes to nothing."""
+
+    value: Any = None
+    problem: str = ""
+    kind: str = ""
+
+
+class Seen:
+    """Values that several expressions are asked about."""
+
+    __slots__ = ("_activation", "_env", "known", "scale")
+
+    def __init__(self, env: cel.Env, known: Mapping[str, Any]) -> None:
+        """The values by their names."""
+        self.known, self.scale = known, Scale()
+        self._env = env
+        self._activation: cel.Activation | None = None
+
+    def ask(self, asked: Program, budget: Budget) -> Answer:
+        """What an expression says of them. Raises OutOfBudgetError."""
+        try:
+            budget.take(asked.reading_units)
+            for node in (*asked.made, asked.root):
+                budget.take(spend(node, self.known, self.scale))
+        except TooCostlyError:
+            return Answer(problem=CALL_LIMIT)
+        if self._activation is None:
+            self._activation = self._env.Activation(dict(self.known))
+        try:
+            result = asked.expression.eval(self._activation)
+        except RuntimeError as cause:
+            return Answer(problem=failure_of(cause))
+        kind = result.type().name()
+        if kind == "ERROR":
+            return Answer(problem=problem_of(result))
+        return Answer(_plain(result), kind=kind)
+
+
+def _plain(result: cel.Value) -> Any:
+    """The value in types of ours, None for those that have none."""
+    try:
+        return result.plain_value()
+    except TypeError:
+        return None
