@@ -109,8 +109,7 @@ def provision(
     claim: PersistentVolumeClaim, of: StorageClass, node: Node | None, csi_node: CSINode | None
 ) -> CreateObject:
     """A volume for `claim`, reachable where `node` is; from everywhere if there is no node."""
-    kind = IN_TREE_KINDS.get(of.provisioner)
-    driver = of.provisioner if kind is None else kind.driver
+    driver = driver_of(of)
     name = f"pvc-{claim.metadata.uid or claim.key.replace('/', '-')}"
     spec: Json = {
         "accessModes": list(claim.spec.access_modes),
@@ -134,6 +133,12 @@ def provision(
             "spec": spec,
         }
     )
+
+
+def driver_of(of: StorageClass) -> str:
+    """Who makes the volumes of a class: its provisioner, or the driver that took its place."""
+    kind = IN_TREE_KINDS.get(of.provisioner)
+    return of.provisioner if kind is None else kind.driver
 
 
 def _source(driver: str, name: str) -> Json:

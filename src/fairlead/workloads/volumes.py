@@ -40,6 +40,7 @@ from fairlead.core.timer_queue import TimerQueue
 from fairlead.plugins.volume_lookup import class_name, is_bound
 from fairlead.workloads.claim_loss import losses
 from fairlead.workloads.claim_making import ClaimMaker
+from fairlead.workloads.claim_news import ClaimNews, provisioned
 from fairlead.workloads.config import VolumesConfig
 from fairlead.workloads.volume_book import AVAILABLE, UNDECIDED, VolumeBook, claim_key
 from fairlead.workloads.volume_steps import Kind, Step, commands_of, next_step
@@ -52,7 +53,8 @@ class Volumes:
     def __init__(self, config: VolumesConfig | None = None, *, is_observed: bool = False) -> None:
         """Start knowing nothing.
 
-        Where it `is_observed`, events tell of claims that were made, and lost ones are called so.
+        Where it `is_observed`, events tell of claims that were made and of what others wait for,
+        and lost ones are called so.
         """
         self._is_observed = is_observed
         self._config = config or VolumesConfig()
@@ -65,6 +67,7 @@ class Volumes:
         self._unanswered: dict[str, int] = {}
         self._failed: dict[str, None] = {}
         self._taken: dict[str, Step] = {}
+        self._news = ClaimNews()
         self._lost: dict[str, PersistentVolumeClaim] = {}  # as they were when that was written
 
     # --- what happened ---------------------------------------------------------------------
@@ -166,6 +169,7 @@ class Volumes:
         for state in (self._waiting, self._planned, self._lost):
             state.pop(gone.key, None)
         self._untake(gone.key)
+        self._news.forget(gone)
         volumes = self._book.volumes_of(gone)
         return [let_go(one) for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid]
 
@@ -188,6 +192,14 @@ class Volumes:
             return [] if is_told else lost
         self._lost.pop(key, None)
         step = next_step(self._book, claim)
+        news = self._news.of(self._book, claim, step) if self._is_observed else []
+        return [*news, *self._go_on(claim, step, now)]
+
+    def _go_on(
+        self, claim: PersistentVolumeClaim, step: Step | None, now: Instant
+    ) -> list[Command]:
+        """Take or plan `step`."""
+        key = claim.key
         if step is None or step == self._taken.get(key):
             self._planned.pop(key, None)
             if not is_bound(claim):
@@ -227,7 +239,7 @@ class Volumes:
         if commands:
             self._unanswered[key] = len(commands)
             self._asked |= {id(command): (command, key) for command in commands}
-        return commands
+        return [*commands, *provisioned(step, commands)] if self._is_observed else commands
 
     def _untake(self, key: str) -> None:
         step = self._taken.pop(key, None)

@@ -581,9 +581,8 @@ def test_where_somebody_looks_the_set_tells_of_its_claims(new_world, build):
     meta = {"name": "data", "labels": {"own": "yes"}}
     fields = {"volumeClaimTemplates": [{"metadata": meta, "spec": claim()["spec"]}]}
     world.load(storage_class(), build.owned("StatefulSet", "db", 1, uid="sts", **fields))
-    assert [event.note for event in world.events] == [
-        "Create Claim data-db-0 Pod db-0 in StatefulSet db success"
-    ]
+    told = [event.note for event in world.events if event.regarding.kind == "StatefulSet"]
+    assert told == ["Create Claim data-db-0 Pod db-0 in StatefulSet db success"]
     selected = build.owned("StatefulSet", "db", 1)["spec"]["selector"]["matchLabels"]
     made = world.get("PersistentVolumeClaim", "data-db-0")
     assert made["metadata"]["labels"] == {"own": "yes", **selected}
