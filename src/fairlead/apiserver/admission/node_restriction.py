@@ -11,7 +11,14 @@ from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.admission.service_account import MIRROR
 from fairlead.apiserver.auth.node import LEASE_NAMESPACE, node_of
 from fairlead.apiserver.error import forbidden
-from fairlead.apiserver.kind import LEASE, NODE, POD, SERVICE_ACCOUNT
+from fairlead.apiserver.kind import (
+    CSI_NODE,
+    LEASE,
+    NODE,
+    POD,
+    RESOURCE_SLICE,
+    SERVICE_ACCOUNT,
+)
 from fairlead.apiserver.storage import Json, Storage
 
 # upstream: noderestriction/admission.go:getModifiedLabels, isKubernetesLabel
@@ -39,6 +46,9 @@ _EVICTION: Final = "can only evict pods with spec.nodeName set to itself"
 _OTHER_POD: Final = (
     "does not match the UID in record. The object might have been deleted and then recreated"
 )
+
+
+_SLICE: Final = "can only {} ResourceSlice with the same NodeName as the requesting node"
 
 
 class NodeRestriction:
@@ -69,6 +79,12 @@ def _objection(node: str, asked: Asked, storage: Storage) -> str:
             return _of_leases(node, asked)
         case kind, "token" if kind is SERVICE_ACCOUNT:
             return _of_tokens(node, asked, storage)
+        case kind, _ if kind is CSI_NODE and asked.name != node:
+            return "can only access CSINode with the same name as the requesting node"
+        case kind, _ if kind is RESOURCE_SLICE and _node_of(asked.obj) != node:
+            # Whose slice an update changes, authorization has looked at.
+            is_update = asked.operation is Operation.UPDATE
+            return "" if is_update else _SLICE.format(asked.operation.value.lower())
         case _:
             return ""
 

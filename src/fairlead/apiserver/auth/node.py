@@ -6,17 +6,20 @@ plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go:NodeRules, pkg/auth/no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fairlead.apiserver.auth.bootstrap_table import READ
+from fairlead.apiserver.auth.node_reference import claimed_volumes, referred
 from fairlead.apiserver.auth.rule import allows
-from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT
+from fairlead.apiserver.kind import POD, RESOURCE_SLICE, SERVICE_ACCOUNT, VOLUME_ATTACHMENT
 from fairlead.apiserver.request import User
 from fairlead.apiserver.serving.identity import Attributes, Verdict
 from fairlead.apiserver.storage import Storage
 
 Json = dict[str, Any]
+# Of a node and what it asks for.
+Judge = Callable[[str, Attributes], str | None]
 
 NODES_GROUP: Final = "system:nodes"
 USER_PREFIX: Final = "system:node:"
@@ -31,13 +34,13 @@ _RULES: Final[tuple[Json, ...]] = (
         "resources": ["subjectaccessreviews", "localsubjectaccessreviews"],
     },
     {"verbs": READ, "apiGroups": [""], "resources": ["services"]},
-    {"verbs": ["create", *READ], "apiGroups": [""], "resources": ["nodes"]},
-    {"verbs": ["patch", "update"], "apiGroups": [""], "resources": ["nodes", "nodes/status"]},
+    {"verbs": ["create", "patch", "update"], "apiGroups": [""], "resources": ["nodes"]},
+    {"verbs": ["patch", "update"], "apiGroups": [""], "resources": ["nodes/status"]},
     {"verbs": ["create", "patch", "update"], "apiGroups": _CORE, "resources": ["events"]},
-    {"verbs": READ, "apiGroups": [""], "resources": ["pods"]},
     {"verbs": ["create", "delete"], "apiGroups": [""], "resources": ["pods"]},
     {"verbs": ["patch", "update"], "apiGroups": [""], "resources": ["pods/status"]},
     {"verbs": ["create"], "apiGroups": [""], "resources": ["pods/eviction"]},
+    {"verbs": ["get"], "apiGroups": [""], "resources": ["endpoints"]},
     {
         "verbs": ["create", *READ],
         "apiGroups": ["certificates.k8s.io"],
@@ -46,9 +49,19 @@ _RULES: Final[tuple[Json, ...]] = (
     {"verbs": READ, "apiGroups": ["node.k8s.io"], "resources": ["runtimeclasses"]},
     {"verbs": READ, "apiGroups": ["storage.k8s.io"], "resources": ["csidrivers"]},
 )
-# What a pod on the node must refer to before its kubelet may read it: under which fields.
-_REFERRED: Final = ("secrets", "configmaps", "persistentvolumeclaims")
+# What has to do with a node if one of its pods refers to it.
+_READ: Final = (("", "secrets"), ("", "configmaps"))
+_GOT: Final = (
+    ("", "persistentvolumeclaims"),
+    ("", "persistentvolumes"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("storage.k8s.io", "volumeattachments"),
+)
+_WRITE: Final = ("get", "create", "update", "patch", "delete")
+_SLICES: Final = "list/watch/deletecollection resourceslices with nodeName field selector"
+_SLICE_VERBS: Final = "get, watch, list, create, update, patch, delete, deletecollection"
 _NODE_LEASE: Final = "can only access node lease with the same name as the requesting node"
+_CSI_NODE: Final = "can only access CSINode with the same name as the requesting node"
 _NO_NAME: Final = "No Object name found"
 
 
@@ -64,49 +77,103 @@ class NodeAuthorizer:
         node = node_of(asked.user)
         if not node or not asked.is_resource:
             return ""
-        why_not = self._objection(node, asked)
+        why_not = self._judge(asked)(node, asked)
         if why_not is not None:
             return why_not
         return Verdict(allowed=True)
 
-    def _objection(self, node: str, asked: Attributes) -> str | None:
-        """Why a node may not; None where it may."""
-        resource = asked.resource
-        if resource in _REFERRED and not asked.group:
-            return self._of_referred(node, asked)
-        if resource == "leases" and asked.group == "coordination.k8s.io":
-            return _of_leases(node, asked)
-        if resource == "serviceaccounts" and asked.subresource == "token":
-            runs = any(self._runs_as(pod, asked.name) for pod in self._pods(node, asked.namespace))
-            return None if runs else self._no_relationship(node, asked)
-        if resource == "nodes" and asked.verb == "get" and asked.name != node:
-            return f"node '{node}' cannot read '{asked.name}', only its own Node object"
-        return None if any(allows(rule, asked) for rule in _RULES) else ""
+    def _judge(self, asked: Attributes) -> Judge:
+        """Who says why a node may not, None where it may."""
+        match asked.group, asked.resource:
+            case of if of in _READ:
+                return self._of_read
+            case of if of in _GOT:
+                return self._of_got
+            case "", "serviceaccounts":
+                return self._of_tokens
+            case "", "pods" if asked.verb in READ:
+                return self._of_pods
+            case "resource.k8s.io", "resourceslices":
+                return self._of_slices
+            case of:
+                return _SAME_FOR_ALL.get(of, _by_rules)
 
-    def _of_referred(self, node: str, asked: Attributes) -> str | None:
+    def _of_read(self, node: str, asked: Attributes) -> str | None:
         if asked.verb not in READ:
             return "can only read resources of this type"
+        if asked.subresource:
+            return "cannot read subresource"
         if not asked.namespace:
             return "can only read namespaced object of this type"
+        return self._of_related(node, asked)
+
+    def _of_got(self, node: str, asked: Attributes) -> str | None:
+        if (asked.resource, asked.subresource) == ("persistentvolumeclaims", "status"):
+            if asked.verb not in ("update", "patch"):
+                return "can only get/update/patch this type"
+            return self._of_related(node, asked)
+        if asked.verb != "get":
+            return "can only get individual resources of this type"
+        return "cannot get subresource" if asked.subresource else self._of_related(node, asked)
+
+    def _of_tokens(self, node: str, asked: Attributes) -> str | None:
+        if asked.verb != "create" or not asked.name:
+            return "can only create tokens for individual service accounts"
+        if asked.subresource != "token":
+            return "can only create token subresource of serviceaccount"
+        return self._of_related(node, asked)
+
+    def _of_pods(self, node: str, asked: Attributes) -> str | None:
+        if asked.verb == "get":
+            return "cannot get subresource" if asked.subresource else self._of_related(node, asked)
+        if asked.subresource:
+            return ""
+        if _is_of_node(asked, "spec.nodeName", node):
+            return None
+        why = "can only list/watch pods with spec.nodeName field selector"
+        return self._of_related(node, asked) if asked.name else why
+
+    def _of_slices(self, node: str, asked: Attributes) -> str | None:
+        if asked.subresource:
+            return "cannot authorize ResourceSlice subresources"
+        match asked.verb:
+            case "create":
+                return None
+            case "get" | "update" | "patch" | "delete":
+                return self._of_related(node, asked)
+            case "watch" | "list" | "deletecollection":
+                is_own = _is_of_node(asked, "spec.nodeName", node)
+                return None if is_own else f"can only {_SLICES}"
+        return f"only the following verbs are allowed for a ResourceSlice: {_SLICE_VERBS}"
+
+    def _of_related(self, node: str, asked: Attributes) -> str | None:
         if not asked.name:
             return _NO_NAME
-        for pod in self._pods(node, asked.namespace):
-            if asked.name in referred(pod, asked.resource):
-                return None
-        return self._no_relationship(node, asked)
-
-    def _no_relationship(self, node: str, asked: Attributes) -> str:
+        if self._is_related(node, asked.resource, asked.namespace, asked.name):
+            return None
         return f"no relationship found between node '{node}' and this object"
 
-    def _runs_as(self, pod: Json, account: str) -> bool:
-        name = pod.get("spec", {}).get("serviceAccountName", "")
-        known = self._storage.find(SERVICE_ACCOUNT, pod["metadata"]["namespace"], name)
-        return bool(name == account and known is not None)
+    def _is_related(self, node: str, resource: str, namespace: str, name: str) -> bool:
+        storage = self._storage
+        match resource:
+            case "pods":
+                return _is_on(node, storage.find(POD, namespace, name))
+            case "resourceslices":
+                return _is_on(node, storage.find(RESOURCE_SLICE, "", name))
+            case "volumeattachments":
+                return _is_on(node, storage.find(VOLUME_ATTACHMENT, "", name))
+            case "persistentvolumes":
+                return name in claimed_volumes(storage, self._pods(node))
+            case "serviceaccounts":
+                account = storage.find(SERVICE_ACCOUNT, namespace, name)
+                return account is not None and any(
+                    (pod.get("spec") or {}).get("serviceAccountName") == name
+                    for pod in self._pods(node, namespace)
+                )
+        return any(name in referred(pod, resource) for pod in self._pods(node, namespace))
 
-    def _pods(self, node: str, namespace: str) -> Iterator[Json]:
-        for pod in self._storage.items(POD, namespace):
-            if pod.get("spec", {}).get("nodeName") == node:
-                yield pod
+    def _pods(self, node: str, namespace: str | None = None) -> list[Json]:
+        return [pod for pod in self._storage.items(POD, namespace) if _is_on(node, pod)]
 
 
 def node_of(user: User) -> str:
@@ -116,48 +183,46 @@ def node_of(user: User) -> str:
     return user.name.removeprefix(USER_PREFIX)
 
 
-def referred(pod: Json, resource: str) -> set[str]:
-    """The names of Secrets, ConfigMaps or claims that a pod needs."""
-    found: set[str] = set()
-    spec = pod.get("spec") or {}
-    if resource == "secrets":
-        found.update(one.get("name", "") for one in spec.get("imagePullSecrets") or ())
-    for volume in spec.get("volumes") or ():
-        found.update(_of_volume(volume, resource))
-    for holder in ("containers", "initContainers", "ephemeralContainers"):
-        for container in spec.get(holder) or ():
-            found.update(_of_environment(container, resource))
-    return found - {""}
+def _is_on(node: str, obj: Json | None) -> bool:
+    return ((obj or {}).get("spec") or {}).get("nodeName") == node
 
 
-def _of_volume(volume: Json, resource: str) -> Iterator[str]:
-    projected = (volume.get("projected") or {}).get("sources") or ()
-    for source in (volume, *projected):
-        match resource:
-            case "secrets":
-                secret = source.get("secret") or {}
-                yield secret.get("secretName", secret.get("name", ""))
-            case "configmaps":
-                yield (source.get("configMap") or {}).get("name", "")
-            case _:
-                yield (source.get("persistentVolumeClaim") or {}).get("claimName", "")
+def _is_of_node(asked: Attributes, field: str, node: str) -> bool:
+    """Whether only what is of a node is asked for."""
+    wanted = (f"{field}={node}", f"{field}=={node}")
+    return any(term in wanted for term in asked.selector.split(","))
 
 
-def _of_environment(container: Json, resource: str) -> Iterator[str]:
-    whole, key = ("secretRef", "secretKeyRef")
-    if resource == "configmaps":
-        whole, key = ("configMapRef", "configMapKeyRef")
-    for source in container.get("envFrom") or ():
-        yield (source.get(whole) or {}).get("name", "")
-    for variable in container.get("env") or ():
-        yield ((variable.get("valueFrom") or {}).get(key) or {}).get("name", "")
+def _by_rules(_: str, asked: Attributes) -> str | None:
+    return None if any(allows(rule, asked) for rule in _RULES) else ""
+
+
+def _of_nodes(node: str, asked: Attributes) -> str | None:
+    if asked.verb not in READ or asked.subresource:
+        return _by_rules(node, asked)
+    what = f"'{asked.name}'" if asked.name else "all nodes"
+    why = f"node '{node}' cannot read {what}, only its own Node object"
+    return None if asked.name == node else why
+
+
+def _of_csi_nodes(node: str, asked: Attributes) -> str | None:
+    if asked.verb not in _WRITE:
+        return "can only get, create, update, patch, or delete a CSINode"
+    if asked.subresource:
+        return "cannot authorize CSINode subresources"
+    return None if asked.verb == "create" or asked.name == node else _CSI_NODE
 
 
 def _of_leases(node: str, asked: Attributes) -> str | None:
+    if asked.verb not in _WRITE:
+        return "can only get, create, update, patch, or delete a node lease"
     if asked.namespace != LEASE_NAMESPACE:
         return f'can only access leases in the "{LEASE_NAMESPACE}" system namespace'
-    if asked.verb not in ("get", "create", "update", "patch", "delete"):
-        return "can only get, create, update, patch, or delete a node lease"
-    if asked.verb != "create" and asked.name != node:
-        return _NODE_LEASE
-    return None
+    return None if asked.verb == "create" or asked.name == node else _NODE_LEASE
+
+
+_SAME_FOR_ALL: Final[Mapping[tuple[str, str], Judge]] = {
+    ("", "nodes"): _of_nodes,
+    ("coordination.k8s.io", "leases"): _of_leases,
+    ("storage.k8s.io", "csinodes"): _of_csi_nodes,
+}

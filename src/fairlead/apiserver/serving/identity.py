@@ -15,7 +15,10 @@ Json = dict[str, Any]
 
 
 class Attributes(Struct, frozen=True):
-    """What an authorizer looks at; for paths that are no resources, all but `path` are ""."""
+    """What an authorizer looks at; for paths that are no resources, all but `path` are "".
+
+    `selector` is the one of fields, of requests about many objects, as it was sent.
+    """
 
     user: User
     verb: str
@@ -26,6 +29,7 @@ class Attributes(Struct, frozen=True):
     subresource: str = ""
     namespace: str = ""
     name: str = ""
+    selector: str = ""
 
     @property
     def is_resource(self) -> bool:

@@ -67,7 +67,7 @@ _DEPRECATED: Final[Mapping[str, str]] = {
     "endpoints": "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
     "componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
 }
-_MANY: Final = ("list", "watch")
+_MANY: Final = ("list", "watch", "deletecollection")
 _OWN_NAME: Final = "kube-apiserver"
 _WATCHED: Final = 200
 _COMPONENTS: Final[Mapping[Kind, Observed]] = {COMPONENT_STATUS: Components(ONE_PROCESS)}
@@ -241,9 +241,11 @@ def _require_timeout(request: Request) -> None:
 
 def _attributes(request: Request, target: Target, verb: str) -> Attributes:
     name = target.name
-    if not name and verb in _MANY and request.query:
+    is_many = verb in _MANY and request.query
+    selector = request.parameter("fieldSelector") if is_many else ""
+    if not name and selector and verb != "deletecollection":
         # upstream: requestinfo.go:NewRequestInfo, so that rules about names may be about lists
-        name = pinned_name(request.parameter("fieldSelector"))
+        name = pinned_name(selector)
     return Attributes(
         request.user,
         verb or request.method.lower(),
@@ -254,4 +256,5 @@ def _attributes(request: Request, target: Target, verb: str) -> Attributes:
         target.subresource,
         target.namespace,
         name,
+        selector,
     )

@@ -139,6 +139,13 @@ def test_a_binding_bears_where_the_node_is(gate, obj, pod):
             "can only access node lease with the same name as the requesting node",
         ),
         (
+            "CSINode",
+            "storage.k8s.io/v1",
+            "node-2",
+            "",
+            "can only access CSINode with the same name as the requesting node",
+        ),
+        (
             "Pod",
             "v1",
             "p",
@@ -155,6 +162,19 @@ def test_a_kubelet_writes_about_itself_only(gate, obj, kind, version, name, name
     found = gate(NodeRestriction())
     assert found.refusal(asked, user=NODE_1).endswith(f"is forbidden: {why}")
     assert found.admits(asked, user=ALICE) == asked
+
+
+@pytest.mark.parametrize("operation", [Operation.CREATE, Operation.DELETE])
+def test_a_kubelet_publishes_devices_of_its_own_node_only(gate, obj, operation):
+    own, other = (
+        obj("ResourceSlice", "s", "", "resource.k8s.io/v1", spec={"nodeName": node})
+        for node in ("node-1", "node-2")
+    )
+    found = gate(NodeRestriction())
+    found.admits(own, operation, user=NODE_1)
+    assert found.refusal(other, operation, user=NODE_1).endswith(
+        f"can only {operation.lower()} ResourceSlice with the same NodeName as the requesting node"
+    )
 
 
 def test_a_kubelet_may_not_label_its_node_as_it_likes(gate, obj):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.auth.bootstrap import bootstrap_objects
-from fairlead.apiserver.auth.node import NodeAuthorizer
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.rule import allows, compact, described, uncovered
 from fairlead.apiserver.auth.token import ANONYMOUS, Tokens, authenticated
@@ -17,7 +16,6 @@ from fairlead.apiserver.storage import Storage
 
 ALICE = authenticated("alice", ("dev",))
 BOB = authenticated("bob")
-NODE_1 = authenticated("system:node:node-1", ("system:nodes",))
 GROUP = "rbac.authorization.k8s.io"
 
 
@@ -215,11 +213,6 @@ def test_refusals_say_who_may_not_do_what(storage, asked, message):
     assert (refused.value.code, refused.value.message) == (403, message)
 
 
-def pod_on(node, **spec):
-    meta = {"name": "p", "namespace": "n"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"nodeName": node, **spec}}
-
-
 def test_a_list_of_one_namespace_is_in_none(storage):
     """Else whoever has a role in a namespace might list namespaces."""
     put(storage, role("r", rule("get,list,watch", "namespaces"), namespace="n"))
@@ -229,48 +222,6 @@ def test_a_list_of_one_namespace_is_in_none(storage):
     for verb in ("list", "watch"):
         with pytest.raises(ApiError, match="at the cluster scope"):
             rights(asks(BOB, verb, "namespaces", name="n"))
-
-
-SECRET_USES = [
-    {"volumes": [{"name": "v", "secret": {"secretName": "s"}}]},
-    {"volumes": [{"name": "v", "projected": {"sources": [{"secret": {"name": "s"}}]}}]},
-    {"imagePullSecrets": [{"name": "s"}]},
-    {"containers": [{"name": "c", "envFrom": [{"secretRef": {"name": "s"}}]}]},
-    {
-        "initContainers": [
-            {"name": "c", "env": [{"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}
-        ]
-    },
-]
-
-
-@pytest.mark.parametrize("spec", SECRET_USES)
-def test_a_node_reads_what_its_own_pods_need(storage, spec):
-    rights = Rbac(storage, (NodeAuthorizer(storage),))
-    asked = asks(NODE_1, "get", "secrets", namespace="n", name="s")
-    put(storage, pod_on("node-2", **spec))
-    assert rights.verdict(asked).reason == (
-        "no relationship found between node 'node-1' and this object"
-    )
-    put(storage, pod_on("node-1", **spec))
-    assert rights.verdict(asked).allowed
-    everywhere = asks(NODE_1, "list", "secrets", name="s")
-    assert not rights.verdict(everywhere).allowed
-
-
-@pytest.mark.parametrize(
-    ("asked", "allowed"),
-    [
-        (asks(NODE_1, "get", "nodes", name="node-1"), True),
-        (asks(NODE_1, "get", "nodes", name="node-2"), False),
-        (asks(NODE_1, "list", "secrets", namespace="n"), False),
-        (asks(NODE_1, "list", "secrets", name="s"), False),
-        (asks(NODE_1, "list", "pods"), True),
-        (asks(NODE_1, "delete", "namespaces", name="n"), False),
-    ],
-)
-def test_what_a_node_may(storage, asked, allowed):
-    assert Rbac(storage, (NodeAuthorizer(storage),)).verdict(asked).allowed is allowed
 
 
 @pytest.mark.parametrize(
