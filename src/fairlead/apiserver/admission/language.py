@@ -18,25 +18,31 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from fairlead.api.expression.asking import (
+    OUT_OF_BUDGET,
+    Budget,
+    OutOfBudgetError,
+    Program,
+    Seen,
+    program,
+)
+from fairlead.api.expression.expansion import ExpressionError
 from fairlead.api.expression.library import KEPT_CHARACTERS_MAX, environment
-from fairlead.api.expression.problem import problem_of
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.admission.authorizer import FUNCTIONS, Judge, judging
-from fairlead.apiserver.custom.rules import OUT_OF_BUDGET
 from fairlead.apiserver.storage import Json
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
 
 CACHE_SIZE: Final = 1_024
-# upstream counts what evaluations cost; here each is bounded, and what one hands to the next
+# What one expression may hand to the next.
 VARIABLE_CHARACTERS_MAX: Final = 2 << 20
 _NAMES: Final = (
     "object", "oldObject", "request", "namespaceObject", "params", "variables", "authorizer",
 )  # fmt: skip
 _VARIABLE: Final = re.compile(r"\bvariables\.([A-Za-z_]\w*)")
-_STATUS: Final = re.compile(r"^[A-Z_]+: |\s*\[[A-Z_]+\]$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ class Scope:
     named: Sequence[Json] = ()
     judge: Judge | None = None
     _values: dict[str, Evaluation] = field(default_factory=dict)
+    _budget: Budget = field(default_factory=Budget)
+    _seen: Seen | None = None
 
     def evaluated(self, expression: str) -> Evaluation:
         """What `expression` comes to."""
@@ -76,36 +84,40 @@ class Scope:
                 missing |= named - self._values.keys()
         for row in reversed(due):
             self._values[row["name"]] = _bounded(self._evaluated(row["expression"]))
+            self._seen = None
 
     def _evaluated(self, expression: str) -> Evaluation:
         try:
-            program = compiled(expression)
+            asked = compiled(expression)
         except ValueError as cause:
             return Evaluation(problem=f"compilation error: {cause}")
-        found = self._variables(expression)
-        if found.problem:
-            return Evaluation(problem=_resulted(expression, found.problem))
-        absent = dict.fromkeys(_NAMES)
+        problem = self._failed_variable(expression)
+        if problem:
+            return Evaluation(problem=_resulted(expression, problem))
         try:
             with judging(self.judge):
-                result = program.eval(data={**absent, **self.known, "variables": found.value})
-        except RuntimeError:  # what an evaluation may cost is bounded
+                answer = self._with_variables().ask(asked, self._budget)
+        except OutOfBudgetError:
             return Evaluation(problem=OUT_OF_BUDGET)
-        if result.type().name() == "ERROR":
-            return Evaluation(problem=_resulted(expression, problem_of(result)))
-        return Evaluation(result.plain_value())
+        if answer.problem:
+            return Evaluation(problem=_resulted(expression, answer.problem))
+        return Evaluation(answer.value)
 
-    def _variables(self, expression: str) -> Evaluation:
-        """The variables that `expression` names; the first of them that fails."""
-        values = {}
+    def _failed_variable(self, expression: str) -> str:
+        """Why the first variable that `expression` names has no value, if one has none."""
         for name in _VARIABLE.findall(expression):
             found = self._values.get(name)
             if found is not None and found.problem:
-                why = f'composited variable "{name}" fails to evaluate: {found.problem}'
-                return Evaluation(problem=why)
-            if found is not None:
-                values[name] = found.value
-        return Evaluation(values)
+                return f'composited variable "{name}" fails to evaluate: {found.problem}'
+        return ""
+
+    def _with_variables(self) -> Seen:
+        """All that can be named, with the variables that have been worked out."""
+        if self._seen is None:
+            values = {name: one.value for name, one in self._values.items() if not one.problem}
+            known = {**dict.fromkeys(_NAMES), **self.known, "variables": values}
+            self._seen = Seen(_environment(), known)
+        return self._seen
 
 
 def _bounded(found: Evaluation) -> Evaluation:
@@ -126,12 +138,9 @@ def _environment() -> cel.Env:
 
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
-def compiled(expression: str) -> cel.Expression:
+def compiled(expression: str) -> Program:
     """The program of `expression`. Raises ValueError that says what is wrong with it."""
     try:
-        return _environment().compile(expression)
-    except RuntimeError as cause:
-        text = str(cause)
-        while _STATUS.search(text):
-            text = _STATUS.sub("", text)
-        raise ValueError(f"compilation failed: {text}") from None
+        return program(_environment(), expression)
+    except ExpressionError as cause:
+        raise ValueError(f"compilation failed: {cause}") from None

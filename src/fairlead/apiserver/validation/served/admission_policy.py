@@ -26,7 +26,9 @@ from fairlead.apiserver.validation.served.expression import (
     BOOLEAN,
     TEXT,
     TEXT_OR_NULL,
+    Known,
     check_expression,
+    check_variable,
 )
 from fairlead.apiserver.validation.served.form import check_qualified_name, label_selector
 from fairlead.apiserver.validation.served.webhook import (
@@ -60,9 +62,12 @@ def check_policy(obj: Json) -> Causes:
         yield from _check_parameter("spec.paramKind", spec["paramKind"])
     matching = spec.get("matchConstraints")
     yield from _check_constraints(matching)
-    yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [])
-    yield from _check_variables(spec.get("variables") or [])
-    yield from _check_verdicts(spec.get("validations") or [], spec.get("auditAnnotations") or [])
+    known = Known(has_params=spec.get("paramKind") is not None)
+    yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [], known)
+    known.variables = {}
+    yield from _check_variables(spec.get("variables") or [], known)
+    rules, notes = spec.get("validations") or [], spec.get("auditAnnotations") or []
+    yield from _check_verdicts(rules, notes, known)
 
 
 def _check_constraints(matching: Json | None) -> Causes:
@@ -74,7 +79,7 @@ def _check_constraints(matching: Json | None) -> Causes:
         yield required("spec.matchConstraints.resourceRules")
 
 
-def _check_variables(variables: list[Json]) -> Causes:
+def _check_variables(variables: list[Json], known: Known) -> Causes:
     for place, variable in enumerate(variables):
         field, name = f"spec.variables[{place}]", variable.get("name", "")
         if not name.strip():
@@ -83,7 +88,8 @@ def _check_variables(variables: list[Json]) -> Causes:
             yield invalid(f"{field}.name", name, "name is not a valid CEL identifier")
         if not variable.get("expression", "").strip():
             yield required(f"{field}.expression", "expression is not specified")
-        yield from check_expression(f"{field}.expression", variable.get("expression", ""))
+        said = variable.get("expression", "")
+        yield from check_variable(f"{field}.expression", name, said, known)
 
 
 def check_mutating_policy(obj: Json) -> Causes:
@@ -93,8 +99,10 @@ def check_mutating_policy(obj: Json) -> Causes:
     if spec.get("paramKind") is not None:
         yield from _check_parameter("spec.paramKind", spec["paramKind"])
     yield from _check_constraints(spec.get("matchConstraints"))
-    yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [])
-    yield from _check_variables(spec.get("variables") or [])
+    known = Known(has_params=spec.get("paramKind") is not None)
+    yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [], known)
+    known.variables = {}
+    yield from _check_variables(spec.get("variables") or [], known)
     mutations, again = spec.get("mutations") or [], spec.get("reinvocationPolicy")
     if not mutations:
         yield required("spec.mutations", "mutations must contain at least one item")
@@ -133,21 +141,21 @@ def check_mutating_bound(obj: Json) -> Causes:
     yield from _check_binding(obj["spec"])
 
 
-def _check_verdicts(rules: list[Json], notes: list[Json]) -> Causes:
+def _check_verdicts(rules: list[Json], notes: list[Json], known: Known) -> Causes:
     if not rules and not notes:
         yield required("spec.validations", _NOTHING)
         yield required("spec.auditAnnotations", _NOTHING)
     for place, rule in enumerate(rules):
-        yield from _check_validation(f"spec.validations[{place}]", rule)
+        yield from _check_validation(f"spec.validations[{place}]", rule, known)
     keys: dict[str, None] = {}
     for place, note in enumerate(notes):
-        yield from _check_note(f"spec.auditAnnotations[{place}]", note)
+        yield from _check_note(f"spec.auditAnnotations[{place}]", note, known)
         if note.get("key") in keys:
             yield duplicate(f"spec.auditAnnotations[{place}].key", note["key"])
         keys[note.get("key", "")] = None
 
 
-def _check_note(field: str, note: Json) -> Causes:
+def _check_note(field: str, note: Json, known: Known) -> Causes:
     if not note.get("key"):
         yield required(f"{field}.key")
     else:
@@ -155,7 +163,7 @@ def _check_note(field: str, note: Json) -> Causes:
     said = note.get("valueExpression", "")
     if not said.strip():
         yield required(f"{field}.valueExpression")
-    yield from check_expression(f"{field}.valueExpression", said, TEXT_OR_NULL)
+    yield from check_expression(f"{field}.valueExpression", said, TEXT_OR_NULL, known)
 
 
 def _check_parameter(field: str, parameter: Json) -> Causes:
@@ -199,12 +207,13 @@ def _check_matching(field: str, matching: Json) -> Causes:
             yield from check_rule(where, rule)
 
 
-def _check_validation(field: str, rule: Json) -> Causes:
+def _check_validation(field: str, rule: Json, known: Known) -> Causes:
     said, computed = rule.get("message", ""), rule.get("messageExpression", "")
     if not rule.get("expression", "").strip():
         yield required(f"{field}.expression", "expression is not specified")
-    yield from check_expression(f"{field}.expression", rule.get("expression", ""), BOOLEAN)
-    yield from check_expression(f"{field}.messageExpression", computed, TEXT)
+    verdict, name = rule.get("expression", ""), f"{field}.messageExpression"
+    yield from check_expression(f"{field}.expression", verdict, BOOLEAN, known)
+    yield from check_expression(name, computed, TEXT, known.without_rights())
     if computed and not computed.strip():
         yield invalid(f"{field}.messageExpression", computed, "must be non-empty if specified")
     if said and not said.strip():

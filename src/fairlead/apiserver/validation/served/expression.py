@@ -1,57 +1,153 @@
 """Whether expressions about requests can be asked: they compile, and come to what is wanted.
 
-What expressions may do with an `authorizer` is not known here; those that name one are not read.
-
 upstream: pkg/apis/admissionregistration/validation/validation.go,
-apiserver/pkg/admission/plugin/cel/compile.go:CompileCELExpression
+apiserver/pkg/admission/plugin/cel/{compile,composition}.go
 """
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from fairlead.api.expression.library import KEPT_CHARACTERS_MAX, environment
-from fairlead.api.expression.problem import compile_problem
+from fairlead.api.expression.expansion import ExpressionError
+from fairlead.api.expression.kind import DYN, Kind, kind_of
+from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
+from fairlead.api.expression.reading import read
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.validation.field import Causes, invalid
-
-if TYPE_CHECKING:
-    from cel_expr_python import cel
 
 CACHE_SIZE: Final = 1_024
 BOOLEAN: Final = ("bool",)
 TEXT: Final = ("string",)
 TEXT_OR_NULL: Final = ("string", "null_type")
-_NAMES: Final = ("object", "oldObject", "request", "namespaceObject", "params", "variables")
-_UNREAD: Final = re.compile(r"\bauthorizer\b")
-# Types that have other names here than in the library.
-_TYPES: Final = {"NULL": "null_type", "LIST": "list(dyn)", "MAP": "map(dyn, dyn)"}
+CHARACTERS_MAX: Final = 300_000  # of all long expressions of an object
+_VARIABLES: Final = "kubernetes.variables"
+_TEXT_KEYS: Final = "map(string, string)"
+_STRUCTURES: Final = {
+    "GroupVersionKind": {"group": "string", "version": "string", "kind": "string"},
+    "GroupVersionResource": {"group": "string", "version": "string", "resource": "string"},
+    "UserInfo": {
+        "username": "string",
+        "uid": "string",
+        "groups": "list(string)",
+        "extra": "map(string, list(string))",
+    },
+    "AdmissionRequest": {
+        "kind": "kubernetes.GroupVersionKind",
+        "resource": "kubernetes.GroupVersionResource",
+        "subResource": "string",
+        "requestKind": "kubernetes.GroupVersionKind",
+        "requestResource": "kubernetes.GroupVersionResource",
+        "requestSubResource": "string",
+        "name": "string",
+        "namespace": "string",
+        "operation": "string",
+        "userInfo": "kubernetes.UserInfo",
+        "dryRun": "bool",
+        "options": "dyn",
+    },
+    "NamespaceSpec": {"finalizers": "list(string)"},
+    "NamespaceCondition": {
+        **dict.fromkeys(("status", "type", "message", "reason"), "string"),
+        "lastTransitionTime": "timestamp",
+    },
+    "NamespaceStatus": {"conditions": "list(kubernetes.NamespaceCondition)", "phase": "string"},
+    "NamespaceMetadata": {
+        **dict.fromkeys(("name", "generateName", "namespace", "UID", "resourceVersion"), "string"),
+        **dict.fromkeys(("labels", "annotations"), _TEXT_KEYS),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), "timestamp"),
+        **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), "int"),
+        "finalizers": "list(string)",
+    },
+    "Namespace": {
+        "metadata": "kubernetes.NamespaceMetadata",
+        "spec": "kubernetes.NamespaceSpec",
+        "status": "kubernetes.NamespaceStatus",
+    },
+}
+_FIELDS: Final = {
+    f"kubernetes.{name}": {own: kind_of(kind) for own, kind in fields.items()}
+    for name, fields in _STRUCTURES.items()
+}
+_ALWAYS: Final = {
+    "object": DYN,
+    "oldObject": DYN,
+    "namespaceObject": kind_of("kubernetes.Namespace"),
+    "request": kind_of("kubernetes.AdmissionRequest"),
+}
+_RIGHTS: Final = {
+    "authorizer": kind_of("kubernetes.authorization.Authorizer"),
+    "authorizer.requestResource": kind_of("kubernetes.authorization.ResourceCheck"),
+}
 
 
-def check_expression(field: str, expression: str, wanted: tuple[str, ...] = ()) -> Causes:
+@dataclass(slots=True)
+class Known:
+    """What the expressions of an object can name besides a request.
+
+    `variables` are those that a policy has named so far, None where there are none to name;
+    `left` is how many characters may still be read.
+    """
+
+    has_params: bool = False
+    has_rights: bool = True
+    variables: dict[str, Kind] | None = None
+    left: list[int] = field(default_factory=lambda: [CHARACTERS_MAX])
+
+    def without_rights(self) -> Known:
+        """The same for expressions that cannot ask what else whoever asks may do."""
+        return replace(self, has_rights=False)
+
+
+def check_expression(
+    place: str, expression: str, wanted: tuple[str, ...] = (), known: Known | None = None
+) -> Causes:
     """An expression that comes to one of the types `wanted`, to anything where there are none."""
-    if not expression.strip() or _UNREAD.search(expression):
+    if not expression.strip():
         return
-    problem, made = _read(expression)
+    problem, made = _judged(expression, known or Known())
     if problem:
-        yield invalid(field, expression, f"compilation failed: {problem}")
-    elif wanted and made not in ("dyn", *wanted):
+        yield invalid(place, expression, f"compilation failed: {problem}")
+    elif wanted and made.named not in wanted:
         which = wanted[0] if not wanted[1:] else f"one of [{' '.join(wanted)}]"
-        yield invalid(field, expression, f"must evaluate to {which} but got {made}")
+        yield invalid(place, expression, f"must evaluate to {which} but got {made.named}")
 
 
-@lru_cache(maxsize=1)
-def _environment() -> cel.Env:
-    return environment(dict.fromkeys(_NAMES, "dyn"))
+def check_variable(place: str, name: str, expression: str, known: Known) -> Causes:
+    """A variable, which the expressions after it can name."""
+    problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
+    if problem:
+        yield invalid(place, expression, f"compilation failed: {problem}")
+    elif known.variables is not None:
+        known.variables[name] = made
+
+
+def _judged(expression: str, known: Known) -> tuple[str, Kind]:
+    """What is wrong with an expression, or the type that it comes to."""
+    if len(expression) > KEPT_CHARACTERS_MAX:
+        known.left[0] -= len(expression)
+        if known.left[0] < 0:
+            return f"all expressions may have {CHARACTERS_MAX} characters altogether", DYN
+    named = None if known.variables is None else tuple(known.variables.items())
+    return _read(expression, _named(known), named)
+
+
+def _named(known: Known) -> tuple[tuple[str, Kind], ...]:
+    """What can be named that cannot be named always."""
+    params = {"params": DYN} if known.has_params else {}
+    return tuple((params | (_RIGHTS if known.has_rights else {})).items())
 
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
-def _read(expression: str) -> tuple[str, str]:
-    """What is wrong with an expression, or the type that it comes to."""
+def _read(
+    expression: str,
+    others: tuple[tuple[str, Kind], ...],
+    named: tuple[tuple[str, Kind], ...] | None,
+) -> tuple[str, Kind]:
+    variables, fields = {**_ALWAYS, **dict(others)}, dict(_FIELDS)
+    if named is not None:
+        variables["variables"], fields[_VARIABLES] = Kind(_VARIABLES), dict(named)
     try:
-        made = str(_environment().compile(expression).return_type().name())
-    except RuntimeError as cause:
-        return compile_problem(expression, cause), ""
-    return "", _TYPES.get(made, made.lower())
+        return "", read(expression, variables, fields).kind
+    except ExpressionError as cause:
+        return str(cause), DYN

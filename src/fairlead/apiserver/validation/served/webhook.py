@@ -23,7 +23,7 @@ from fairlead.apiserver.validation.metadata import (
 )
 from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.selector import check_label_selector
-from fairlead.apiserver.validation.served.expression import BOOLEAN, check_expression
+from fairlead.apiserver.validation.served.expression import BOOLEAN, Known, check_expression
 from fairlead.apiserver.validation.served.form import (
     PORT_MAX,
     check_qualified_name,
@@ -244,8 +244,9 @@ def check_webhook_service(field: str, service: Json) -> Causes:
             yield invalid(where, path, f"segment[{place}]: {problem}")
 
 
-def check_conditions(field: str, conditions: list[Json]) -> Causes:
+def check_conditions(field: str, conditions: list[Json], known: Known | None = None) -> Causes:
     """Expressions that all must hold, each with a name of its own."""
+    known = known or Known()
     if len(conditions) > CONDITIONS_MAX:
         yield too_many(field, len(conditions), CONDITIONS_MAX)
     names: dict[str, None] = {}
@@ -254,7 +255,8 @@ def check_conditions(field: str, conditions: list[Json]) -> Causes:
         name = condition.get("name", "")
         if not condition.get("expression", "").strip():
             yield required(f"{where}.expression")
-        yield from check_expression(f"{where}.expression", condition.get("expression", ""), BOOLEAN)
+        said = condition.get("expression", "")
+        yield from check_expression(f"{where}.expression", said, BOOLEAN, known)
         if not name:
             yield required(f"{where}.name")
             continue
