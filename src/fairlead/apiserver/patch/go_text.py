@@ -31,6 +31,23 @@ def go_text(value: Any) -> str:
             return str(value)
 
 
+def go_verb(value: Any) -> str:
+    """A value that stands where a text was expected: `%!s(int64=1)`, but texts as they are."""
+    # upstream: fmt's %s
+    match value:
+        case str():
+            return value
+        case dict():
+            members = " ".join(f"{key}:{go_verb(value[key])}" for key in sorted(value))
+            return f"map[{members}]"
+        case list():
+            return f"[{' '.join(map(go_verb, value))}]"
+        case None:
+            return "%!s(<nil>)"
+        case _:
+            return f"%!s({go_kind(value)}={go_text(value)})"
+
+
 def go_float(value: float) -> str:
     """`1000`, `2.5`, `1e+06`: as few digits as tell a number from all others."""
     # upstream: strconv/ftoa.go:%g writes an exponent below -4, and from 6 on

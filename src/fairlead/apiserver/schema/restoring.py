@@ -41,8 +41,8 @@ def restored(schema: Schema, value: Any) -> Any:
 def _number(schema: Schema, value: Any) -> Any:
     if schema.type not in (Type.INT32, Type.INT64) or isinstance(value, bool):
         return value
-    if isinstance(value, float) and value.is_integer() and abs(value) < _INT64:
-        value = int(value)
-    if isinstance(value, int) and schema.type is Type.INT32 and abs(value) < _INT64:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value) if abs(value) < _INT64 else -_INT64  # what processors make of it
+    if isinstance(value, int) and schema.type is Type.INT32 and abs(value) <= _INT64:
         return (value + _LOW) % _HALF - _LOW
     return value

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fairlead.api.field_problem import invalid
 from fairlead.apiserver.error import ApiError, Cause
 from fairlead.apiserver.patch.go_text import go_text
 from fairlead.apiserver.schema.declared import as_declared
@@ -35,7 +36,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What was sent, shown as Go prints a map."""
+    """What was sent, as far as nobody has followed it, shown as Go prints a map."""
 
     sent: Json
 
@@ -49,8 +50,7 @@ Told = Shown | Sent
 
 def invalid_patch(told_of: Told, why: str) -> ApiError:
     """422, of no object at all."""
-    quoted = told_of.text().replace("\\", "\\\\").replace('"', '\\"')
-    cause = Cause("FieldValueInvalid", f'Invalid value: "{quoted}": {why}', "patch")
+    cause = Cause("FieldValueInvalid", invalid(told_of.text(), why), "patch")
     message = f' "" is invalid: {cause}'
     return ApiError("Invalid", 422, message, causes=(cause,), has_details=True)
 

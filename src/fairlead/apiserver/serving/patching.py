@@ -30,6 +30,7 @@ from fairlead.apiserver.patch.server_side_apply import (
     type_name,
 )
 from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
+from fairlead.apiserver.schema.declared import as_declared
 from fairlead.apiserver.schema.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.schema.restoring import restored
 from fairlead.apiserver.schema.single import TypeMismatchError
@@ -48,6 +49,7 @@ from fairlead.apiserver.serving.typed import (
     strict_error,
     told,
 )
+from fairlead.apiserver.serving.yaml_number import as_held
 from fairlead.apiserver.storage import Json
 
 JSON_PATCH: Final = "application/json-patch+json"
@@ -151,10 +153,14 @@ class Patch:
         schema = schema_of_kind(self.kind)
         if not isinstance(patch, dict) or schema is None:
             raise _undecodable("", patch, _GO_MAP)
+        notes = list(repeated(patch))
+        patch = as_held(patch)
+        made = apply_strategic_merge(schema, old, patch)
         # What an object is cannot be patched this way, and nobody is told.
         named = {"kind": self.kind.kind, "apiVersion": self.kind.api_version}
-        made = {**apply_strategic_merge(schema, old, patch), **named}
-        return self._shaped(made, list(repeated(patch)), Sent(patch))
+        known = {key: text for key, text in named.items() if _is_text(made.get(key))}
+        made = {**made, **known}
+        return self._shaped(made, notes, Sent(patch))
 
     def _parsed(self, said: str) -> Any:
         try:
@@ -210,7 +216,8 @@ class Patch:
             schema = schema_of_kind(self.kind)
             if schema is None or self.kind.is_custom:
                 raise
-            return read_by_type(self.kind, restored(schema, made))
+            # Of several that are wrong the first as declared is told.
+            return read_by_type(self.kind, restored(schema, as_declared(schema, made)))
 
     def _decoded(self, made: Json, told_of: Told) -> tuple[Json, list[str]]:
         is_read = isinstance(told_of, Shown)
@@ -219,7 +226,7 @@ class Patch:
         except TypeMismatchError as cause:
             raise invalid_patch(told_of, str(cause) if is_read else cause.restoring) from None
         if len(notes) > 1:  # upstream reads the result with its members in order
-            _, notes = read_by_type(self.kind, _in_order(made))
+            _, notes = read_by_type(self.kind, _in_order(made, in_lists=not is_read))
         return shaped, notes
 
 
@@ -255,6 +262,10 @@ def _causes(patch: Patch) -> list[Cause]:
     return []
 
 
+def _is_text(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
 def _yaml_problem(cause: YamlError) -> str:
     """What is wrong with a YAML text, in the words of upstream's library."""
     # upstream: gopkg.in/yaml.v2 yaml.go:parser.fail counts lines from 0, and tells no first one
@@ -267,8 +278,10 @@ def _undecodable(said: str, value: Any, wanted: str) -> ApiError:
     )
 
 
-def _in_order(value: Any) -> Any:
-    """`value` with the members of its objects in order, but for those in lists."""
+def _in_order(value: Any, *, in_lists: bool) -> Any:
+    """`value` with the members of its objects in order, those in lists if `in_lists`."""
     if isinstance(value, dict):
-        return {key: _in_order(value[key]) for key in sorted(value)}
+        return {key: _in_order(value[key], in_lists=in_lists) for key in sorted(value)}
+    if isinstance(value, list) and in_lists:
+        return [_in_order(item, in_lists=True) for item in value]
     return value

@@ -1,9 +1,9 @@
-"""Numbers of YAML as they are once upstream has made JSON of them.
+"""Numbers as upstream holds them where no type says what they are.
 
-A number without a fraction is written without a point, and what JSON has without a point is whole
-if 64 bits hold it; all others are floating.
+What JSON has without a point is whole if 64 bits hold it; all others are floating. YAML becomes
+JSON first, and there a number without a fraction is written without a point.
 
-upstream: sigs.k8s.io/yaml/yaml.go:convertToJSONableObject, sigs.k8s.io/json
+upstream: sigs.k8s.io/json, sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
 """
 
 from __future__ import annotations
@@ -14,15 +14,25 @@ _INT64: Final = 1 << 63
 
 
 def as_in_json(value: Any) -> Any:
-    """`value` with its numbers so; the same value where they are."""
+    """`value`, of YAML, with its numbers so; the same value where they are."""
+    return _numbered(value, True)  # noqa: FBT003 - passed on
+
+
+def as_held(value: Any) -> Any:
+    """`value`, of JSON, likewise."""
+    return _numbered(value, False)  # noqa: FBT003 - likewise
+
+
+def _numbered(value: Any, is_yaml: bool) -> Any:  # noqa: FBT001 - likewise
     match value:
         case dict():
-            made = {key: as_in_json(item) for key, item in value.items()}
-            return made if any(made[key] is not value[key] for key in made) else value
+            made = {key: _numbered(item, is_yaml) for key, item in value.items()}
+            is_same = type(value) is dict and all(made[key] is value[key] for key in made)
+            return value if is_same else made
         case list():
-            items = list(map(as_in_json, value))
+            items = [_numbered(item, is_yaml) for item in value]
             return items if any(map(_is_other, items, value)) else value
-        case float() if value.is_integer() and -_INT64 <= value < _INT64:
+        case float() if is_yaml and value.is_integer() and -_INT64 <= value < _INT64:
             return int(value)
         case int() if not -_INT64 <= value < _INT64:
             return float(value)
