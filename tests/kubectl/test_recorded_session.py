@@ -20,8 +20,7 @@ GOLDEN: Final = Path(__file__).parents[1] / "golden"
 RECORDED: Final = GOLDEN / "data" / "api" / "06-kubectl.jsonl.gz"
 KNOWN: Final = frozenset((GOLDEN / "api_differences.txt").read_text().split())
 OLDER: Final = frozenset((Path(__file__).parent / "older_kubectl.txt").read_text().splitlines())
-# A newer one shows whether a pod needs a ConfigMap in another form.
-NEWER: Final = frozenset(("kubectl.083.describe-pod-app=web",))
+NEWER: Final = frozenset((Path(__file__).parent / "newer_kubectl.txt").read_text().splitlines())
 RECORDED_MINOR: Final = 32
 
 # What takes its time by kubectl's own clock and leaves nothing behind.
