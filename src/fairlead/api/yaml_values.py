@@ -10,8 +10,8 @@ yes/no/on/off are booleans, as kubectl takes them.
 
 from __future__ import annotations
 
-import re
 import sys
+from base64 import b64decode
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -30,28 +30,17 @@ from yaml.events import (
 )
 
 from fairlead.api.nesting import DEPTH_MAX
+from fairlead.api.yaml_scalar import ScalarError, key_text, plain_scalar, tagged_scalar
 
 ALIASED_VALUES_MAX: Final = 1_000_000
 _CHARACTERS_PER_VALUE: Final = 64  # a long text weighs as much as several short ones
 
 _STANDARD_TAG: Final = "tag:yaml.org,2002:"
 _COLLECTION_TAGS: Final = (None, "!", f"{_STANDARD_TAG}map", f"{_STANDARD_TAG}seq")
-_CONSTANTS: Final[dict[str, bool | None]] = {
-    "": None,
-    "~": None,
-    **dict.fromkeys(("null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
-    **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
-}
-_MAY_BE_A_NUMBER: Final = frozenset("0123456789+-.")
-_DECIMAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9_]*)")
-_OTHER_BASE: Final = re.compile(r"([-+]?)(0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]+)")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?")
-_NOT_JSON: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_INTEGER_CHARACTERS_MAX: Final = 400
 
 
-# Told of a key that its mapping has already, and of its line, counted from 1.
+# Told of a key that its mapping has already, and of its value's line, counted from 1, once that
+# value has been read.
 OnRepeat = Callable[[str, int], object]
 
 
@@ -61,13 +50,14 @@ class YamlError(ValueError):
     `context` says in the middle of what the problem was met, "" when that is unknown.
     """
 
-    def __init__(self, problem: str, line: int, context: str = "") -> None:
-        """Keep the evidence."""
+    def __init__(self, problem: str, line: int, context: str = "", upstream: str = "") -> None:
+        """Keep the evidence; `upstream` are the words of the language that upstream uses."""
         told = f"{context} {problem}" if context else problem
         super().__init__(f"line {line}: {told}" if line else told)
         self.problem = problem
         self.line = line
         self.context = context
+        self.upstream = upstream or _told(problem, line)
 
 
 def documents(text: str | bytes, on_repeat: OnRepeat | None = None) -> Iterator[Any]:
@@ -92,57 +82,41 @@ def _as_yaml_error(cause: yaml.YAMLError) -> YamlError:
     if isinstance(cause, yaml.MarkedYAMLError):
         mark = cause.problem_mark or cause.context_mark
         line = mark.line + 1 if mark is not None else 0
-        return YamlError(cause.problem or "is not YAML", line, cause.context or "")
+        problem = cause.problem or "is not YAML"
+        return YamlError(problem, line, cause.context or "", _in_upstream_words(cause, problem))
     if isinstance(cause, yaml.reader.ReaderError):
-        return YamlError(f"holds a character that YAML does not allow ({cause.reason})", 0)
+        problem = f"holds a character that YAML does not allow ({cause.reason})"
+        return YamlError(problem, 0, upstream=f"yaml: {cause.reason}")
     return YamlError(str(cause), 0)
 
 
-def plain_scalar(text: str) -> Any:
-    """The value of an unquoted scalar. Raises ValueError for what JSON cannot carry."""
-    if text in _CONSTANTS:
-        return _CONSTANTS[text]
-    if text[0] not in _MAY_BE_A_NUMBER:
-        return text
-    if _DECIMAL.fullmatch(text):
-        return _integer(text.replace("_", ""), 10)
-    if base := _OTHER_BASE.fullmatch(text):
-        digits = base[2].replace("_", "")
-        octal = digits[1:].isdigit() or digits[1:2] == "o"
-        return _integer(base[1] + digits.replace("o", ""), 8 if octal else 0)
-    if _FLOAT.fullmatch(text):
-        return _float(text.replace("_", ""))
-    if _NOT_JSON.fullmatch(text):
-        raise ValueError(f"{text} is not a number that an object can hold")
-    return text
+def _in_upstream_words(cause: yaml.MarkedYAMLError, problem: str) -> str:
+    # upstream: go.yaml.in/yaml/v2/decode.go:fail, which counts lines in two ways
+    met, began = cause.problem_mark, cause.context_mark
+    if met is not None and met.line:
+        return _told(problem, met.line + isinstance(cause, yaml.scanner.ScannerError))
+    return _told(problem, began.line if began is not None else 0)
 
 
-def _integer(text: str, base: int) -> int:
-    if len(text) > _INTEGER_CHARACTERS_MAX:
-        raise ValueError(f"the integer {text[:20]}... is too long")
-    value = int(text, base)
-    try:
-        float(value)
-    except OverflowError:
-        raise ValueError(f"the integer {text[:20]}... is too large a number") from None
-    return value
-
-
-def _float(text: str) -> float:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(f"{text} is too large a number")
-    return value
+def _told(problem: str, line: int) -> str:
+    return f"yaml: line {line}: {problem}" if line else f"yaml: {problem}"
 
 
 class _Open:
-    """A collection being filled: its value, the key that waits for a value, its anchor."""
+    """A collection being filled: its value, the key that waits for a value, its anchor.
 
-    __slots__ = ("anchor", "count_before", "key", "merges", "value")
+    `is_repeated`: that key is there already; `line` is where the collection begins.
+    """
 
-    def __init__(self, value: dict[str, Any] | list[Any], anchor: str | None, count: int) -> None:
+    __slots__ = ("anchor", "count_before", "is_repeated", "key", "line", "merges", "value")
+
+    def __init__(
+        self, value: dict[str, Any] | list[Any], anchor: str | None, count: int, line: int
+    ) -> None:
         self.value: Any = value
         self.key: str | None = None
+        self.is_repeated = False
+        self.line = line
         self.anchor = anchor
         self.count_before = count
         self.merges: list[Any] = []
@@ -196,12 +170,20 @@ class _Builder:
         self._put(value, event)
 
     def _key(self, top: _Open, event: ScalarEvent) -> None:
-        key = event.value
+        key = self._key_text(event)
         if key in top.value:
             if self._on_repeat is None:
                 raise _refusal(event, f"the key {key!r} is given twice")
-            self._on_repeat(key, _line(event))
+            top.is_repeated = True
         top.key = sys.intern(key)
+
+    def _key_text(self, event: ScalarEvent) -> str:
+        if event.tag is not None or not event.implicit[0]:
+            return str(event.value)
+        try:
+            return key_text(event.value)
+        except ScalarError as cause:
+            raise _refusal(event, str(cause), cause.upstream) from None
 
     def _scalar_value(self, event: ScalarEvent) -> Any:
         text = event.value
@@ -215,14 +197,21 @@ class _Builder:
         if text not in self._scalars:
             try:
                 self._scalars[text] = plain_scalar(text)
-            except ValueError as cause:
-                raise _refusal(event, str(cause)) from None
+            except ScalarError as cause:
+                raise _refusal(event, str(cause), cause.upstream) from None
         return self._scalars[text]
 
     def _tagged(self, event: ScalarEvent) -> Any:
         tag = (event.tag or "").removeprefix(_STANDARD_TAG)
-        if tag in ("int", "float", "bool", "null"):
-            return self._plain(event)
+        try:
+            if tag in ("int", "float", "bool", "null"):
+                return tagged_scalar(tag, event.value)
+            if tag == "binary":
+                return b64decode(event.value).decode(errors="replace")
+        except ScalarError as cause:
+            raise _refusal(event, str(cause), cause.upstream) from None
+        except ValueError as cause:
+            raise _refusal(event, f"!!binary value contains invalid base64 data: {cause}") from None
         if tag in ("str", "timestamp"):
             return event.value
         raise _refusal(event, f"the tag {event.tag} is not supported")
@@ -235,7 +224,7 @@ class _Builder:
             raise _refusal(event, "a key must be text")
         if event.tag not in _COLLECTION_TAGS:
             raise _refusal(event, f"the tag {event.tag} is not supported")
-        self._stack.append(_Open(value, event.anchor, self._count))
+        self._stack.append(_Open(value, event.anchor, self._count, _line(event)))
 
     def _close(self, event: Any) -> None:
         done = self._stack.pop()
@@ -245,11 +234,13 @@ class _Builder:
                 done.value.setdefault(key, item)
         if done.anchor:
             self._anchors[done.anchor] = (done.value, self._count - done.count_before)
-        self._put(done.value, event)
+        self._put(done.value, event, done.line)
 
     def _alias(self, event: AliasEvent) -> None:
         if event.anchor not in self._anchors:
-            raise _refusal(event, f"the alias *{event.anchor} stands for nothing defined before it")
+            problem = f"the alias *{event.anchor} stands for nothing defined before it"
+            told = f"yaml: unknown anchor '{event.anchor}' referenced"
+            raise _refusal(event, problem, told)
         value, size = self._anchors[event.anchor]
         self._count += size
         self._aliased += size
@@ -260,7 +251,8 @@ class _Builder:
             raise _refusal(event, "a key must be text")
         self._put(value, event)
 
-    def _put(self, value: Any, event: Any) -> None:
+    def _put(self, value: Any, event: Any, line: int = 0) -> None:
+        """Store what was read; `line` is where it begins if `event` does not begin it."""
         if not self._stack:
             self._result = value
             return
@@ -271,18 +263,22 @@ class _Builder:
             top.key = None
             self._merge(top, value, event)
         else:
+            if top.is_repeated and top.key is not None and self._on_repeat is not None:
+                self._on_repeat(top.key, line or _line(event))
+            top.is_repeated = False
             top.value[top.key] = value
             top.key = None
 
     def _merge(self, top: _Open, value: Any, event: Any) -> None:
         sources = value if isinstance(value, list) else [value]
         if not all(isinstance(source, dict) for source in sources):
-            raise _refusal(event, "<< merges mappings only")
+            told = "yaml: map merge requires map or sequence of maps as the value"
+            raise _refusal(event, "<< merges mappings only", told)
         top.merges.extend(sources)
 
 
-def _refusal(event: Any, problem: str) -> YamlError:
-    return YamlError(problem, _line(event))
+def _refusal(event: Any, problem: str, upstream: str = "") -> YamlError:
+    return YamlError(problem, _line(event), upstream=upstream)
 
 
 def _line(event: Any) -> int:

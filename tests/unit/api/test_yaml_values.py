@@ -26,8 +26,17 @@ def read(text):
         ("~", None),
         ("''", ""),
         ("'yes'", "yes"),
-        ("y", "y"),
+        ("y", True),
+        ("N", False),
+        ("yEs", "yEs"),
         ("007", 7),
+        ("0888", 888.0),
+        ("0O17", 15),
+        (".1_0", 0.1),
+        ("0x", "0x"),
+        ("12:30", "12:30"),
+        ("!!float 1", 1.0),
+        ("!!binary YQ==", "a"),
         ("0o17", 15),
         ("0x1F", 31),
         ("0b101", 5),
@@ -79,12 +88,43 @@ def test_what_cannot_be_an_object_is_refused_with_its_line(text, line, problem):
     assert problem in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [("y", "true"), ("n", "false"), ("1.10", "1.1"), ("0x1F", "31"), ("'y'", "y"), ("yy", "yy")],
+)
+def test_a_key_is_read_as_kubectl_reads_it(text, key):
+    """Recorded from kubectl 1.36.4."""
+    assert read(f"{text}: 1") == [{key: 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: *x", "yaml: unknown anchor 'x' referenced"),
+        ("a: .inf", "json: unsupported value: +Inf"),
+        ("a: !!null x", "yaml: cannot decode !!str `x` as a !!null"),
+        ("a: b\nc: d: e", "yaml: line 2: mapping values are not allowed in this context"),
+        ("a: b: c", "yaml: mapping values are not allowed in this context"),
+        ("a:\n  b\nc", "yaml: line 4: could not find expected ':'"),
+        ("a: 'b", "yaml: found unexpected end of stream"),
+        ("a:\n  [b, c", "yaml: line 2: did not find expected ',' or ']'"),
+        ("a: \x01", "yaml: control characters are not allowed"),
+        ("<<: 1", "yaml: map merge requires map or sequence of maps as the value"),
+    ],
+)
+def test_what_upstream_says_of_a_text_that_is_no_yaml(text, told):
+    """Recorded from upstream 1.36.4."""
+    with pytest.raises(YamlError) as refused:
+        read(text)
+    assert refused.value.upstream == told
+
+
 def test_aliases_share_values_and_merge_keys_yield():
-    text = "a: &a {x: 1, y: 2}\nb: *a\nc: {<<: *a, y: 3}\nd: {<<: [*a, {z: 4}]}"
+    text = "a: &a {x: 1, w: 2}\nb: *a\nc: {<<: *a, w: 3}\nd: {<<: [*a, {z: 4}]}"
     [found] = read(text)
     assert found["b"] is found["a"]
-    assert found["c"] == {"x": 1, "y": 3}
-    assert found["d"] == {"x": 1, "y": 2, "z": 4}
+    assert found["c"] == {"x": 1, "w": 3}
+    assert found["d"] == {"x": 1, "w": 2, "z": 4}
 
 
 def test_nested_aliases_are_refused_before_they_fill_the_memory():

@@ -72,7 +72,7 @@ def whole_number(schema: Schema, value: Any, place: Place) -> int:
 
 
 def _number_text(value: float) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return repr(value)  # as it most likely was written
 
 
 def _number(schema: Schema, value: Any, place: Place) -> float:
@@ -136,7 +136,7 @@ def mismatch(schema: Schema, value: Any, place: Place, *, shown: str = "") -> Ty
     # upstream: encoding/json UnmarshalTypeError
     what = shown or json_kind(value)
     where = f"struct field {place.struct}.{place.names}" if place.names else "value"
-    named = place.type_name(schema)
+    named = go_type(schema) if schema.type in ENDING else place.type_name(schema)
     if schema is BYTE:
         named = "uint8"
     return TypeMismatchError(

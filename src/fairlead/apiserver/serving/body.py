@@ -7,20 +7,13 @@ apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Final
 
+from fairlead.api.field_problem import quoted
 from fairlead.api.yaml_values import YamlError, documents
-from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.schema.json_text import (
-    NOT_PLAIN,
-    JsonError,
-    json_kind,
-    parse_json,
-    parse_plain,
-)
-from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.schema.json_text import NOT_PLAIN, JsonError, parse_json, parse_plain
+from fairlead.apiserver.serving.body_type import type_problem, version_problem
 from fairlead.apiserver.serving.negotiation import ACCEPTED, JSON, PROTOBUF, YAML
 from fairlead.apiserver.serving.refusal import unknown_body
 from fairlead.apiserver.serving.yaml_number import as_in_json
@@ -29,12 +22,8 @@ Json = dict[str, Any]
 DecodeProtobuf = Callable[[bytes], Json]
 
 SHOWN_BYTES_MAX: Final = 30
-_TYPED: Final = (
-    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
-    'Kind string "json:\\"kind,omitempty\\"" }'
-)
-# What is read, though nothing of that version is served, as what.
-_READ_AS: Final = {("policy/v1beta1", "Eviction"): "policy/v1"}
+# What stands before the reason where JSON is none, or says not what it is.
+_NOT_TOLD: Final = "couldn't get version/kind; json parse error: "
 
 
 def media_type_of(content_type: str) -> str:
@@ -57,28 +46,22 @@ def decoded(
     if media_type not in ACCEPTED or media_type == PROTOBUF:
         raise unknown_body(ACCEPTED)
     try:
-        value = parsed_yaml(body)[0] if media_type == YAML else parse_json(body)
-    except (JsonError, YamlError) as cause:
-        raise _unrecognized(body, expected, str(cause)) from None
+        value = _in_order(parsed_yaml(body)[0]) if media_type == YAML else parse_json(body)
+    except JsonError as cause:
+        raise _unrecognized(body, expected, f"{_NOT_TOLD}{cause}") from None
+    except YamlError as cause:
+        raise _unrecognized(body, expected, cause.upstream) from None
     if value is None and body.strip():
         return {}
     problem = type_problem(value)
     if problem:
-        raise _unrecognized(body, expected, f"json: cannot unmarshal {problem}")
+        why = f"{_NOT_TOLD}json: cannot unmarshal {problem}"
+        raise _unrecognized(body, expected, why)
+    problem = version_problem(value)
+    if problem:
+        raise _unrecognized(body, expected, problem)
     read: Json = value
     return read
-
-
-def type_problem(value: Any) -> str:
-    """Why nobody can tell of which type a body is; empty where it can be told."""
-    # upstream: apimachinery/pkg/runtime/serializer/json/meta.go:Interpret
-    if not isinstance(value, dict):
-        return f"{json_kind(value)} into Go value of type {_TYPED}"
-    for field in ("apiVersion", "kind"):
-        said = value.get(field)
-        if said is not None and not isinstance(said, str):
-            return f"{json_kind(said)} into Go struct field .{field} of type string"
-    return ""
 
 
 def _from_protobuf(body: bytes, expected: str, protobuf: DecodeProtobuf) -> Json:
@@ -105,66 +88,31 @@ def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
     notes: list[str] = []
 
     def note(key: str, line: int) -> None:
-        notes.append(f'line {line}: key "{key}" already set in map')
+        notes.append(f"line {line}: key {quoted(key)} already set in map")
 
-    return as_in_json(next(documents(body, note), None)), sorted(notes)
-
-
-def require_type(obj: Json, kind: Kind) -> Json:
-    """`obj` as the `kind` that its path names. Raises ApiError 400 for another.
-
-    What it does not say about itself is taken from the path.
-    """
-    api_version = obj.get("apiVersion") or kind.api_version
-    name = obj.get("kind") or kind.kind
-    api_version = _READ_AS.get((api_version, name), api_version)
-    if kind.is_custom and api_version == kind.api_version and name != kind.kind:
-        raise other_kind(obj, str(name), kind)
-    if (api_version, name) != (kind.api_version, kind.kind):
-        raise bad_request(_misplaced(str(api_version), str(name), kind))
-    meta = obj.get("metadata")
-    return {**obj, "apiVersion": api_version, "kind": name, "metadata": meta or {}}
+    return as_in_json(next(documents(body, note), None)), notes
 
 
-def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
-    """422 for a custom resource that says it is of another kind."""
-    # upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go:validateKind
-    cause = Cause("FieldValueInvalid", f'Invalid value: "{name}": must be {kind.kind}', "kind")
-    meta = obj.get("metadata")
-    called = str(meta.get("name", "")) if isinstance(meta, dict) else ""
-    return invalid(replace(kind, kind=name), "", called, (cause,))
-
-
-def _misplaced(api_version: str, name: str, kind: Kind) -> str:
-    if kind.is_custom:
-        return (
-            f"the API version in the data ({api_version}) does not match the expected API version "
-            f"({kind.api_version})"
-        )
-    cannot = f'{name} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-    return cannot + no_conversion(api_version, name, kind)
-
-
-def no_conversion(api_version: str, name: str, kind: Kind) -> str:
-    """Why an object that says it is another is none of a built-in `kind`."""
-    if schema_of(api_version, name) is None:
-        why = f'no kind "{name}" is registered for version "{api_version}" in scheme '
-        return why + '"pkg/api/legacyscheme/scheme.go:30"'
-    package = kind.group.partition(".")[0] or "core"
-    version = api_version.rpartition("/")[2]
-    return f"converting ({version}.{name}) to ({package}.{kind.kind}): unknown conversion"
+def _in_order(value: Any) -> Any:
+    """`value` with its members by name, as upstream makes JSON of YAML before it looks at it."""
+    match value:
+        case dict():
+            return {key: _in_order(value[key]) for key in sorted(value)}
+        case list():
+            return [_in_order(item) for item in value]
+        case _:
+            return value
 
 
 def _unrecognized(body: bytes, expected: str, why: str) -> ApiError:
     # upstream: apimachinery/pkg/runtime/serializer/json/json.go, runtime/error.go:summarizeData
-    said = f"couldn't get version/kind; json parse error: {why}"
     if not expected:
-        return bad_request(said)
+        return bad_request(why)
     start = body[:SHOWN_BYTES_MAX]
     shown = start.decode("utf-8", "replace") if body.startswith(b"{") else start.hex()
     if len(body) > SHOWN_BYTES_MAX:
         shown += " ..."
     shown = shown or "<empty>"
     return bad_request(
-        f"the object provided is unrecognized (must be of type {expected}): {said} ({shown})"
+        f"the object provided is unrecognized (must be of type {expected}): {why} ({shown})"
     )

@@ -7,7 +7,7 @@ apiextensions-apiserver/pkg/apiserver/conversion/converter.go
 from __future__ import annotations
 
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.serving.body import no_conversion, other_kind, type_problem
+from fairlead.apiserver.serving.body_type import no_conversion, other_kind, type_problem
 from fairlead.apiserver.serving.patch_refusal import Shown, invalid_patch
 from fairlead.apiserver.storage import Json
 

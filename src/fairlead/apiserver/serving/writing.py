@@ -14,7 +14,8 @@ from fairlead.apiserver.error import Cause, bad_request, conflict, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.schema.spelled import with_spelled_data
-from fairlead.apiserver.serving.body import decoded, media_type_of, parsed_yaml, require_type
+from fairlead.apiserver.serving.body import decoded, media_type_of, parsed_yaml
+from fairlead.apiserver.serving.body_type import require_type
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.negotiation import JSON, YAML
 from fairlead.apiserver.serving.options import WriteOptions, write_options
@@ -129,7 +130,7 @@ def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
     obj = decoded(request.body, content_type, kind.kind, call.parts.protobuf)
     repeats = parsed_yaml(request.body)[1] if media_type_of(content_type) == YAML else []
     call.warnings.extend(told(of_another_version(kind, obj), options.validation))
-    obj, warnings = typed(kind, require_type(obj, kind), options.validation, repeats)
+    obj, warnings = typed(kind, require_type(obj, kind, request.body), options.validation, repeats)
     call.warnings.extend(warnings)
     if kind.resource == CONTROLLER_REVISIONS and media_type_of(content_type) == JSON:
         obj = with_spelled_data(obj, request.body)

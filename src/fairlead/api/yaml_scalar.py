@@ -1,0 +1,129 @@
+"""What an unquoted text of YAML stands for, the way Kubernetes reads YAML.
+
+YAML 1.1's booleans count, one letter ones included; numbers may be of any base and have
+underscores; what looks like an instant stays a text. A number that JSON cannot carry, or not as a
+number, is refused.
+
+upstream: sigs.k8s.io/yaml/goyaml.v2/resolve.go, sigs.k8s.io/yaml/yaml.go:convertToJSONableObject
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final
+
+_CONSTANTS: Final[dict[str, bool | None]] = {
+    "": None,
+    "~": None,
+    **dict.fromkeys(("null", "Null", "NULL")),
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES"), True),
+    **dict.fromkeys(("true", "True", "TRUE", "on", "On", "ON"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO"), False),
+    **dict.fromkeys(("false", "False", "FALSE", "off", "Off", "OFF"), False),
+}
+_MAY_BE_A_NUMBER: Final = frozenset("0123456789+-.")
+_DECIMAL: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
+_OTHER_BASE: Final = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]+)|[bB]([01]+)|[oO]?([0-7]+))")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+# Where only a point begins it, underscores may stand between digits and nowhere else.
+_POINTED: Final = re.compile(r"\.[0-9]+(?:_[0-9]+)*(?:[eE][-+]?[0-9]+)?")
+_NOT_JSON: Final = {
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), "+Inf"),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), "-Inf"),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), "NaN"),
+}
+_UINT64: Final = 1 << 64
+_INT64: Final = 1 << 63
+_TEN: Final = 10
+# Longer ones are no 64-bit numbers; Python takes long over them.
+_DIGITS_MAX: Final = 400
+_KINDS: Final = {bool: "bool", int: "int", float: "float", str: "str", type(None): "null"}
+
+
+class ScalarError(ValueError):
+    """A text that JSON cannot carry; `upstream` are the words of upstream's language."""
+
+    def __init__(self, problem: str, upstream: str = "") -> None:
+        """Keep both ways to say it; upstream takes some for texts, and has no words for them."""
+        super().__init__(problem)
+        self.upstream = upstream
+
+
+def plain_scalar(text: str) -> Any:
+    """The value of an unquoted scalar. Raises ScalarError for what JSON cannot carry."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] not in _MAY_BE_A_NUMBER:
+        return text
+    if text in _NOT_JSON:
+        problem = f"{text} is not a number that an object can hold"
+        raise ScalarError(problem, f"json: unsupported value: {_NOT_JSON[text]}")
+    if text[0] == ".":
+        return _float(text.replace("_", ""), text) if _POINTED.fullmatch(text) else text
+    return _number(text.replace("_", ""), text)
+
+
+def tagged_scalar(tag: str, text: str) -> Any:
+    """The value of a scalar said to be an `int`, `float`, `bool` or `null`. Raises ScalarError."""
+    value = plain_scalar(text)
+    found = _KINDS[type(value)]
+    if found == tag:
+        return value
+    if (found, tag) == ("int", "float"):
+        return float(value)
+    problem = f"cannot decode !!{found} `{text}` as a !!{tag}"
+    raise ScalarError(problem, f"yaml: {problem}")
+
+
+def key_text(text: str) -> str:
+    """An unquoted key as JSON has it. Raises ScalarError for what is none."""
+    if text not in _CONSTANTS and text[0] not in _MAY_BE_A_NUMBER:
+        return text
+    match plain_scalar(text):
+        case bool() as truth:
+            return "true" if truth else "false"
+        case int() as number if -_INT64 <= number < _INT64:
+            return str(number)
+        case float() as number:
+            return _float_key(number)
+        case str():
+            return text
+        case _:
+            problem = "a key must be text"
+            raise ScalarError(problem, f"unsupported map key of type: {problem}")
+
+
+def _number(plain: str, text: str) -> Any:
+    if _DECIMAL.fullmatch(plain):
+        return _integer(plain, 10, text)
+    if base := _OTHER_BASE.fullmatch(plain):
+        sign, hexadecimal, binary, octal = base.groups(default="")
+        digits = hexadecimal or binary or octal
+        made = _integer(sign + digits, 16 if hexadecimal else 2 if binary else 8, text)
+        if made is not text:
+            return made
+    return _float(plain, text) if _FLOAT.fullmatch(plain) else text
+
+
+def _integer(digits: str, base: int, text: str) -> Any:
+    if len(digits) > _DIGITS_MAX:
+        raise ScalarError(f"the integer {text[:20]}... is too long")
+    value = int(digits, base)
+    try:
+        float(value)
+    except OverflowError:
+        raise ScalarError(f"the integer {text[:20]}... is too large a number") from None
+    return value if base == _TEN or -_INT64 <= value < _UINT64 else text
+
+
+def _float(plain: str, text: str) -> float:
+    value = float(plain)
+    if math.isinf(value):
+        raise ScalarError(f"{text} is too large a number")
+    return value
+
+
+def _float_key(number: float) -> str:
+    # upstream writes it as if it had 32 bits; few such keys need more digits than that
+    return str(int(number)) if number.is_integer() and abs(number) < 1 << 63 else f"{number:g}"

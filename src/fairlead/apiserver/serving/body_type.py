@@ -1,0 +1,165 @@
+"""What type a body says it is of, and whether it is the one that its path names.
+
+upstream: apimachinery/pkg/runtime/serializer/json/{meta.go:Interpret,json.go:gvkWithDefaults},
+serializer/versioning/versioning.go:Decode, apiserver/pkg/endpoints/handlers/create.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Final
+
+from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.schema.decoding import decoded
+from fairlead.apiserver.schema.json_text import Repeating, json_kind
+from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.single import TypeMismatchError
+
+Json = dict[str, Any]
+# What a body says it is: apiVersion and kind.
+Stated = tuple[str, str]
+
+_TYPED: Final = (
+    'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
+_FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
+# What is read, though nothing of that version is served, as what.
+_READ_AS: Final = {("policy/v1beta1", "Eviction"): "policy/v1"}
+# Kinds that are known beside those with a schema: one, and those of every version.
+_OTHER_KINDS: Final = ("v1", "List")
+_KINDS_OF_ALL: Final = frozenset(
+    f"{verb}Options" for verb in ("Create", "Delete", "Get", "List", "Patch", "Update")
+)
+# Groups whose kinds are another group's in upstream's internal types.
+_INTERNAL_GROUPS: Final = {("events.k8s.io", "Event"): ""}
+
+
+def type_problem(value: Any) -> str:
+    """Why nobody can tell of which type a body is; empty where it can be told."""
+    if not isinstance(value, dict):
+        return f"{json_kind(value)} into Go value of type {_TYPED}"
+    for key, said in _members(value):
+        field = _FIELDS.get(key.lower())
+        if field and said is not None and not isinstance(said, str):
+            return f"{json_kind(said)} into Go struct field .{field} of type string"
+    return ""
+
+
+def stated_type(obj: Json) -> Stated:
+    """The apiVersion and kind that `obj` says, "" where it does not: letters of any case count."""
+    found = {"apiVersion": "", "kind": ""}
+    for key, said in _members(obj):
+        field = _FIELDS.get(key.lower())
+        if field and isinstance(said, str):
+            found[field] = said
+    return found["apiVersion"], found["kind"]
+
+
+def version_problem(obj: Json) -> str:
+    """What is wrong with the very form of an apiVersion."""
+    # upstream: apimachinery/pkg/runtime/schema/group_version.go:ParseGroupVersion
+    stated = stated_type(obj)[0]
+    return f"unexpected GroupVersion string: {stated}" if stated.count("/") > 1 else ""
+
+
+def require_type(obj: Json, kind: Kind, body: bytes = b"") -> Json:
+    """`obj` as the `kind` that its path names. Raises ApiError 400 for another.
+
+    What it does not say about itself is taken from the path; `body` is what it was read from.
+    """
+    stated, said = stated_type(obj)
+    name = said or kind.kind
+    group, version = _completed(stated, kind)
+    api_version = f"{group}/{version}" if group else version
+    api_version = _READ_AS.get((api_version, name), api_version)
+    if kind.is_custom and api_version == kind.api_version and name != kind.kind:
+        raise other_kind(obj, name, kind)
+    if (api_version, name) != (kind.api_version, kind.kind):
+        raise bad_request(_misplaced(obj, api_version, name, kind, body))
+    return _of_type(obj, kind)
+
+
+def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
+    """422 for a custom resource that says it is of another kind."""
+    # upstream: apiextensions-apiserver/pkg/registry/customresource/validator.go:validateKind
+    cause = Cause("FieldValueInvalid", f'Invalid value: "{name}": must be {kind.kind}', "kind")
+    meta = obj.get("metadata")
+    called = str(meta.get("name", "")) if isinstance(meta, dict) else ""
+    return invalid(replace(kind, kind=name), "", called, (cause,))
+
+
+def no_conversion(api_version: str, name: str, kind: Kind) -> str:
+    """Why an object that says it is another is none of a built-in `kind`."""
+    if not _is_known(api_version, name):
+        why = f'no kind "{name}" is registered for version "{api_version}" in scheme '
+        return why + '"pkg/api/legacyscheme/scheme.go:30"'
+    package = kind.group.partition(".")[0] or "core"
+    version = api_version.rpartition("/")[2]
+    return f"converting ({version}.{name}) to ({package}.{kind.kind}): unknown conversion"
+
+
+def _completed(stated: str, kind: Kind) -> tuple[str, str]:
+    """Group and version; where something is missing, those of the path."""
+    group, slash, version = stated.rpartition("/")
+    group = group if slash else ""
+    if not version and group in ("", kind.group):
+        return kind.group, kind.version
+    return group, version
+
+
+def _misplaced(obj: Json, api_version: str, name: str, kind: Kind, body: bytes) -> str:
+    version = api_version.rpartition("/")[2]
+    if kind.is_custom:
+        return _other_version(api_version, kind)
+    cannot = f'{name} in version "{version}" cannot be handled as a {kind.kind}: '
+    if not version:
+        missing = body.decode("utf-8", "replace")
+        return f"{cannot}Object 'apiVersion' is missing in '{missing}'"
+    schema = schema_of(api_version, name)
+    if schema is not None:
+        try:
+            decoded(schema, obj)
+        except TypeMismatchError as cause:
+            return f"{cannot}{cause}"
+        if _internal(api_version, name) == _internal(kind.api_version, kind.kind):
+            return _other_version(api_version, kind)
+    return cannot + no_conversion(api_version, name, kind)
+
+
+def _other_version(api_version: str, kind: Kind) -> str:
+    return (
+        f"the API version in the data ({api_version}) does not match the expected API version "
+        f"({kind.api_version})"
+    )
+
+
+def _internal(api_version: str, name: str) -> Stated:
+    group = api_version.rpartition("/")[0]
+    return _INTERNAL_GROUPS.get((group, name), group), name
+
+
+def _is_known(api_version: str, name: str) -> bool:
+    is_of_all = name in _KINDS_OF_ALL and schema_of(api_version, "WatchEvent") is not None
+    is_other = (api_version, name) == _OTHER_KINDS or is_of_all
+    return is_other or schema_of(api_version, name) is not None
+
+
+def _of_type(obj: Json, kind: Kind) -> Json:
+    typed = {"apiVersion": kind.api_version, "kind": kind.kind}
+    made = {**obj, **typed}
+    if made.get("metadata") is None:
+        made["metadata"] = {}
+    if not isinstance(obj, Repeating):
+        return made
+    repeating = Repeating(made)
+    pairs = [(key, typed.get(key, value)) for key, value in obj.pairs]
+    missing = [(key, value) for key, value in made.items() if key not in obj]
+    repeating.pairs = pairs + missing
+    return repeating
+
+
+def _members(obj: Json) -> Iterable[tuple[str, Any]]:
+    return obj.pairs if isinstance(obj, Repeating) else obj.items()
