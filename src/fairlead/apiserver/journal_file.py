@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.apiserver.kept_shape import require_shape
 from fairlead.apiserver.kind import KINDS, Kind, kind_of
 from fairlead.apiserver.storage import Change, ChangeType, Key, Storage
 
@@ -73,7 +74,7 @@ class JournalFile:
         query = "SELECT ifnull(max(version), 0) FROM log"
         with self._watched():
             (logged,) = self._connection.execute(query).fetchone()
-        return max(int(logged), self._value("version"))
+        return max(self._number(logged), self._value("version"))
 
     @property
     def time(self) -> int:
@@ -93,7 +94,7 @@ class JournalFile:
         try:
             storage.restore_texts(map(_placed, self._connection.execute(query)), self.version)
             storage.resume(list(self._logged()))
-        except (sqlite3.Error, msgspec.DecodeError, LookupError, ValueError) as cause:
+        except (sqlite3.Error, LookupError, TypeError, ValueError) as cause:
             raise JournalError(f"{self._path}: is damaged: {cause}") from cause
 
     def write_all(self, storage: Storage) -> None:
@@ -145,7 +146,12 @@ class JournalFile:
         query = "SELECT value FROM about WHERE name = ?"
         with self._watched():
             found = self._connection.execute(query, (name,)).fetchone()
-        return int(found[0]) if found else 0
+        return self._number(found[0]) if found else 0
+
+    def _number(self, found: object) -> int:
+        if not isinstance(found, int):
+            raise JournalError(f"{self._path}: is damaged: {found!r} is no number")
+        return found
 
     def _logged(self) -> Iterator[Change]:
         """The log from where each change is known with what was there before."""
@@ -154,8 +160,9 @@ class JournalFile:
         for version, kind_of_change, resource, namespace, name, blob in self._connection.execute(
             "SELECT version, type, resource, namespace, name, object FROM log ORDER BY version"
         ):
-            kind, obj = _loaded(resource, namespace, blob)
             key, type_ = (resource, namespace, name), ChangeType(kind_of_change)
+            require_shape(key, blob, is_built_in=resource in _BUILT_IN)
+            kind, obj = _loaded(resource, namespace, blob)
             previous = known.get(key)
             if previous is None and type_ is not ChangeType.ADDED:
                 changes.clear()
@@ -221,6 +228,7 @@ def _loaded(resource: str, namespace: str, blob: bytes) -> tuple[Kind, Json]:
 
 def _placed(row: tuple[str, str, str, bytes]) -> tuple[Kind, Key, bytes]:
     resource, namespace, name, blob = row
+    require_shape(row[:3], blob, is_built_in=resource in _BUILT_IN)
     kind = _BUILT_IN.get(resource) or _loaded(resource, namespace, blob)[0]
     return kind, (namespace, name), blob
 

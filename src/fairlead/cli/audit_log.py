@@ -1,13 +1,15 @@
 """AuditLog: a line about each request, in a file that only the user may read.
 
 A line that cannot be written is lost, and nobody's request is refused for it; that is said once
-on standard error, and again after lines could be written in between.
+on standard error, and again after lines could be written in between. Nobody waits for whoever
+reads a pipe: what is too much for them at once is lost as well.
 
 upstream: apiserver/plugin/pkg/audit/log/backend.go, which logs and counts the error
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -26,9 +28,11 @@ def opened_audit(path: Path | None) -> Iterator[Audit | None]:
         yield None
         return
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK, 0o600)
     except OSError as cause:
-        raise InputError("--audit", cause.strerror or str(cause), object_name=str(path)) from None
+        is_unread = cause.errno == errno.ENXIO and path.is_fifo()
+        problem = "is a pipe that nobody reads" if is_unread else cause.strerror or str(cause)
+        raise InputError("--audit", problem, object_name=str(path)) from None
     with os.fdopen(descriptor, "ab", buffering=0) as file:
         yield _AuditLog(file, path).write
 
@@ -40,15 +44,28 @@ class _AuditLog:
         self._file = file
         self._path = path
         self._is_failing = False
+        self._rest = b""  # of a line that was begun
 
     def write(self, line: bytes) -> None:
         """Write `line`, which ends with its newline."""
         try:
-            self._file.write(line)
+            self._rest = self._written(self._rest)
+            rest = line if self._rest else self._written(line)
         except OSError as cause:
-            if not self._is_failing:
-                problem = f"{self._path}: {cause.strerror}: lines are missing"
-                print(f"fairlead: --audit: {problem}", file=sys.stderr, flush=True)
-            self._is_failing = True
-        else:
-            self._is_failing = False
+            self._lose(cause.strerror or str(cause))
+            return
+        if rest == line:
+            self._lose("is read too slowly")
+            return
+        self._rest = self._rest or rest
+        self._is_failing = False
+
+    def _written(self, text: bytes) -> bytes:
+        """What is left of `text` after as much was written as may be. Raises OSError."""
+        return text[self._file.write(text) or 0 :] if text else text
+
+    def _lose(self, why: str) -> None:
+        if not self._is_failing:
+            problem = f"{self._path}: {why}: lines are missing"
+            print(f"fairlead: --audit: {problem}", file=sys.stderr, flush=True)
+        self._is_failing = True

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from fairlead.apiserver.auth.token import authenticated
-from fairlead.apiserver.request import ADMIN, User
+from fairlead.apiserver.request import User
 from fairlead.cli.options import Names
+from fairlead.cli.up_user import user_of
 from fairlead.whatif.input_error import InputError
 from fairlead.worlds.local.clock_control import SPEED_MAX
 from fairlead.worlds.local.cluster import PARTS
-from fairlead.worlds.local.kubeconfig import NAME, is_of_a_local_cluster
+from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
 
 NODES_MAX: Final = 10_000
 PORT_MAX: Final = 65_535
-# The first one's context bears the name of the cluster.
-_TAKEN: Final = (ADMIN.name, NAME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,17 +64,7 @@ class Wanted:
     @property
     def further_users(self) -> tuple[User, ...]:
         """The users behind --user. Raises InputError."""
-        return tuple(map(_user, self.users))
-
-
-def _user(text: str) -> User:
-    """`NAME`, or `NAME:GROUP,GROUP`. Raises InputError."""
-    name, _, groups = text.partition(":")
-    if not name or "," in name or not name.isprintable():
-        raise InputError("--user", "must be NAME or NAME:GROUP,…", object_name=text)
-    if name in _TAKEN:
-        raise InputError("--user", "is the administrator, who is there", object_name=name)
-    return authenticated(name, tuple(filter(None, groups.split(","))))
+        return tuple(map(user_of, self.users))
 
 
 def _require_replaceable(path: Path) -> None:

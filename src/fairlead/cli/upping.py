@@ -11,8 +11,6 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
-
 from fairlead.apiserver.auth.certificate import Pair, new_client, new_server
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.journal_file import JournalError
@@ -89,10 +87,11 @@ def _journal(wanted: Wanted, clock: SteeredClock) -> Iterator[Journal | None]:
         return
     try:
         journal = Journal(objects_file(wanted.data_dir), clock=clock.now)
+        lived_until = journal.last_time
     except (JournalError, OSError) as cause:
         raise _refused_home(cause) from None
     with closing(journal):
-        clock.jump_to(journal.last_time)
+        clock.jump_to(lived_until)
         yield journal
 
 
@@ -117,13 +116,17 @@ def _cluster(
         authority=home.authority.certificate,
         without=wanted.parts_left_out,
     )
+    is_new = journal is None or journal.is_empty
     try:
         return LocalCluster(options, clock, home.users, home.account_key, journal)
     except JournalError as cause:
         raise _refused_home(cause) from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as cause:  # of what is kept, read just now
+    except (ValueError, LookupError, TypeError, AttributeError) as cause:
+        if is_new:
+            raise
+        # Of what is kept, which was read just now: nothing else comes from outside.
         name = str(wanted.data_dir)
-        raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from None
+        raise InputError("--data-dir", f"is damaged: {cause}", object_name=name) from cause
 
 
 def _refused_home(cause: Exception) -> InputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
@@ -31,3 +32,40 @@ def test_lines_that_cannot_be_written_are_told_of_once(capsys):
         write(b"b\n")
     told = capsys.readouterr().err
     assert told == "fairlead: --audit: /dev/full: No space left on device: lines are missing\n"
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    return path
+
+
+def test_a_pipe_that_nobody_reads_is_refused(pipe):
+    """Nobody waits until somebody does."""
+    with pytest.raises(InputError, match="is a pipe that nobody reads"), opened_audit(pipe):
+        pass
+
+
+def test_lines_go_whole_into_a_pipe_or_not_at_all(pipe, capsys):
+    """However slowly it is read; nobody waits for that either."""
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    line = b"x" * 4_999 + b"\n"
+    with opened_audit(pipe) as write:
+        for _ in range(30):
+            write(line)
+        first = os.read(reader, 1 << 20)
+        write(line)
+        first += os.read(reader, 1 << 20)
+    os.close(reader)
+    assert set(first.split(b"\n")) == {line[:-1], b""}
+    told = capsys.readouterr().err
+    assert told == f"fairlead: --audit: {pipe}: is read too slowly: lines are missing\n"
+
+
+def test_a_reader_that_leaves_is_told_of(pipe, capsys):
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with opened_audit(pipe) as write:
+        os.close(reader)
+        write(b"a\n")
+    assert capsys.readouterr().err.endswith("Broken pipe: lines are missing\n")

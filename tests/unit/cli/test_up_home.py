@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import sqlite3
@@ -127,7 +128,54 @@ def test_objects_that_cannot_be_read_are_told_of(tmp_path, capsys):
         damaged.execute("UPDATE current SET object = x'7b226b' WHERE resource = 'namespaces'")
     assert run(["up", "--data-dir", str(tmp_path)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"fairlead: --data-dir: {tmp_path}: is damaged: ")
+    assert line.startswith(
+        f"fairlead: --data-dir: {tmp_path}/objects.db: is damaged: namespaces/default: "
+    )
+
+
+@pytest.fixture(scope="module")
+def lived_in(tmp_path_factory):
+    """The files of a cluster that was."""
+    home = tmp_path_factory.mktemp("lived_in")
+    with up("--nodes", "1", "--data-dir", str(home)):
+        pass
+    return home
+
+
+NAMED = '{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "default"'
+
+
+@pytest.mark.parametrize(
+    ("statement", "value", "told"),
+    [
+        ("UPDATE {} SET object = ? WHERE resource = 'namespaces'", "[]", "Expected `object`"),
+        ("UPDATE {} SET object = ? WHERE resource = 'namespaces'", "{}", "missing required field"),
+        ("UPDATE {} SET object = ? WHERE resource = 'nodes'", NAMED + "}}", "is another object"),
+        (
+            "UPDATE {} SET object = ? WHERE name = 'default' AND resource = 'namespaces'",
+            NAMED + '}, "spec": 5}',
+            "spec: is no object",
+        ),
+        (
+            "UPDATE {} SET object = ? WHERE name = 'default' AND resource = 'namespaces'",
+            NAMED + ', "labels": [1]}}',
+            "labels",
+        ),
+        ("UPDATE {} SET object = ?", 7, "is damaged"),
+        ("UPDATE about SET value = ? WHERE name = 'time'", "x", "'x' is no number"),
+    ],
+)
+def test_objects_of_another_shape_are_told_of(tmp_path, lived_in, capsys, statement, value, told):
+    """Valid JSON that is no object of ours."""
+    home = tmp_path / "home"
+    shutil.copytree(lived_in, home)
+    with closing(sqlite3.connect(home / "objects.db")) as damaged, damaged:
+        for table in ("current", "log"):
+            damaged.execute(statement.format(table), (value,))
+    assert run(["up", "--nodes", "0", "--data-dir", str(home)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("fairlead: --data-dir: ")
+    assert told in line
 
 
 def test_two_cannot_live_in_one_home(tmp_path, capsys):

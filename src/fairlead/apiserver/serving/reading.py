@@ -32,6 +32,8 @@ from fairlead.apiserver.storage import Json
 WATCH_TIMEOUT_S: Final = 3_600
 BOOKMARK_LEAD_S: Final = 2.0
 BOOKMARK_EARLIEST_S: Final = 0.6
+_NS_PER_S: Final = 1_000_000_000
+_HALF: Final = 1 << 63
 
 
 def get(call: Call) -> Response:
@@ -84,7 +86,7 @@ def watch(call: Call) -> Watch:
         raise unreadable(problem)
     wanted, after = _wanted(call, options), int(options.version or "0")
     scope = Scope(call.kind, call.target.namespace, wanted, _event_form(call, form), after)
-    timeout_s = options.timeout_s or WATCH_TIMEOUT_S
+    timeout_s = _lasts_s(options.timeout_s or 0)
     opened = Watch(
         scope,
         timeout_s=timeout_s,
@@ -92,6 +94,9 @@ def watch(call: Call) -> Watch:
         content_type=form.media_type,
         close=call.parts.watches.remove,
     )
+    if timeout_s < 0:
+        opened.end()
+        return opened
     try:
         _begin(call, opened, options)
     except ApiError as refusal:  # the answer has begun, so this is an event
@@ -121,6 +126,13 @@ def _begin(call: Call, opened: Watch, options: ListOptions) -> None:
 def _wanted(call: Call, options: ListOptions) -> Selection:
     """What the selectors want; the old way to watch one object names it in the path."""
     return selection(call.kind, options.label_selector, options.field_selector, call.target.name)
+
+
+def _lasts_s(asked_s: int) -> float:
+    """How long a watch is to last; less than nothing where its time is over before it begins."""
+    # upstream: handlers/get.go:ListResource, whose duration in ns is a number of 64 bits
+    wrapped = (asked_s * _NS_PER_S + _HALF) % (2 * _HALF) - _HALF
+    return wrapped / _NS_PER_S or WATCH_TIMEOUT_S
 
 
 def _bookmark_s(options: ListOptions, timeout_s: float) -> float | None:
