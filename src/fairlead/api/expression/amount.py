@@ -103,7 +103,7 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     member("add", VALUE, (VALUE, WHOLE), lambda a, b: _added(a, b, 1)),
     member("sub", VALUE, _BOTH, lambda a, b: _added(a, b, -1)),
     member("sub", VALUE, (VALUE, WHOLE), lambda a, b: _added(a, b, -1)),
-    member("sign", WHOLE, (VALUE,), lambda a: (_nano(a) > 0) - (_nano(a) < 0)),
+    free("sign", WHOLE, (VALUE,), lambda a: (_nano(a) > 0) - (_nano(a) < 0)),
     member("isInteger", TRUTH, (VALUE,), lambda a: not _nano(a) % NANOS_PER_UNIT),
     member("asInteger", WHOLE, (VALUE,), _as_integer),
     member("asApproximateFloat", REAL, (VALUE,), lambda a: _nano(a) / NANOS_PER_UNIT),

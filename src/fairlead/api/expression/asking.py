@@ -95,12 +95,14 @@ class Answer:
 class Seen:
     """Values that several expressions are asked about."""
 
-    __slots__ = ("_activation", "_env", "known", "scale")
+    __slots__ = ("_activation", "_env", "_named", "known", "scale")
 
-    def __init__(self, env: cel.Env, known: Mapping[str, Any]) -> None:
-        """The values by their names."""
+    def __init__(
+        self, env: cel.Env, known: Mapping[str, Any], named: Mapping[str, Any] | None = None
+    ) -> None:
+        """The values by their names; `named` by those that the library knows, if they differ."""
         self.known, self.scale = known, Scale()
-        self._env = env
+        self._env, self._named = env, known if named is None else named
         self._activation: cel.Activation | None = None
 
     def ask(self, asked: Program, budget: Budget) -> Answer:
@@ -112,7 +114,7 @@ class Seen:
         except TooCostlyError:
             return Answer(problem=CALL_LIMIT)
         if self._activation is None:
-            self._activation = self._env.Activation(dict(self.known))
+            self._activation = self._env.Activation(dict(self._named))
         try:
             result = asked.expression.eval(self._activation)
         except RuntimeError as cause:

@@ -18,13 +18,14 @@ _PARAMETER: Final = re.compile(r"[A-Z]|_var\d+")
 _TOKEN: Final = re.compile(r"[(),]|[^(),\s]+")
 _WORDS_SHOWN: Final = {"error": "!error!", "null_type": "null"}
 _LONG: Final = {
+    "any": "google.protobuf.Any",
     "timestamp": "google.protobuf.Timestamp",
     "duration": "google.protobuf.Duration",
 }
 _NULLABLE: Final = frozenset({"optional_type", "timestamp", "duration", "null_type"})
 # Kinds that are no structures although they have no parameters.
 _PLAIN: Final = frozenset(
-    {"bool", "bytes", "double", "duration", "dyn", "error", "int", "list", "map", "net.CIDR"}
+    {"any", "bool", "bytes", "double", "duration", "dyn", "error", "int", "list", "map", "net.CIDR"}
     | {"net.IP", "null_type", "string", "timestamp", "type", "uint"}
 )
 
@@ -44,7 +45,7 @@ class Kind:
     @property
     def is_open(self) -> bool:
         """Whether anything goes with it."""
-        return self.name in ("dyn", "error")
+        return self.name in ("dyn", "any", "error")
 
     @property
     def is_structure(self) -> bool:
@@ -208,9 +209,9 @@ def most_general(one: Kind, other: Kind) -> Kind:
 
 
 def _says_less(one: Kind, other: Kind) -> bool:
-    if one.name == "dyn" or one.is_parameter:
+    if one.name in ("dyn", "any") or one.is_parameter:
         return True
-    if other.name == "dyn" or other.is_parameter:
+    if other.name in ("dyn", "any") or other.is_parameter:
         return False
     if one.name != other.name or len(one.made_of) != len(other.made_of):
         return False

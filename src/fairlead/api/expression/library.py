@@ -33,13 +33,15 @@ OURS: Final = frozenset(one.name for one in _USUAL)
 # Extensions of the library by their names, all of whose functions upstream has.
 PARTS: Final = ("cel.lib.ext.comprev2", "cel.lib.ext.lists", "cel.lib.ext.sets")
 
+BINDINGS: Final = "cel.lib.ext.bindings"
+
 
 def environment(variables: Mapping[str, str], more: Sequence[Function] = ()) -> cel.Env:
     """The environment that knows `variables`, by their types as the library writes them.
 
     `more` are functions besides Kubernetes' usual ones.
     """
-    return configured(variables, (*PARTS, "cel.lib.ext.bindings"), (*_USUAL, *more))
+    return configured(variables, (*PARTS, BINDINGS), (*_USUAL, *more))
 
 
 def configured(

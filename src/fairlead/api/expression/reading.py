@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.api.expression.checking import Checked, Fields, checked, shown
 from fairlead.api.expression.expansion import ExpressionError, check_size
 from fairlead.api.expression.kind import Kind
-from fairlead.api.expression.library import PARTS, configured
+from fairlead.api.expression.library import BINDINGS, PARTS, configured
 from fairlead.api.expression.mixture import mixed
 from fairlead.api.expression.tree import Call, Literal, Node, nodes, tree_of
 from fairlead.api.pattern import compiled_pattern
@@ -32,14 +32,18 @@ _NOWHERE: Final = "ERROR: <input>:-1:0: "
 _READERS: Final = {"duration": 0, "timestamp": 0, "matches": -1}
 
 
-def read(expression: str, variables: Mapping[str, Kind], fields: Fields) -> Checked:
+def read(
+    expression: str, variables: Mapping[str, Kind], fields: Fields, *, has_bindings: bool = False
+) -> Checked:
     """What an expression over `variables` is. Raises ExpressionError.
 
-    `fields` are those of the structures among the kinds.
+    `fields` are those of the structures among the kinds. Only some expressions have `cel.bind`.
     """
     check_size(expression)
     try:
-        kept = _parser().compile(expression, disable_check=True).serialize()
+        kept = (
+            _parser(has_bindings=has_bindings).compile(expression, disable_check=True).serialize()
+        )
     except RuntimeError as cause:
         raise ExpressionError(_told(str(cause))) from None
     tree = tree_of(kept)
@@ -52,9 +56,9 @@ def read(expression: str, variables: Mapping[str, Kind], fields: Fields) -> Chec
     return found
 
 
-@lru_cache(maxsize=1)
-def _parser() -> cel.Env:
-    return configured({}, PARTS, ())
+@lru_cache(maxsize=2)
+def _parser(*, has_bindings: bool) -> cel.Env:
+    return configured({}, (*PARTS, BINDINGS) if has_bindings else PARTS, ())
 
 
 def _told(said: str) -> str:

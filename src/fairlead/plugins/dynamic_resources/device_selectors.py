@@ -1,7 +1,7 @@
 """DeviceSelectors: CEL expressions, and what they say about devices.
 
 An expression is compiled once. What it says depends on a device's make alone (driver, attributes,
-capacity), so that is asked once as well. The library bounds what an evaluation may take.
+capacity), so that is asked once as well. What an evaluation may take is bounded.
 
 upstream: dynamic-resource-allocation/cel/compile.go: CompileCELExpression, DeviceMatches
 """
@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.amount import quantity_value, version_value
-from fairlead.api.expression.device_language import device_language
+from fairlead.api.expression.asking import Budget, OutOfBudgetError, Program, Seen, program
+from fairlead.api.expression.device_language import device_language, read_selector
+from fairlead.api.expression.expansion import ExpressionError
+from fairlead.api.expression.problem import CALL_LIMIT
 from fairlead.api.objects import DeviceAttribute
 from fairlead.state.device_pools import PoolDevice
 
@@ -40,7 +43,7 @@ class EvaluationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Program:
-    expression: cel.Expression
+    asked: Program
     domains: tuple[str, ...]
 
 
@@ -61,7 +64,7 @@ class DeviceSelectors:
             program = self._program(expression)
             if len(self._answers) >= _ANSWERS_MAX:
                 self._answers.clear()
-            answer = self._answers[key] = _evaluate(program, device)
+            answer = self._answers[key] = _evaluate(self._language(), program, device)
         if isinstance(answer, str):
             raise EvaluationError(answer)
         return answer
@@ -74,36 +77,39 @@ class DeviceSelectors:
             raise CompileError(program)
         return program
 
+    def _language(self) -> cel.Env:
+        if self._environment is None:
+            self._environment = device_language()
+        return self._environment
+
     def _compile(self, expression: str) -> _Program | str:
         if len(expression) > LENGTH_MAX:
             return f"may not be longer than {LENGTH_MAX}"
-        if self._environment is None:
-            self._environment = device_language()
         try:
-            compiled = self._environment.compile(expression)
-        except RuntimeError as cause:
+            kind = read_selector(expression).kind
+            asked = program(self._language(), expression)
+        except ExpressionError as cause:
             return f"compilation failed: {_one_line(str(cause))}"
-        kind = compiled.return_type().name()
-        if kind not in ("BOOL", "DYN"):
-            return f"must evaluate to bool or the unknown type, not {kind.lower()}"
-        return _Program(compiled, tuple(a or b for a, b in _NAMED.findall(expression)))
+        if kind.name not in ("bool", "any"):
+            return f"must evaluate to bool or the unknown type, not {kind.named}"
+        return _Program(asked, tuple(a or b for a, b in _NAMED.findall(expression)))
 
 
-def _evaluate(program: _Program, device: PoolDevice) -> bool | str:
+def _evaluate(environment: cel.Env, program: _Program, device: PoolDevice) -> bool | str:
     try:
-        data = _described(device, program.domains)
+        described = _described(device, program.domains)
     except ValueError as cause:
         return str(cause)
+    named = {f"device.{name}": value for name, value in described.items()}
     try:
-        result = program.expression.eval(data=data)
-    except RuntimeError as cause:  # what an evaluation may cost is bounded
-        return _one_line(str(cause))
-    kind, found = result.type().name(), result.plain_value()
-    if kind == "ERROR":
-        return _one_line(str(found))
-    if not isinstance(found, bool):
-        return f"CEL result of type {kind.lower()} could not be converted to bool"
-    return found
+        answer = Seen(environment, {"device": described}, named).ask(program.asked, Budget())
+    except OutOfBudgetError:
+        return CALL_LIMIT
+    if answer.problem:
+        return _one_line(answer.problem)
+    if not isinstance(answer.value, bool):
+        return f"CEL result of type {answer.kind.lower()} could not be converted to bool"
+    return answer.value
 
 
 def _described(one: PoolDevice, domains: Iterable[str]) -> dict[str, Any]:
@@ -117,7 +123,12 @@ def _described(one: PoolDevice, domains: Iterable[str]) -> dict[str, Any]:
     for name, amount in one.device.capacity.items():
         domain, own_name = qualified(name, driver)
         capacity.setdefault(domain, {})[own_name] = quantity_value(amount.value)
-    return {"device.driver": driver, "device.attributes": attributes, "device.capacity": capacity}
+    return {
+        "driver": driver,
+        "allowMultipleAllocations": bool(one.device.allow_multiple_allocations),
+        "attributes": attributes,
+        "capacity": capacity,
+    }
 
 
 def qualified(name: str, driver: str) -> tuple[str, str]:

@@ -22,7 +22,7 @@ def answer(language, expression, value=None):
         ("quantity('1Gi').isGreaterThan(quantity('1G'))", True),
         ("quantity('1.5').add(quantity('500m')) == quantity('2')", True),
         ("quantity('3').sub(1).asInteger()", 2),
-        ("quantity('-1').sign()", -1),
+        ("sign(quantity('-1'))", -1),
         ("quantity('500m').asApproximateFloat()", 0.5),
         ("isQuantity('1XX')", False),
         ("semver('1.2.3').isLessThan(semver('1.10.0'))", True),

@@ -54,7 +54,7 @@ def selectors():
         (f'{MEMORY}.isGreaterThan(quantity("39Gi"))', True),
         (f'{MEMORY}.isLessThan(quantity("39Gi"))', False),
         (f'{MEMORY}.add(quantity("1Gi")).sub(1).isGreaterThan({MEMORY})', True),
-        (f"{MEMORY}.sign() == 1 && {MEMORY}.isInteger()", True),
+        (f"sign({MEMORY}) == 1 && {MEMORY}.isInteger()", True),
         (f"{MEMORY}.asInteger() == 40 * 1024 * 1024 * 1024", True),
         ('isQuantity("1Gi") && !isQuantity("much")', True),
         (f'{A}.firmware.isLessThan(semver("1.10.0"))', True),
@@ -80,10 +80,11 @@ def test_what_expressions_say(selectors, gpu, expression, holds):
     ("expression", "words"),
     [
         ("device.", "Syntax error"),
-        ("device.nope", "undeclared reference to 'device.nope'"),
+        ("device.nope", "undefined field 'nope'"),
         ("unknown()", "undeclared reference to 'unknown'"),
         ("device.driver == 3", "no matching overload"),
         (f'{MEMORY} > quantity("1")', "no matching overload"),
+        (f"{MEMORY}.major() == 1", "no matching overload"),
         ("1 + 1", "must evaluate to bool or the unknown type, not int"),
         (f'device.driver == "{"x" * 10_240}"', "may not be longer than 10240"),
     ],
@@ -100,13 +101,12 @@ def test_expressions_that_are_none(selectors, gpu, expression, words):
     ("expression", "words"),
     [
         (f'{A}.nope == "x"', "nope"),
-        ('device.attributes["other.example.com"].x == 1', '"x"'),
+        ('device.attributes["other.example.com"].x == 1', "no such key: x"),
         (f"{A}.model", "could not be converted to bool"),
-        ('quantity("much").sign() == 1', "much"),
+        ('quantity("much").isInteger()', "quantities must match"),
         ('semver("1").major() == 1', "no semantic version"),
-        (f"{MEMORY}.major() == 1", "not a version"),
         (f'{A}.firmware.compareTo(quantity("1")) == 0', "not a quantity"),
-        ("1 / 0 == 1", "divide by zero"),
+        ("1 / 0 == 1", "division by zero"),
     ],
 )
 def test_expressions_that_say_nothing_about_a_device(selectors, gpu, expression, words):
@@ -121,7 +121,7 @@ def test_expressions_cannot_run_for_ever(selectors, gpu):
     """The library counts iterations."""
     numbers = f"[{','.join(map(str, range(200)))}]"
     endless = f"{numbers}.all(a, {numbers}.all(b, {numbers}.all(c, a + b + c >= 0)))"
-    with pytest.raises(EvaluationError, match="budget"):
+    with pytest.raises(EvaluationError, match="actual cost limit exceeded"):
         selectors.matches(endless, gpu)
 
 

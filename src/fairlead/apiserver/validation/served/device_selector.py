@@ -6,25 +6,21 @@ pkg/apis/resource/validation/validation.go:validateCELSelector
 
 from __future__ import annotations
 
-import re
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from typing import Any, Final
 
-from fairlead.api.expression.device_language import device_language
-from fairlead.apiserver.validation.field import Causes, invalid, required
+from fairlead.api.expression.device_language import device_size, read_selector
+from fairlead.api.expression.estimate import estimated
+from fairlead.api.expression.expansion import ExpressionError
+from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.served.form import too_long, too_many
-
-if TYPE_CHECKING:
-    from cel_expr_python import cel
 
 Json = dict[str, Any]
 
 LENGTH_MAX: Final = 10 * 1024
 SELECTORS_MAX: Final = 32
 EXPRESSIONS_CACHED_MAX: Final = 1_024
-_NOISE: Final = re.compile(r"^[A-Z_]+: (?=ERROR)|\s*\[[A-Z_]+\]$")
-# Upstream's devices are a type with fields, ours are variables of such names.
-_FIELD: Final = re.compile(r"undeclared reference to 'device\.(\w+)' \(in container ''\)")
+COST_MAX: Final = 1_000_000
 
 
 def check_selectors(field: str, selectors: list[Json]) -> Causes:
@@ -43,24 +39,20 @@ def _check_expression(field: str, expression: str) -> Causes:
     if len(expression.encode()) > LENGTH_MAX:
         yield too_long(field, LENGTH_MAX)
         return
-    problem = _problem(expression)
+    problem, cost = _judged(expression)
     if problem:
         yield invalid(field, expression, problem)
+    elif cost > COST_MAX:
+        yield forbidden(field, "too complex, exceeds cost limit")
 
 
 @lru_cache(maxsize=EXPRESSIONS_CACHED_MAX)
-def _problem(expression: str) -> str:
-    """Why an expression is none; nothing if it is one."""
+def _judged(expression: str) -> tuple[str, int]:
+    """Why an expression is none, or what it may cost."""
     try:
-        kind = _language().compile(expression).return_type().name()
-    except RuntimeError as cause:
-        text = _NOISE.sub("", str(cause))
-        return "compilation failed: " + _FIELD.sub(r"undefined field '\1'", text)
-    if kind in ("BOOL", "DYN"):
-        return ""
-    return f"must evaluate to bool or the unknown type, not {kind.lower()}"
-
-
-@cache
-def _language() -> cel.Env:
-    return device_language()
+        asked = read_selector(expression)
+    except ExpressionError as cause:
+        return f"compilation failed: {cause}", 0
+    if asked.kind.name not in ("bool", "any"):
+        return f"must evaluate to bool or the unknown type, not {asked.kind.named}", 0
+    return "", estimated(asked, device_size).high
