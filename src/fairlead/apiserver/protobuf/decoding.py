@@ -11,34 +11,31 @@ upstream: apimachinery/pkg/runtime/serializer/protobuf/protobuf.go:Decode
 
 from __future__ import annotations
 
-import base64
-import struct
-import zlib
 from collections.abc import Callable, Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Any, Final
 
-import msgspec
-
 from fairlead.api.nesting import TOO_DEEP, is_too_deep
-from fairlead.api.timestamp import (
-    NANOSECONDS_PER_SECOND,
-    format_micro_time,
-    format_timestamp,
-)
 from fairlead.apiserver.error import ApiError, bad_request
-from fairlead.apiserver.protobuf.wire import WireError, fields
+from fairlead.apiserver.protobuf.shape import Shape, numbers, shape_of
+from fairlead.apiserver.protobuf.value import OF_BYTES, OF_VARINT, text
+from fairlead.apiserver.protobuf.wire import BYTES, Layout, WireError, fields, varints
 from fairlead.apiserver.schema.decoding import decoded as in_canonical_form
-from fairlead.apiserver.schema.json_text import parse_json
 from fairlead.apiserver.schema.model import Schema, Type, schema_of, schemas
 
 Json = dict[str, Any]
-# Field numbers -> names; an inner table is a message that JSON does not nest.
-Numbers = Mapping[str, Any]
 
 MAGIC: Final = b"k8s\x00"
-_GZIP: Final = 16 + zlib.MAX_WBITS
+
+# Messages that are the same for all kinds.
+_TYPE: Final = 1
+_RAW: Final = 2
+_ENVELOPE: Final[Mapping[int, Layout]] = {
+    _TYPE: ((BYTES,), "TypeMeta"),
+    _RAW: ((BYTES,), "Raw"),
+    3: ((BYTES,), "ContentEncoding"),
+    4: ((BYTES,), "ContentType"),
+}
+_TYPE_META: Final[Mapping[int, Layout]] = {1: ((BYTES,), "APIVersion"), 2: ((BYTES,), "Kind")}
 
 
 def decode(body: bytes) -> Json:
@@ -46,68 +43,84 @@ def decode(body: bytes) -> Json:
 
     Raises ApiError: 400 for what is no message, 415 for kinds of which no numbers are known.
     """
-    if not body.startswith(MAGIC):
-        raise bad_request(
-            "the object provided is unrecognized (must be of type Unknown): provided data does not "
-            f"appear to be a protobuf message, expected prefix {list(MAGIC)}"
-        )
     try:
-        return _enveloped(body[len(MAGIC) :])
-    except RecursionError:  # schemas alone stand in schemas
-        raise bad_request(f"the object provided is unrecognized: {TOO_DEEP}") from None
-    except (WireError, UnicodeDecodeError, ValueError, struct.error) as cause:
+        api_version, kind, raw = _envelope(body)
+    except WireError as cause:
         shown = body[:30].hex() + (" ..." if len(body) > 30 else "")
         raise bad_request(f"the object provided is unrecognized: {cause} ({shown})") from None
-
-
-@cache
-def _numbers() -> Mapping[str, Numbers]:
-    path = files("fairlead.apiserver.protobuf").joinpath("data", "numbers.json.gz")
-    content = zlib.decompress(path.read_bytes(), _GZIP)
-    return msgspec.json.decode(content, type=dict[str, dict[str, Any]])
-
-
-def _enveloped(envelope: bytes) -> Json:
-    parts = dict(fields(envelope))
-    named = dict(fields(_bytes(parts.get(1, b""))))
-    api_version, kind = (_bytes(named.get(part, b"")).decode() for part in (1, 2))
     schema = schema_of(api_version, kind)
-    numbers = _numbers().get(schema.definition) if schema else None
-    if schema is None or numbers is None:
+    if schema is None or schema.definition not in numbers():
         raise ApiError(
             "UnsupportedMediaType", 415, f"no protobuf is known of {api_version}, Kind={kind}"
         )
-    obj = _message(schema, numbers, _bytes(parts.get(2, b"")))
-    told: Json = {"apiVersion": api_version, "kind": kind, **obj}
-    if is_too_deep(told):
-        raise ValueError(TOO_DEEP)
-    canonical: Json = in_canonical_form(schema, told)[0]
-    return canonical
+    why = TOO_DEEP
+    try:
+        told: Json = {"apiVersion": api_version, "kind": kind, **_message(shape_of(schema), raw)}
+        if not is_too_deep(told):
+            canonical: Json = in_canonical_form(schema, told)[0]
+            return canonical
+    except RecursionError:  # schemas alone stand in schemas
+        pass
+    except ValueError as cause:
+        why = str(cause)
+    # upstream: apiserver/pkg/endpoints/handlers/rest.go:transformDecodeError
+    version = api_version.rpartition("/")[2]
+    raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
 
 
-def _message(schema: Schema, numbers: Numbers, message: bytes) -> Json:
-    """An object's fields; those of messages that JSON does not nest are its own."""
-    made: Json = {}
-    for number, value in fields(message):
-        name = numbers.get(str(number))
-        if isinstance(name, dict):
-            made |= _message(schema, name, _bytes(value))
-        elif name is not None:
-            _put(made, name, schema.fields[name].schema, value)
+def _envelope(body: bytes) -> tuple[str, str, bytes]:
+    """What the object in `body` says it is, and its message. Raises WireError."""
+    if not body:
+        raise WireError("empty data")
+    if not body.startswith(MAGIC):
+        expected = " ".join(map(str, MAGIC))
+        raise WireError(
+            f"provided data does not appear to be a protobuf message, expected prefix [{expected}]"
+        )
+    if body == MAGIC:
+        raise WireError("empty body")
+    named = {1: b"", 2: b""}
+    raw = b""
+    for number, value in fields(body[len(MAGIC) :], "Unknown", _ENVELOPE):
+        if number == _TYPE:
+            named |= dict(fields(value, "TypeMeta", _TYPE_META))
+        elif number == _RAW:
+            raw = value
+    return text(named[1]), text(named[2]), raw
+
+
+def _message(shape: Shape, message: bytes, begun: Json | None = None) -> Json:
+    """An object's fields, added to what a message before it has `begun`."""
+    made: Json = {} if begun is None else begun
+    for number, value in fields(message, shape.name, shape.layouts):
+        slot = shape.slots[number]
+        if slot.inner is not None:
+            _message(slot.inner, value, made)
+        else:
+            _put(made, slot.name, slot.schema, value)
     return made
 
 
 def _put(made: Json, name: str, schema: Schema, value: Any) -> None:
-    """Set or extend a field: lists and maps come item by item."""
+    """Set or extend a field: lists and maps come item by item, objects perhaps part by part."""
     match schema.type:
         case Type.LIST if schema.items is not None:
-            made.setdefault(name, []).append(_value(schema.items, value))
+            made.setdefault(name, []).extend(_items(schema.items, value))
         case Type.MAP if schema.items is not None:
             entry = dict(fields(_bytes(value)))
-            key = _bytes(entry.get(1, b"")).decode()
+            key = text(_bytes(entry.get(1, b"")))
             made.setdefault(name, {})[key] = _entry(schema.items, entry.get(2))
+        case Type.OBJECT if schema.definition not in _UNIONS:
+            made[name] = _message(shape_of(schema), value, made.get(name))
         case _:
             made[name] = _value(schema, value)
+
+
+def _items(schema: Schema, value: Any) -> list[Any]:
+    """An item of a list, or several numbers in one."""
+    if schema.type not in OF_VARINT or not isinstance(value, bytes):
+        return [_value(schema, value)]
+    return [_value(schema, one) for one in varints(value)]
 
 
 def _entry(schema: Schema, value: Any) -> Any:
@@ -116,7 +129,7 @@ def _entry(schema: Schema, value: Any) -> Any:
         items = fields(_bytes(value or b""))
         return [_value(schema.items, item) for _, item in items]
     if value is None:
-        value = 0 if schema.type in _VARINTS else b""
+        value = 0 if schema.type in OF_VARINT else b""
     return _value(schema, value)
 
 
@@ -125,11 +138,10 @@ def _value(schema: Schema, value: Any) -> Any:
     if union is not None:
         return union(_bytes(value))
     if schema.type is Type.OBJECT:
-        numbers = _numbers().get(schema.definition, {})
-        return _message(schema, numbers, _bytes(value))
-    if schema.type in _VARINTS:
-        return _VARINTS[schema.type](_varint(value))
-    return _READ[schema.type](_bytes(value))
+        return _message(shape_of(schema), _bytes(value))
+    if schema.type in OF_VARINT:
+        return OF_VARINT[schema.type](_varint(value))
+    return OF_BYTES[schema.type](_bytes(value))
 
 
 def _bytes(value: Any) -> bytes:
@@ -144,53 +156,12 @@ def _varint(value: Any) -> int:
     return value
 
 
-def _signed(value: int) -> int:
-    """Negative numbers are sent as their two's complement of 64 bits."""
-    return value - (1 << 64) if value >= 1 << 63 else value
-
-
-def _instant(message: bytes) -> int | None:
-    """ns since 1970, None for an instant that was never set."""
-    parts = dict(fields(message))
-    seconds, nanoseconds = (_signed(_varint(parts.get(number, 0))) for number in (1, 2))
-    if not seconds and not nanoseconds:
-        return None
-    return seconds * NANOSECONDS_PER_SECOND + nanoseconds
-
-
-def _time(message: bytes) -> str | None:
-    instant = _instant(message)
-    return None if instant is None else format_timestamp(instant)
-
-
-def _micro_time(message: bytes) -> str | None:
-    instant = _instant(message)
-    return None if instant is None else format_micro_time(instant)
-
-
-def _quantity(message: bytes) -> str:
-    return _bytes(dict(fields(message)).get(1, b"0")).decode()
-
-
-def _int_or_string(message: bytes) -> int | str:
-    parts = dict(fields(message))
-    if parts.get(1):
-        return _bytes(parts.get(3, b"")).decode()
-    return _signed(_varint(parts.get(2, 0)))
-
-
-def _any(message: bytes) -> Any:
-    """JSON in a message with one field."""
-    raw = _bytes(dict(fields(message)).get(1, b""))
-    return parse_json(raw) if raw else None
-
-
 # --- what is one of several things in a definition's schema ---------------------------------
 
 
 def _schema(message: bytes) -> Json:
     schema = schemas().of_definition(f"{_EXTENSIONS}.JSONSchemaProps")
-    return _message(schema, _numbers()[schema.definition], message)
+    return _message(shape_of(schema), message)
 
 
 def _schema_or_schemas(message: bytes) -> Any:
@@ -206,7 +177,7 @@ def _schema_or_truth(message: bytes) -> Any:
 
 def _schema_or_texts(message: bytes) -> Any:
     parts = list(fields(message))
-    texts = [_bytes(value).decode() for number, value in parts if number == 2]
+    texts = [text(_bytes(value)) for number, value in parts if number == 2]
     return texts or next((_schema(_bytes(value)) for _, value in parts), None)
 
 
@@ -216,19 +187,4 @@ _UNIONS: Final[Mapping[str, Callable[[bytes], Any]]] = {
     f"{_EXTENSIONS}.JSONSchemaPropsOrBool": _schema_or_truth,
     f"{_EXTENSIONS}.JSONSchemaPropsOrStringArray": _schema_or_texts,
     f"{_EXTENSIONS}.CustomResourceSubresourceStatus": lambda _: {},
-}
-_VARINTS: Final[Mapping[Type, Callable[[int], Any]]] = {
-    Type.INT32: _signed,
-    Type.INT64: _signed,
-    Type.BOOLEAN: bool,
-}
-_READ: Final[Mapping[Type, Callable[[bytes], Any]]] = {
-    Type.STRING: bytes.decode,
-    Type.BYTES: lambda value: base64.b64encode(value).decode(),
-    Type.NUMBER: lambda value: struct.unpack("<d", value)[0],
-    Type.QUANTITY: _quantity,
-    Type.INT_OR_STRING: _int_or_string,
-    Type.TIME: _time,
-    Type.MICRO_TIME: _micro_time,
-    Type.ANY: _any,
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.protobuf.decoding import MAGIC, _numbers, decode
-from fairlead.apiserver.protobuf.wire import bytes_field, number_field
+from fairlead.apiserver.protobuf.decoding import MAGIC, decode
+from fairlead.apiserver.protobuf.shape import numbers
+from fairlead.apiserver.protobuf.wire import bytes_field, number_field, varint
 from fairlead.apiserver.schema.model import schema_of, schemas
 
 
@@ -111,7 +113,6 @@ def test_unknown_fields_are_passed_over():
         b"k8s\x00garbage",
         enveloped(b"v1", b"ConfigMap", field(1, 5)),
         enveloped(b"v1", b"ConfigMap", b"\x0a\x7fshort"),
-        enveloped(b"v1", b"ConfigMap", field(1, field(1, b"\xff"))),
         MAGIC + field(1, 5),
     ],
 )
@@ -119,6 +120,79 @@ def test_what_is_no_message_is_refused(body):
     with pytest.raises(ApiError) as refused:
         decode(body)
     assert refused.value.code == 400
+
+
+# As upstream 1.36.4 says of them, after what every refusal of an envelope begins with.
+UNREAD = [
+    (b"", "empty data"),
+    (MAGIC, "empty body"),
+    (
+        b"{}",
+        "provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]",
+    ),
+    (MAGIC + b"\x0a", "unexpected EOF"),
+    (MAGIC + b"\x00\x01", "proto: Unknown: illegal tag 0 (wire type 0)"),
+    (MAGIC + b"\x0c", "proto: Unknown: wiretype end group for non-group"),
+    (MAGIC + b"\x08\x01", "proto: wrong wireType = 0 for field TypeMeta"),
+    (MAGIC + b"\x2f", "proto: illegal wireType 7"),
+    (MAGIC + b"\xff" * 11, "proto: integer overflow"),
+]
+
+
+@pytest.mark.parametrize(("body", "why"), UNREAD)
+def test_why_an_envelope_is_refused(body, why):
+    with pytest.raises(ApiError, match=re.escape(f"is unrecognized: {why} (")) as refused:
+        decode(body)
+    assert refused.value.code == 400
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"\x0a\x05a", "unexpected EOF"),
+        (b"\x0a" + varint(1 << 63), "proto: negative length found during unmarshaling"),
+        (b"\x08\x01", "proto: wrong wireType = 0 for field ObjectMeta"),
+        (field(1, b"\x08\x01"), "proto: wrong wireType = 0 for field Name"),
+        (field(1, b"\x2b\x01"), "proto: wrong wireType = 3 for field UID"),
+        (field(1, b"\x0c"), "proto: ObjectMeta: wiretype end group for non-group"),
+        (field(1, field(8, b"\x0a\x01a")), "proto: wrong wireType = 2 for field Seconds"),
+        (b"\x4b\x08\x01", "unexpected EOF"),  # a group without an end
+    ],
+)
+def test_why_an_object_is_refused(raw, why):
+    with pytest.raises(ApiError) as refused:
+        decode(enveloped(b"v1", b"ConfigMap", raw))
+    expected = f'ConfigMap in version "v1" cannot be handled as a ConfigMap: {why}'
+    assert (refused.value.code, refused.value.message) == (400, expected)
+
+
+@pytest.mark.parametrize(
+    ("raw", "metadata"),
+    [
+        (field(1, field(1, b"x")) + field(1, field(3, b"ns")), {"name": "x", "namespace": "ns"}),
+        (field(1, field(1, b"\xe2\x9c-\xff")), {"name": "\ufffd\ufffd-\ufffd"}),
+        (field(1, field(8, b"\x08\x00")), {"creationTimestamp": "1970-01-01T00:00:00Z"}),
+        (
+            field(1, field(8, b"\x08\x05\x10\xc0\x84\x3d")),
+            {"creationTimestamp": "1970-01-01T00:00:05Z"},
+        ),
+        (b"\x4b\x08\x01\x4c" + field(1, field(1, b"x")), {"name": "x"}),  # a group is passed over
+    ],
+)
+def test_what_upstream_reads_as_well(raw, metadata):
+    assert decode(enveloped(b"v1", b"ConfigMap", raw))["metadata"] == metadata
+
+
+def test_numbers_may_come_packed_and_are_cut_to_their_size():
+    def read(fs_group, groups):
+        context = field(5, fs_group) if isinstance(fs_group, int) else b""
+        spec = field(14, context + groups)  # securityContext
+        return decode(enveloped(b"v1", b"Pod", field(2, spec)))["spec"]["securityContext"]
+
+    assert read(1, field(4, b"\x01\x02\x03")) == {"fsGroup": 1, "supplementalGroups": [1, 2, 3]}
+    assert read(1, field(4, 7) + field(4, 8))["supplementalGroups"] == [7, 8]
+    replicas = field(2, bytes([1 << 3]) + varint((1 << 32) + 5))
+    assert decode(enveloped(b"apps/v1", b"Deployment", replicas))["spec"]["replicas"] == 5
 
 
 def test_a_kind_without_numbers_is_refused_by_name():
@@ -148,7 +222,7 @@ def test_schemas_in_schemas_are_refused_where_they_are_too_deep(levels):
 def of_kind(name):
     api_version, _, kind = name.rpartition("/")
     schema = schema_of(api_version, kind)
-    return schema if schema and schema.definition in _numbers() else None
+    return schema if schema and schema.definition in numbers() else None
 
 
 def depth(schema):
@@ -169,8 +243,8 @@ def test_damaged_bodies_are_refused_or_read_but_never_fail(noise, at):
 
 def number_of(kind, name):
     """The number of a field."""
-    numbers = next(row for key, row in _numbers().items() if key.endswith(f".{kind}"))
-    return next(int(number) for number, field in numbers.items() if field == name)
+    named = next(row for key, row in numbers().items() if key.endswith(f".{kind}"))
+    return next(int(number) for number, field in named.items() if field == name)
 
 
 @pytest.mark.parametrize(
