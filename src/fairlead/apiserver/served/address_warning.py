@@ -6,32 +6,37 @@ upstream: apimachinery/pkg/util/validation/ip.go:GetWarningsForIP, GetWarningsFo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_address, ip_interface
+
+from fairlead.apiserver.validation.served.address_form import written_ip, written_range
 
 Warnings = Iterator[str]
 
 
 def ip_warnings(field: str, text: str) -> Warnings:
-    """An address in one of its longer forms."""
-    try:
-        shortest = str(ip_address(text))
-    except ValueError:
+    """An address in one of its other forms."""
+    found = written_ip(text)
+    if found is None:
         return
-    if ":" in text and shortest != text:
-        why = f'should be in RFC 5952 canonical format ("{shortest}")'
+    if found.is_padded or found.mapped is not None:
+        why = f'is invalid: use "{found.plain}"'
+        yield f'{field}: non-standard IP address "{text}" {why}'
+    elif ":" in text and str(found.address) != text:
+        why = f'should be in RFC 5952 canonical format ("{found.address}")'
         yield f'{field}: IPv6 address "{text}" {why}'
 
 
 def cidr_warnings(field: str, text: str) -> Warnings:
-    """A range that begins within itself, or is in one of its longer forms."""
-    try:
-        found = ip_interface(text)
-    except ValueError:
+    """A range that begins within itself, or is in one of its other forms."""
+    found = written_range(text)
+    if found is None:
         return
-    if found.ip != found.network.network_address:
-        alone = f"{found.ip}/{found.max_prefixlen}"
-        why = f'is ambiguous in this context (should be "{found.network}" or "{alone}"?)'
+    address, network = found.first.plain, found.network
+    if found.begins_within:
+        alone = f"{address}/{found.first.address.max_prefixlen}"
+        why = f'is ambiguous in this context (should be "{network}" or "{alone}"?)'
         yield f'{field}: CIDR value "{text}" {why}'
-    elif ":" in text and str(found.network) != text:
-        why = f'should be in RFC 5952 canonical format ("{found.network}")'
+    if found.is_padded or found.first.mapped is not None:
+        yield f'{field}: non-standard CIDR value "{text}" is invalid: use "{network}"'
+    elif not found.begins_within and ":" in text and network != text:
+        why = f'should be in RFC 5952 canonical format ("{network}")'
         yield f'{field}: IPv6 CIDR value "{text}" {why}'

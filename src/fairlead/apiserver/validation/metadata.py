@@ -59,7 +59,7 @@ def dns_label_problems(name: str) -> tuple[str, ...]:
 
 
 def dns_subdomain_problems(name: str) -> tuple[str, ...]:
-    """Why `name` is no DNS subdomain; a length is counted in characters here."""
+    """Why `name` is no DNS subdomain; a length is said to be in characters here."""
     shape = tuple(problem for problem in subdomain_problems(name) if "no more than" not in problem)
     return _too_long(name, SUBDOMAIN_MAX) + shape
 
@@ -187,7 +187,7 @@ def check_timestamp(field: str, text: str) -> Causes:
             yield invalid(field, text, str(cause))
 
 
-def _too_long(text: str, characters_max: int) -> tuple[str, ...]:
-    if len(text) <= characters_max:
+def _too_long(text: str, bytes_max: int) -> tuple[str, ...]:
+    if len(text.encode()) <= bytes_max:
         return ()
-    return (f"must be no more than {characters_max} characters",)
+    return (f"must be no more than {bytes_max} characters",)

@@ -5,12 +5,12 @@ upstream: pkg/apis/networking/validation/validation.go:ValidateIPAddress, Valida
 
 from __future__ import annotations
 
-from ipaddress import ip_interface
 from typing import Any, Final
 
 from fairlead.apiserver.validation.field import Causes, invalid, required
 from fairlead.apiserver.validation.metadata import dns_subdomain_problems, path_segment_problems
-from fairlead.apiserver.validation.served.form import IMMUTABLE, check_cidr, check_ip
+from fairlead.apiserver.validation.served.address_form import check_strict_cidr, check_strict_ip
+from fairlead.apiserver.validation.served.form import IMMUTABLE
 
 Json = dict[str, Any]
 
@@ -22,7 +22,7 @@ _TWO_FAMILIES: Final = (
 
 def check_ip_address(obj: Json) -> Causes:
     """An IPAddress, which is called like it, in the shortest form."""
-    yield from check_ip("metadata.name", obj["metadata"].get("name", ""))
+    yield from check_strict_ip("metadata.name", obj["metadata"].get("name", ""))
     parent = (obj.get("spec") or {}).get("parentRef")
     if parent is None:
         yield required("spec.parentRef")
@@ -54,7 +54,7 @@ def check_service_cidr(obj: Json) -> Causes:
         yield invalid("spec.cidrs", {"CIDRs": ranges}, _TWO_FAMILIES)
     else:
         for place, text in enumerate(ranges):
-            yield from _check_range(f"spec.cidrs[{place}]", text)
+            yield from check_strict_cidr(f"spec.cidrs[{place}]", text)
 
 
 def check_service_cidr_update(old: Json, new: Json) -> Causes:
@@ -67,10 +67,3 @@ def check_service_cidr_update(old: Json, new: Json) -> Causes:
     for place, text in enumerate(had):
         if has[place] != text:
             yield invalid(f"spec.cidrs[{place}]", has[place], IMMUTABLE)
-
-
-def _check_range(field: str, text: str) -> Causes:
-    problems = list(check_cidr(field, text))
-    yield from problems
-    if not problems and ip_interface(text).ip != ip_interface(text).network.network_address:
-        yield invalid(field, text, "must not have bits set beyond the prefix length")

@@ -18,10 +18,10 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.metadata import check_labels
 from fairlead.apiserver.validation.repetition import repeated_places
+from fairlead.apiserver.validation.served.address_form import check_ip
 from fairlead.apiserver.validation.served.form import (
     check_dns_label,
     check_domain_name,
-    check_ip,
     check_label_value,
     check_not_special,
     check_one_of,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any, Final
 
 from fairlead.api.codec import decode_as
@@ -33,8 +34,6 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 PORT_MAX: Final = 65_535
 INT32_MAX: Final = 2**31 - 1
 IMMUTABLE: Final = "field is immutable"
-NO_IP: Final = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-NO_CIDR: Final = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
 _LINK_LOCAL_GROUPS: Final = tuple(map(ipaddress.ip_network, ("224.0.0.0/24", "ff02::/16")))
 _SPECIAL: Final[tuple[tuple[Callable[[Address], bool], str], ...]] = (
     (lambda address: address.is_unspecified, "may not be unspecified ({})"),
@@ -55,6 +54,9 @@ _PORT_NAME: Final = re.compile("[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _PORT_CHARACTERS: Final = re.compile("[-a-z0-9]+")
 _CONFIG_KEY_FORM: Final = "[-._a-zA-Z0-9]+"
 _CONFIG_KEY: Final = re.compile(_CONFIG_KEY_FORM)
+_HTTP_PATH_FORM: Final = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_HTTP_PATH: Final = re.compile(_HTTP_PATH_FORM)
+_HTTP_PATH_RULE: Final = f"Invalid path (regex used for validation is '{_HTTP_PATH_FORM}')"
 _PERCENT: Final = re.compile("[0-9]+%")
 _PERCENT_RULE: Final = (
     "a valid percent string must be a numeric string followed by an ending '%' "
@@ -116,7 +118,7 @@ def port_name_problems(name: str) -> tuple[str, ...]:
     """Why `name` is no name of a port (RFC 6335)."""
     # upstream: validation.go:IsValidPortName
     problems = []
-    if len(name) > 15:
+    if len(name.encode()) > 15:
         problems.append("must be no more than 15 characters")
     if not _PORT_CHARACTERS.fullmatch(name):
         problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
@@ -142,7 +144,7 @@ def config_key_problems(key: str) -> tuple[str, ...]:
     """Why `key` cannot be a key of a ConfigMap or Secret."""
     # upstream: validation.go:IsConfigMapKey
     problems = []
-    if len(key) > 253:
+    if len(key.encode()) > 253:
         problems.append("must be no more than 253 characters")
     if not _CONFIG_KEY.fullmatch(key):
         problems.append(
@@ -157,34 +159,6 @@ def config_key_problems(key: str) -> tuple[str, ...]:
     elif key.startswith(".."):
         problems.append("must not start with '..'")
     return tuple(problems)
-
-
-def check_ip(field: str, text: str) -> Causes:
-    """An address of either family."""
-    # upstream: ip.go:IsValidIPForLegacyField
-    if not is_ip(text):
-        padded = re.fullmatch(r"[0-9]+(\.[0-9]+){3}", text) and re.search(r"(^|\.)0[0-9]", text)
-        yield invalid(field, text, "must not have leading 0s" if padded else NO_IP)
-
-
-def is_ip(text: str) -> bool:
-    """Whether it is an address of either family."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
-
-
-def check_cidr(field: str, text: str) -> Causes:
-    """A range of addresses."""
-    try:
-        ipaddress.ip_network(text, strict=False)
-        is_range = "/" in text
-    except ValueError:
-        is_range = False
-    if not is_range:
-        yield invalid(field, text, NO_CIDR)
 
 
 def label_selector(selector: Json | None) -> LabelSelector | None:
@@ -264,11 +238,16 @@ def check_domain_name(field: str, text: str) -> Causes:
         return
     name = text.removesuffix(".")
     problems = dns_subdomain_problems(name)
-    for problem in problems:
-        yield invalid(field, name, problem)
-    if not problems and "." not in name:
+    if problems:
+        yield invalid(field, name, ",".join(problems))
+    elif "." not in name:
         why = "should be a domain with at least two segments separated by dots"
         yield invalid(field, name, why)
+    else:
+        labels = ((label, dns_label_problems(label)) for label in name.split("."))
+        wrong = ((label, found) for label, found in labels if found)
+        for label, found in islice(wrong, 1):
+            yield invalid(field, label, ",".join(found))
 
 
 def check_not_special(field: str, text: str) -> Causes:
@@ -300,3 +279,5 @@ def check_domain_path(field: str, path: str) -> Causes:
     else:
         for problem in dns_subdomain_problems(host):
             yield invalid(field, host, problem)
+        if not _HTTP_PATH.fullmatch(rest):
+            yield invalid(field, rest, _HTTP_PATH_RULE)

@@ -16,13 +16,12 @@ from fairlead.apiserver.validation.metadata import (
     path_segment_problems,
 )
 from fairlead.apiserver.validation.selector import check_label_selector
+from fairlead.apiserver.validation.served.address_form import check_cidr, is_ip
 from fairlead.apiserver.validation.served.form import (
-    check_cidr,
     check_domain_path,
     check_one_of,
     check_port,
     check_port_number,
-    is_ip,
     label_selector,
     port_name_problems,
     too_long,

@@ -16,6 +16,7 @@ from fairlead.apiserver.validation.field import (
     not_supported,
     required,
 )
+from fairlead.apiserver.validation.served.address_form import check_ip
 from fairlead.apiserver.validation.served.container import (
     PodContext,
     check_containers,
@@ -23,7 +24,6 @@ from fairlead.apiserver.validation.served.container import (
 )
 from fairlead.apiserver.validation.served.form import (
     check_dns_label,
-    check_ip,
     check_qualified_name,
     check_subdomain,
 )

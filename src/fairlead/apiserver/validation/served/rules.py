@@ -47,7 +47,8 @@ from fairlead.apiserver.validation.served import (
     webhook,
     workload,
 )
-from fairlead.apiserver.validation.served.form import IMMUTABLE, check_cidr, check_unchanged
+from fairlead.apiserver.validation.served.address_form import check_cidr
+from fairlead.apiserver.validation.served.form import IMMUTABLE, check_unchanged
 from fairlead.apiserver.validation.served.immutable import check_fixed
 from fairlead.apiserver.validation.served.metadata import check_finalizer_names
 

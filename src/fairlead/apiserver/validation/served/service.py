@@ -17,11 +17,10 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.metadata import check_labels
 from fairlead.apiserver.validation.repetition import repeated_places
+from fairlead.apiserver.validation.served.address_form import check_cidr, check_ip
 from fairlead.apiserver.validation.served.form import (
     IMMUTABLE,
-    check_cidr,
     check_dns_label,
-    check_ip,
     check_not_special,
     check_one_of,
     check_port,

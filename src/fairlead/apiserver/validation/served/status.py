@@ -20,12 +20,11 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.resource import check_quantity
+from fairlead.apiserver.validation.served.address_form import check_ip, is_ip
 from fairlead.apiserver.validation.served.claim_status import check_claim_status
 from fairlead.apiserver.validation.served.form import (
-    check_ip,
     check_qualified_name,
     check_subdomain,
-    is_ip,
     too_long,
 )
 from fairlead.apiserver.validation.served.job_status import check_job_status
