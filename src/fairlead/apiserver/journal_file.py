@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.apiserver.cold_storage import LOG_BYTES_MAX
 from fairlead.apiserver.kept_shape import require_shape
 from fairlead.apiserver.kind import KINDS, Kind, kind_of
 from fairlead.apiserver.storage import Change, ChangeType, Key, Storage
@@ -154,11 +155,16 @@ class JournalFile:
         return found
 
     def _logged(self) -> Iterator[Change]:
-        """The log from where each change is known with what was there before."""
+        """The log from where each change is known with what was there before.
+
+        It goes back as far as one in memory would.
+        """
         known: dict[tuple[str, str, str], Json] = {}
         changes: list[Change] = []
         for version, kind_of_change, resource, namespace, name, blob in self._connection.execute(
-            "SELECT version, type, resource, namespace, name, object FROM log ORDER BY version"
+            "SELECT version, type, resource, namespace, name, object FROM log "
+            "WHERE version >= ? ORDER BY version",
+            (self._first_logged(),),
         ):
             key, type_ = (resource, namespace, name), ChangeType(kind_of_change)
             require_shape(key, blob, is_built_in=resource in _BUILT_IN)
@@ -172,6 +178,18 @@ class JournalFile:
             if type_ is ChangeType.DELETED:
                 del known[key]
         return iter(changes)
+
+    def _first_logged(self) -> int:
+        """From which version on the log's texts are no more than LOG_BYTES_MAX together."""
+        first, size = self.version + 1, 0
+        for version, length in self._connection.execute(
+            "SELECT version, length(object) FROM log ORDER BY version DESC"
+        ):
+            size += length
+            if size > LOG_BYTES_MAX:
+                break
+            first = version
+        return first
 
     def _execute(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
         """Execute `statement` with many rows at once."""

@@ -211,7 +211,11 @@ class Storage:
 
     def _record(self, change: Change) -> None:
         if len(self._log) == self._log.maxlen:
-            self._oldest += 1
+            self._forget_oldest()
         self._log.append(change)
         for listener in self._listeners:
             listener(change)
+
+    def _forget_oldest(self) -> None:
+        self._log.popleft()
+        self._oldest += 1

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 
 from fairlead.apiserver.cold_storage import ColdStorage
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.storage import Storage
 
@@ -77,3 +78,43 @@ def test_texts_are_restored_as_the_objects_that_they_are(storage):
     changed = storage.put(kind, manifest(kind, "a", "x", 2))
     assert storage.changes_since(7)[0].previous == obj
     assert changed["metadata"]["resourceVersion"] == "8"
+
+
+def test_the_log_reaches_back_less_far_where_objects_are_large():
+    """The newest change is there in any case."""
+    kind, storage = KINDS[0], ColdStorage(100, log_bytes_max=1_000)
+    for count in range(20):
+        storage.put(kind, manifest(kind, "a", "x", count))
+    known = len(storage.changes_since(storage.version - 5))
+    assert known == 5
+    with pytest.raises(ApiError):
+        storage.changes_since(1)
+    storage.put(kind, manifest(kind, "a", "y", "y" * 5_000))
+    assert [one.object["metadata"]["name"] for one in storage.changes_since(20)] == ["y"]
+    with pytest.raises(ApiError):
+        storage.changes_since(19)
+
+
+@given(st.lists(STEPS), st.integers(1, 8), st.integers(0, 1_000))
+def test_a_log_that_is_bounded_by_bytes_has_the_newest_changes(steps, capacity, bytes_max):
+    """As many as fit: one more would be too many, or too much."""
+    whole, bounded = Storage(100), ColdStorage(capacity, log_bytes_max=bytes_max)
+    for step in steps:
+        done(whole, step)
+        done(bounded, step)
+    oldest = bounded.version - _reach(bounded)
+    assert bounded.changes_since(oldest) == whole.changes_since(oldest)
+    sizes = [len(json.dumps(one.object, separators=(",", ":"))) for one in whole.changes_since(0)]
+    sizes.reverse()
+    fitting = [n for n in range(1, len(sizes) + 1) if n == 1 or sum(sizes[:n]) <= bytes_max]
+    assert _reach(bounded) == min(capacity, max(fitting, default=0))
+
+
+def _reach(storage):
+    """How many changes are known."""
+    for number in range(storage.version, -1, -1):
+        try:
+            return len(storage.changes_since(storage.version - number))
+        except ApiError:
+            continue
+    raise AssertionError

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.apiserver import journal as journal_module
+from fairlead.apiserver import journal_file
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.journal_file import JournalError, free_bytes_at
@@ -94,6 +95,21 @@ def test_watches_from_before_what_is_known_are_told_that_it_is_gone(tmp_path):
     assert gone.value.code == 410
     assert again.changes_since(1_200) == []
     journal.close()
+
+
+def test_watches_go_on_as_far_back_as_there_is_room(tmp_path, monkeypatch):
+    """What was written with more room is not all read again."""
+    monkeypatch.setattr(journal_file, "LOG_BYTES_MAX", 1_000)
+    storage, journal = opened(tmp_path / "j")
+    for count in range(20):
+        storage.put(CONFIG_MAP, config_map("a", x=str(count)))
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    journal.close()
+    assert everything(again) == everything(storage)
+    assert again.changes_since(17) == storage.changes_since(17)
+    with pytest.raises(ApiError):
+        again.changes_since(10)
 
 
 def test_custom_resources_keep_the_plural_of_their_definition(tmp_path):
