@@ -5,6 +5,7 @@ upstream: apiserver/pkg/cel/library/{ip,cidr}.go
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from ipaddress import (
@@ -33,6 +34,7 @@ from fairlead.api.expression.function import (
 _IP: Final = "net.IP"
 _CIDR: Final = "net.CIDR"
 _RANGE: Final = re.compile(r"[^/%]+/(0|[1-9][0-9]{0,2})")
+_RANGE_PROBLEM: Final = "network address parse error during conversion from string"
 _BROADCAST: Final = IPv4Address("255.255.255.255")
 
 Address = IPv4Address | IPv6Address
@@ -42,7 +44,13 @@ Interface = IPv4Interface | IPv6Interface
 def _address(text: str) -> Address:
     if "%" in text:
         raise ValueError(f'IP address "{text}" with zone value is not allowed')
-    found = ip_address(text)
+    try:
+        found = ip_address(text)
+    except ValueError:
+        why = f"ParseAddr({json.dumps(text, ensure_ascii=False)}): unable to parse IP"
+        raise ValueError(
+            f'IP Address "{text}" parse error during conversion from string: {why}'
+        ) from None
     if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
         raise ValueError(f'IPv4-mapped IPv6 address "{text}" is not allowed')
     return found
@@ -50,7 +58,9 @@ def _address(text: str) -> Address:
 
 def _interface(text: str) -> Interface:
     if not _RANGE.fullmatch(text):
-        raise ValueError(f'network address parse error during conversion from string: "{text}"')
+        why = "no '/'" if "/" not in text else "bad bits after slash"
+        told = f"netip.ParsePrefix({json.dumps(text, ensure_ascii=False)}): {why}"
+        raise ValueError(f"{_RANGE_PROBLEM}: {_RANGE_PROBLEM}: {told}")
     _address(text.partition("/")[0])
     return ip_interface(text)
 
@@ -61,6 +71,11 @@ def _ip(text: str) -> Value:
 
 def _cidr(text: str) -> Value:
     return {_CIDR: str(_interface(text))}
+
+
+def text_of(value: Value) -> str:
+    """An address, or a range of them, as a text."""
+    return str(of(value, _IP if _IP in value else _CIDR, "an address"))
 
 
 def _ip_of(value: Value) -> Address:

@@ -8,6 +8,7 @@ upstream: apiserver/pkg/cel/library/{quantity,semverlib}.go
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from typing import Any, Final
@@ -45,6 +46,25 @@ def version_value(text: str) -> Value:
     return {_VERSION: text}
 
 
+def loose_version(text: str) -> str:
+    """A semantic version of what is nearly one: `v01.2`. Raises ValueError.
+
+    upstream: apiserver/pkg/cel/library/semverlib.go:normalizeAndParse
+    """
+    parts = [_number(part) for part in text.removeprefix("v").split(".", 2)]
+    if len(parts) < 3 and re.search(r"[+-]", parts[-1]):
+        raise ValueError("short version cannot contain PreRelease/Build meta data")
+    return ".".join((*parts, "0", "0")[:3] if len(parts) < 3 else parts)
+
+
+def _number(part: str) -> str:
+    """A part of a version without zeros before its digits."""
+    if len(part) < 2:
+        return part
+    rest = part.lstrip("0")
+    return rest if rest[:1].isdecimal() else f"0{rest}"
+
+
 def _quantity(quantity: Quantity) -> Value:
     return {_QUANTITY: canonical(quantity, Format.DECIMAL_SI)}
 
@@ -53,13 +73,28 @@ def _version_key(text: str) -> tuple[Any, ...]:
     """Sorts as versions do (semver.org, 11): a pre-release comes before its release."""
     matched = _FORM.fullmatch(text)
     if matched is None:
-        raise ValueError(f"{text!r} is no semantic version")
+        raise ValueError(_no_version(text))
     major, minor, patch, pre = matched.groups()
     numbers = (int(major), int(minor), int(patch))
     if pre is None:
         return (*numbers, 1)
     labels = tuple((0, int(one), "") if one.isdigit() else (1, 0, one) for one in pre.split("."))
     return (*numbers, 0, labels)
+
+
+def _no_version(text: str) -> str:
+    """Why a text is none."""
+    parts = text.split(".", 2)
+    if len(parts) < 3:
+        return "No Major.Minor.Patch elements found"
+    for name, part in zip(("major", "minor", "patch"), parts, strict=True):
+        digits = re.split(r"[-+]", part, maxsplit=1)[0] if name == "patch" else part
+        if not digits.isdecimal():
+            return f"Invalid character(s) found in {name} number {json.dumps(digits)}"
+        if len(digits) > 1 and digits.startswith("0"):
+            shown = f"{name.capitalize()} number must not contain leading zeroes"
+            return f"{shown} {json.dumps(digits)}"
+    return f"{text!r} is no semantic version"
 
 
 def _nano(value: Value) -> int:

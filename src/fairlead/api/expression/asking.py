@@ -17,7 +17,10 @@ from fairlead.api.expression.expansion import ExpressionError, check_size
 from fairlead.api.expression.extent import Scale
 from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
 from fairlead.api.expression.problem import CALL_LIMIT, compile_problem, failure_of, problem_of
+from fairlead.api.expression.reading import parsed_tree
+from fairlead.api.expression.retelling import needs_retelling, retold
 from fairlead.api.expression.tree import Loop, Node, tree_of
+from fairlead.api.expression.writing import written
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
@@ -71,10 +74,16 @@ def program(env: cel.Env, text: str, *, wrapped: int = 0) -> Program:
     """
     check_size(text)
     try:
-        expression = env.compile(text)
+        parsed = parsed_tree(text)
+        if needs_retelling(parsed):
+            root = retold(parsed)
+            expression = env.deserialize(written(root))
+        else:
+            expression = env.compile(text)
+            root = tree_of(expression.serialize()).root
     except RuntimeError as cause:
         raise ExpressionError(compile_problem(text, cause)) from None
-    root, made = tree_of(expression.serialize()).root, []
+    made = []
     for _ in range(wrapped):
         if isinstance(root, Loop):
             made.append(root.initial)

@@ -15,6 +15,7 @@ TRUTH: Final = "bool"
 ANY: Final = "dyn"
 LIST: Final = "list"
 VALUE: Final = "value"
+MAP: Final = "map"
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,7 +182,7 @@ def _ours(given: list[Extent], _: Scale) -> Taken:
 
 def _inserted(given: list[Extent], scale: Scale) -> Taken:
     weight = sum(one.weight for one in given)
-    item = union(scale.items(given[0]), given[2] if len(given) > 2 else scale.items(given[1]))
+    item = union(scale.items(given[0]), scale.items(given[1]))
     return Taken(_OURS + weight * _CONVERTED, made(given[0].size + 1, weight, item), weight * 2)
 
 
@@ -214,7 +214,7 @@ GROWTH: Final[dict[str, Growth]] = {
     **dict.fromkeys(("first", "last"), _first),
     **dict.fromkeys(("optional.of", "optional.ofNonZeroValue", "value", "orValue"), _passed),
     **dict.fromkeys(("or", "dyn"), _passed),
-    "cel.@mapInsert": _inserted,
+    "@insert": _inserted,
 }
 
 

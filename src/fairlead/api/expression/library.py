@@ -7,10 +7,11 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.api.expression import address, amount, collection, url
+from fairlead.api.expression import address, amount, collection, retold_function, url
 from fairlead.api.expression.function import (
     ANY,
     LIST,
+    MAP,
     REAL,
     TEXT,
     TRUTH,
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 KEPT_CHARACTERS_MAX: Final = 2_048
 
 
-_USUAL: Final = (*(*amount.FUNCTIONS, *address.FUNCTIONS, *url.FUNCTIONS, *collection.FUNCTIONS),)
+_USUAL: Final = (
+    *(*amount.FUNCTIONS, *address.FUNCTIONS, *url.FUNCTIONS, *collection.FUNCTIONS),
+    *retold_function.FUNCTIONS,
+)
 # The names of the functions that are written in Python.
 OURS: Final = frozenset(one.name for one in _USUAL)
 # Extensions of the library by their names, all of whose functions upstream has.
@@ -72,6 +76,7 @@ def _declared(library: Any, functions: Sequence[Function]) -> list[Any]:
         ANY: types.DYN,
         LIST: types.List(types.DYN),
         VALUE: types.Map(types.STRING, types.DYN),
+        MAP: types.Map(types.DYN, types.DYN),
     }
 
     def overload(at: int, function: Function) -> Any:

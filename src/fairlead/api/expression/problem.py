@@ -37,6 +37,10 @@ _TOLD: Final = (
     (re.compile(r"^\w+ out of uint64 range$"), "unsigned integer overflow"),
     (re.compile(r"^\w+ out of int64 range$"), "integer overflow"),
     (re.compile(r"^INTERNAL: Iteration budget exceeded.*$"), CALL_LIMIT),
+    # Values of kinds that functions of ours do not have.
+    (re.compile(r"^(Non-CEL|Unexpected) value type .*$", re.DOTALL), "no such overload"),
+    (re.compile(r"^.*not supported between instances of .*$", re.DOTALL), "no such overload"),
+    (re.compile(r"^unsupported operand type.*$", re.DOTALL), "no such overload"),
     (re.compile(r"^No overload found in reference resolve step.*$"), "no such overload"),
     (re.compile(r"^'.*': (quantities must match)", re.DOTALL), r"\1"),
 )

@@ -56,6 +56,12 @@ def read(
     return found
 
 
+def parsed_tree(expression: str) -> Node:
+    """The tree of an expression that is known to be one. Raises RuntimeError of the library."""
+    kept = _parser(has_bindings=True).compile(expression, disable_check=True).serialize()
+    return tree_of(kept).root
+
+
 @lru_cache(maxsize=2)
 def _parser(*, has_bindings: bool) -> cel.Env:
     return configured({}, (*PARTS, BINDINGS) if has_bindings else PARTS, ())

@@ -5,6 +5,7 @@ upstream: apiserver/pkg/cel/library/urls.go, Go's net/url:ParseRequestURI
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
@@ -30,16 +31,34 @@ _HOST: Final = re.compile(r"(?:[^@]*@)?(\[[^\[\]]*\]|[^:\[\]]*)(?::([0-9]*))?")
 _CODE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 
 
+def uri_problem(text: str) -> str:
+    """Why a text is no URL; nothing where it is one."""
+    try:
+        _parts(text)
+    except ValueError as cause:
+        return str(cause).partition(": ")[2]
+    return ""
+
+
 def _parts(text: str) -> tuple[str, str, str, str]:
     """Scheme, host with port, path and query. Raises ValueError."""
     matched = _FORM.fullmatch(text)
     if matched is None or not text or _CONTROL.search(text):
-        raise ValueError(f"URL parse error during conversion from string: {text!r}")
+        raise ValueError(_no_url(text))
     scheme, host, path, query = (part or "" for part in matched.groups())
     is_absolute = bool(scheme) or (path.startswith("/") and not host)
     if not is_absolute or _ESCAPE.search(path) or not _HOST.fullmatch(host):
-        raise ValueError(f"URL parse error during conversion from string: {text!r}")
+        raise ValueError(_no_url(text))
     return scheme.lower(), host.rpartition("@")[2], path, query
+
+
+def _no_url(text: str) -> str:
+    """Why a text is no URL, as far as it is told apart here."""
+    why = "invalid URI for request" if text else "empty url"
+    if _CONTROL.search(text) and " " not in text:
+        why = "net/url: invalid control character in URL"
+    shown = json.dumps(text, ensure_ascii=False)
+    return f"URL parse error during conversion from string: parse {shown}: {why}"
 
 
 def _url(text: str) -> Value:

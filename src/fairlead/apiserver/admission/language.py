@@ -31,6 +31,7 @@ from fairlead.api.expression.library import KEPT_CHARACTERS_MAX, environment
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.admission.authorizer import FUNCTIONS, Judge, judging
+from fairlead.apiserver.custom import named_format
 from fairlead.apiserver.storage import Json
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def _resulted(expression: str, problem: str) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> cel.Env:
-    return environment(dict.fromkeys(_NAMES, "dyn"), FUNCTIONS)
+    return environment(dict.fromkeys(_NAMES, "dyn"), (*FUNCTIONS, *named_format.FUNCTIONS))
 
 
 @text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)

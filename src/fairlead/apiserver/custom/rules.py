@@ -28,6 +28,7 @@ from fairlead.api.expression.library import KEPT_CHARACTERS_MAX, environment
 from fairlead.api.expression.problem import CALL_LIMIT
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.custom.checking import is_same, items_before, member_path
+from fairlead.apiserver.custom.named_format import FUNCTIONS
 from fairlead.apiserver.custom.spelling import spelled
 from fairlead.apiserver.custom.structural import ABSENT, Structural
 from fairlead.apiserver.custom.temporal import with_times
@@ -233,7 +234,7 @@ def _seen_fields(schema: Structural, value: Json) -> Iterator[tuple[str, Any]]:
 
 @lru_cache(maxsize=1)
 def _environment() -> cel.Env:
-    return environment({"self": "dyn", "oldSelf": "dyn"})
+    return environment({"self": "dyn", "oldSelf": "dyn"}, FUNCTIONS)
 
 
 @text_cache(maxsize=RULES_CACHED_MAX, characters_max=KEPT_CHARACTERS_MAX)

@@ -80,7 +80,7 @@ def test_functions(language, expression, expected):
         ("quantity('500m').asInteger()", "cannot convert value to integer"),
         ("ip('10.0.0.1').compareTo(quantity('1'))", "not a quantity"),
         ("quantity('1').family()", "not an address"),
-        ("ip('1').family()", "does not appear to be"),
+        ("ip('1').family()", "unable to parse IP"),
         ("cidr('10.0.0.0/33')", "'10.0.0.0/33' does not appear"),
         ("url('a').getHost()", "URL parse error"),
         ("'a'.find('(')", "Illegal regex"),

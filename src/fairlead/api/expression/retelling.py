@@ -1,0 +1,186 @@
+"""Retelling: calls that the library cannot answer, in terms of what it can.
+
+    map.transformMap(…)            insertions are ours
+    list.indexOf(item)             the library has it of texts only
+    optional.unwrap(list)          a loop
+    string(ip(…))                  addresses are maps to the library
+    semver(text, true)             a function of one argument is another one
+    text.charAt(9)                 what is said of a place that is none
+    format.uuid().validate(text)   the problems, if there are any
+
+upstream: cel-go's ext/{comprehensions,lists,strings}.go, cel/library.go;
+apiserver/pkg/cel/library/format.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from fairlead.api.expression.signature import signatures
+from fairlead.api.expression.tree import (
+    Call,
+    Entries,
+    Items,
+    Literal,
+    Loop,
+    Name,
+    Node,
+    Select,
+    nodes,
+)
+
+_ADDRESSES: Final = ("ip", "cidr", "masked")
+_FORMAT: Final = "format."
+_IT, _RESULT, _UNUSED = "@it", "@result", "#unused"
+
+
+def needs_retelling(root: Node) -> bool:
+    """Whether there is such a call in an expression as its parser has read it."""
+    return any(isinstance(node, Call) and _teller(node) is not None for node in nodes(root))
+
+
+def retold(node: Node) -> Node:
+    """The same expression in calls that the library answers."""
+    match node:
+        case Select():
+            return replace(node, operand=retold(node.operand))
+        case Call():
+            return _retold_call(node)
+        case Items():
+            return replace(node, items=tuple(map(retold, node.items)))
+        case Entries():
+            return replace(node, entries=tuple(
+                replace(
+                    one,
+                    key=one.key if isinstance(one.key, str) else retold(one.key),
+                    value=retold(one.value),
+                )
+                for one in node.entries
+            ))  # fmt: skip
+        case Loop():
+            return replace(
+                node,
+                range=retold(node.range),
+                initial=retold(node.initial),
+                condition=retold(node.condition),
+                step=retold(node.step),
+                result=retold(node.result),
+            )
+        case _:
+            return node
+
+
+def _retold_call(node: Call) -> Node:
+    name = _name(node)
+    target = None if name != node.function or node.target is None else retold(node.target)
+    call = Call(node.id, name, target, tuple(map(retold, node.arguments)))
+    tell = _teller(call)
+    return call if tell is None else tell(call)
+
+
+def _name(node: Call) -> str:
+    """The name of a function with what stands before it, where that belongs to the name."""
+    before = _path(node.target) if node.target is not None else ""
+    whole = f"{before}.{node.function}"
+    return whole if before and whole in signatures() else node.function
+
+
+def _path(node: Node) -> str:
+    if isinstance(node, Name):
+        return node.name
+    if isinstance(node, Select) and not node.is_test:
+        inner = _path(node.operand)
+        return f"{inner}.{node.field}" if inner else ""
+    return ""
+
+
+def _teller(node: Call) -> Callable[[Call], Node] | None:
+    """What tells a call in other words, None where it can stay."""
+    name, count = _name(node), len(node.arguments)
+    if name.startswith(_FORMAT) and name != "format.named":
+        return _constant_format
+    if name == "string" and count == 1:
+        return _text if _is_address(node.arguments[0]) else None
+    if name in ("indexOf", "lastIndexOf"):
+        return _place if count == 1 else None
+    if name in ("semver", "isSemver"):
+        return _ours if count == 2 else None
+    return _TELLERS.get(name)
+
+
+def _is_address(node: Node) -> bool:
+    return isinstance(node, Call) and node.function in _ADDRESSES
+
+
+def _ours(node: Call) -> Node:
+    """A function of ours with the arguments of another, the target first."""
+    given = node.arguments if node.target is None else (node.target, *node.arguments)
+    return Call(node.id, f"@{node.function}", None, given)
+
+
+def _text(node: Call) -> Node:
+    return Call(node.id, "@text", None, node.arguments)
+
+
+def _inserted(node: Call) -> Node:
+    return Call(node.id, "@insert", None, (node.arguments[0], _held(*node.arguments[1:])))
+
+
+def _held(*items: Node) -> Node:
+    """A list of values, since functions of ours are not found by values of any kind."""
+    return Items(0, items, ())
+
+
+def _constant_format(node: Call) -> Node:
+    name = node.function.removeprefix(_FORMAT)
+    return Call(node.id, "@format", None, (Literal(0, "string", name),))
+
+
+def _named_format(node: Call) -> Node:
+    return _present(Call(node.id, "@format", None, node.arguments))
+
+
+def _validated(node: Call) -> Node:
+    return _present(_ours(node))
+
+
+def _present(node: Node) -> Node:
+    """An optional value, which is absent where `node` comes to nothing."""
+    return Call(0, "optional.ofNonZeroValue", None, (node,))
+
+
+def _place(node: Call) -> Node:
+    """Of a list it is ours, of a text the library's."""
+    if node.target is None:
+        return node
+    it = Name(0, _IT)
+    kind = Call(0, "type", None, (it,))
+    is_list = Call(0, "_==_", None, (kind, Name(0, "list")))
+    ours = Call(0, f"@{node.function}", None, (it, _held(*node.arguments)))
+    result = Call(0, "_?_:_", None, (is_list, ours, replace(node, target=it)))
+    no = Literal(0, "bool", value=False)
+    return Loop(node.id, _UNUSED, "", Items(0, (), ()), _IT, node.target, no, it, result)
+
+
+def _unwrapped(node: Call) -> Node:
+    """A list of what is there of a list of optional values."""
+    items = node.arguments[0] if node.target is None else node.target
+    it, result = Name(0, _IT), Name(0, _RESULT)
+    value = Items(0, (Call(0, "value", it, ()),), ())
+    grown = Call(0, "_+_", None, (result, value))
+    step = Call(0, "_?_:_", None, (Call(0, "hasValue", it, ()), grown, result))
+    yes = Literal(0, "bool", value=True)
+    return Loop(node.id, _IT, "", items, _RESULT, Items(0, (), ()), yes, step, result)
+
+
+_TELLERS: Final[dict[str, Callable[[Call], Node]]] = {
+    "cel.@mapInsert": _inserted,
+    "format.named": _named_format,
+    "validate": _validated,
+    "charAt": _ours,
+    "substring": _ours,
+    "optional.unwrap": _unwrapped,
+    "unwrapOpt": _unwrapped,
+}

@@ -1,0 +1,82 @@
+"""The functions by which calls are retold that the library cannot answer (`retelling`)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.api.expression.address import text_of
+from fairlead.api.expression.amount import loose_version, version_value
+from fairlead.api.expression.function import (
+    LIST,
+    MAP,
+    TEXT,
+    TRUTH,
+    VALUE,
+    WHOLE,
+    Function,
+    free,
+)
+
+Map = dict[Any, Any]
+
+
+def _inserted(whole: Map, held: list[Any]) -> Map:
+    """A map with what is held: an entry, or all those of a map."""
+    more = {held[0]: held[1]} if len(held) > 1 else held[0]
+    for key in more:
+        if key in whole:
+            raise ValueError(f"insert failed: key {key} already exists")
+    return {**whole, **more}
+
+
+def _char_at(text: str, at: int) -> str:
+    _require_place(at, len(text))
+    return text[at : at + 1]
+
+
+def _substring(text: str, start: int, end: int | None = None) -> str:
+    stop = len(text) if end is None else end
+    if end is not None and start > end:
+        raise ValueError(f"invalid substring range. start: {start}, end: {end}")
+    _require_place(start, len(text))
+    _require_place(stop, len(text))
+    return text[start:stop]
+
+
+def _require_place(at: int, size: int) -> None:
+    if not 0 <= at <= size:
+        raise ValueError(f"index out of range: {at}")
+
+
+def _first(items: list[Any], held: list[Any]) -> int:
+    return next((at for at, item in enumerate(items) if item == held[0]), -1)
+
+
+def _last(items: list[Any], wanted: list[Any]) -> int:
+    at = _first(items[::-1], wanted)
+    return len(items) - 1 - at if at >= 0 else -1
+
+
+def _version(text: str, is_loose: bool) -> Map:  # noqa: FBT001 - the language has no keywords
+    return version_value(loose_version(text) if is_loose else text)
+
+
+def _is_version(text: str, is_loose: bool) -> bool:  # noqa: FBT001 - likewise
+    try:
+        _version(text, is_loose)
+    except ValueError:
+        return False
+    return True
+
+
+FUNCTIONS: Final[tuple[Function, ...]] = (
+    free("@insert", MAP, (MAP, LIST), _inserted),
+    free("@indexOf", WHOLE, (LIST, LIST), _first),
+    free("@lastIndexOf", WHOLE, (LIST, LIST), _last),
+    free("@charAt", TEXT, (TEXT, WHOLE), _char_at),
+    free("@substring", TEXT, (TEXT, WHOLE), _substring),
+    free("@substring", TEXT, (TEXT, WHOLE, WHOLE), _substring),
+    free("@text", TEXT, (VALUE,), text_of),
+    free("@semver", VALUE, (TEXT, TRUTH), _version),
+    free("@isSemver", TRUTH, (TEXT, TRUTH), _is_version),
+)

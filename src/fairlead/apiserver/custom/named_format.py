@@ -1,0 +1,104 @@
+"""Formats of texts by their names, in expressions: `format.uuid().validate(text)`.
+
+upstream: apiserver/pkg/cel/library/format.go
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Final
+
+from fairlead.api.expression.function import LIST, TEXT, VALUE, Function, Value, free
+from fairlead.api.expression.url import uri_problem
+from fairlead.api.label import label_key_problems, label_value_problems
+from fairlead.apiserver.validation.metadata import (
+    dns_1035_problems,
+    dns_label_problems,
+    dns_subdomain_problems,
+)
+
+_FORMAT: Final = "kubernetes.NamedFormat"
+_UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_INSTANT: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:?\d{2})"
+)
+
+Problems = Callable[[str], tuple[str, ...]]
+
+
+def _prefix(problems: Problems) -> Problems:
+    """What is no name by itself, but may become one: a dash may be at the end."""
+    return lambda text: problems(f"{text[:-1]}a" if text.endswith("-") else text)
+
+
+def _unless(is_right: Callable[[str], bool], problem: str) -> Problems:
+    return lambda text: () if is_right(text) else (problem,)
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        b64decode(text, validate=True)
+    except ValueError:
+        return False
+    return bool(text)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(_DATE.fullmatch(text) and date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _is_instant(text: str) -> bool:
+    try:
+        return bool(_INSTANT.fullmatch(text) and datetime.fromisoformat(text.upper()))
+    except ValueError:
+        return False
+
+
+def _uri(text: str) -> tuple[str, ...]:
+    problem = uri_problem(text)
+    return (problem,) if problem else ()
+
+
+_FORMATS: Final[dict[str, Problems]] = {
+    "dns1123Label": dns_label_problems,
+    "dns1123Subdomain": dns_subdomain_problems,
+    "dns1035Label": dns_1035_problems,
+    "qualifiedName": label_key_problems,
+    "dns1123LabelPrefix": _prefix(dns_label_problems),
+    "dns1123SubdomainPrefix": _prefix(dns_subdomain_problems),
+    "dns1035LabelPrefix": _prefix(dns_1035_problems),
+    "labelValue": label_value_problems,
+    "uri": _uri,
+    "uuid": _unless(
+        lambda text: _UUID.fullmatch(text) is not None, "does not match the UUID format"
+    ),
+    "byte": _unless(_is_base64, "invalid base64"),
+    "date": _unless(_is_date, "invalid date"),
+    "datetime": _unless(_is_instant, "invalid datetime"),
+}
+
+
+def _format(name: str) -> Value:
+    """The format of a name; nothing where there is none."""
+    return {_FORMAT: name} if name in _FORMATS else {}
+
+
+def _validated(value: Value, text: str) -> list[str]:
+    """What is wrong with a text."""
+    name = value.get(_FORMAT)
+    if name not in _FORMATS:
+        raise ValueError("no such overload")
+    return list(_FORMATS[name](text))
+
+
+FUNCTIONS: Final[tuple[Function, ...]] = (
+    free("@format", VALUE, (TEXT,), _format),
+    free("@validate", LIST, (VALUE, TEXT), _validated),
+)
