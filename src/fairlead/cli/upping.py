@@ -114,6 +114,7 @@ def _cluster(
         zones=wanted.zones,
         address=address,
         authority=home.authority.certificate,
+        authority_key=home.authority.key,
         without=wanted.parts_left_out,
     )
     is_new = journal is None or journal.is_empty

@@ -9,6 +9,7 @@ from typing import Final
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.auth.bootstrap import bootstrap_objects
+from fairlead.apiserver.auth.certificate import Pair
 from fairlead.apiserver.auth.node import NodeAuthorizer
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
@@ -31,6 +32,7 @@ from fairlead.worlds.local.attendant.follow_up import FollowUps
 from fairlead.worlds.local.attendant.own_records import OwnRecords
 from fairlead.worlds.local.attendant.own_service import OwnService
 from fairlead.worlds.local.attendant.registration import Registrations
+from fairlead.worlds.local.attendant.signers import Signers
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.event_writer import HOST
 from fairlead.worlds.local.identity import RandomIds
@@ -42,6 +44,7 @@ from fairlead.worlds.local.signing import registered
 from fairlead.worlds.local.strategies import LocalStrategies
 
 METRICS: Final = "metrics"
+_CONTROLLERS: Final = "workloads"
 # What can be left out.
 PARTS: Final = (*ENGINE_PARTS, METRICS)
 
@@ -50,14 +53,16 @@ PARTS: Final = (*ENGINE_PARTS, METRICS)
 class LocalOptions:
     """What a local cluster is to be like; `address` is the host and port that clients are told.
 
-    `authority` is the PEM text of the CA that clients inside the cluster should trust, `without`
-    names those of PARTS to leave out.
+    `authority` is the PEM text of the CA that clients inside the cluster should trust, and
+    `authority_key` of its key, "" where nobody signs with it; `without` names those of PARTS to
+    leave out.
     """
 
     nodes: int = 3
     zones: int = 1
     address: str = "127.0.0.1:0"
     authority: str = ""
+    authority_key: str = ""
     without: tuple[str, ...] = ()
     engine: EngineConfig = field(default_factory=lambda: OBSERVED)
 
@@ -125,6 +130,7 @@ class LocalCluster:
                 OwnRecords(HOST, options.address, options.authority),
                 Registrations(),
                 FollowUps(self.server.follow_up),
+                *_signers(options),
             ),
         )
 
@@ -135,3 +141,10 @@ class LocalCluster:
         more = () if METRICS in options.without else MEASUREMENTS
         begin(self.store, (*standing, *more, *job_kinds()), now)
         self.server.follow_up(now)
+
+
+def _signers(options: LocalOptions) -> tuple[Signers, ...]:
+    """Whoever signs certificates is left out along with the controllers."""
+    if not options.authority_key or _CONTROLLERS in options.without:
+        return ()
+    return (Signers(Pair(options.authority, options.authority_key)),)

@@ -90,3 +90,13 @@ def test_a_gate_that_opens_makes_the_pod_ready(running):
         rows = {"status": {"conditions": [{"type": "a/b", "status": opened}]}}
         patch(running, rows, part="/status")
         assert condition(running, "Ready")["status"] == opened
+
+
+def test_a_silent_kubelet_tells_of_nothing(running):
+    """Not that it stops a container, either."""
+    node = running.find("pod", "a")["spec"]["nodeName"]
+    silent = {"metadata": {"annotations": {"fairlead.dev/kubelet": "stopped"}}}
+    running.ask("PATCH", f"/api/v1/nodes/{node}", silent, content_type=STRATEGIC)
+    running.pass_time(400)
+    assert "deletionTimestamp" in running.find("pod", "a")["metadata"]
+    assert "Killing" not in {event["reason"] for event in running.list("events")}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from fairlead.apiserver.kind import POD
+from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.core.command import ObjectRef, RecordEvent
@@ -42,6 +42,8 @@ class ContainerEvents:
             return
         pod, meta = change.object, change.object["metadata"]
         subject = ObjectRef("Pod", meta["namespace"], meta["name"], meta["uid"])
+        if _is_silent(store.find(NODE, "", pod["spec"].get("nodeName", ""))):
+            return
         for part, reason, note in _told(change.previous or {}, pod):
             event = RecordEvent(subject, "Normal", reason, "", note, _KUBELET)
             self._record(event, part, now)
@@ -79,3 +81,9 @@ def _started_at(status: Json) -> str:
 
 def _restarts(status: Json) -> int:
     return int(status.get("restartCount") or 0)
+
+
+def _is_silent(node: Json | None) -> bool:
+    """Whether nothing was heard of a pod's node for so long that its kubelet cannot be at work."""
+    conditions = (node or {}).get("status", {}).get("conditions") or ()
+    return any(row["type"] == "Ready" and row["status"] == "Unknown" for row in conditions)
