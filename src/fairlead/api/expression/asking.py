@@ -16,7 +16,13 @@ from fairlead.api.expression.bound import TooCostlyError, spend
 from fairlead.api.expression.expansion import ExpressionError, check_size
 from fairlead.api.expression.extent import Scale
 from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
-from fairlead.api.expression.problem import CALL_LIMIT, compile_problem, failure_of, problem_of
+from fairlead.api.expression.problem import (
+    CALL_LIMIT,
+    NO_NAMES,
+    compile_problem,
+    failure_of,
+    problem_of,
+)
 from fairlead.api.expression.reading import parsed_tree
 from fairlead.api.expression.retelling import needs_retelling, retold
 from fairlead.api.expression.tree import Loop, Node, tree_of
@@ -116,6 +122,7 @@ class Seen:
 
     def ask(self, asked: Program, budget: Budget) -> Answer:
         """What an expression says of them. Raises OutOfBudgetError."""
+        self.scale.unnamed.clear()
         try:
             budget.take(asked.reading_units)
             for node in (*asked.made, asked.root):
@@ -126,12 +133,18 @@ class Seen:
             self._activation = self._env.Activation(dict(self._named))
         try:
             result = asked.expression.eval(self._activation)
-        except RuntimeError as cause:
+        except (RuntimeError, ValueError, TypeError, MemoryError) as cause:
             return Answer(problem=failure_of(cause))
         kind = result.type().name()
         if kind == "ERROR":
-            return Answer(problem=problem_of(result))
+            return Answer(problem=self._named_problem(problem_of(result)))
         return Answer(_plain(result), kind=kind)
+
+    def _named_problem(self, problem: str) -> str:
+        if problem != NO_NAMES:
+            return problem
+        names = self.scale.unnamed
+        return f"no such key: {names[0]}" if names else "no such overload"
 
 
 def _plain(result: cel.Value) -> Any:

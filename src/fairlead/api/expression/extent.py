@@ -60,12 +60,14 @@ def union(one: Extent, other: Extent) -> Extent:
 class Scale:
     """Weighs values; of each it remembers the weight, while they live.
 
-    It counts at how many it has `looked`.
+    It counts at how many it has `looked`; `unnamed` are the fields that were asked of values which
+    have none.
     """
 
     def __init__(self) -> None:
         """Nothing has been weighed."""
         self.looked = 0
+        self.unnamed: list[str] = []
         self._weights: dict[int, int] = {}
 
     def of(self, examples: Iterable[Any]) -> Extent:
@@ -101,6 +103,8 @@ class Scale:
         """A field of `whole`."""
         if whole.examples is None:
             return self._part(whole)
+        if not all(isinstance(one, dict) for one in whole.examples):
+            self.unnamed.append(name)
         return self.of(one[name] for one in whole.examples if isinstance(one, dict) and name in one)
 
     def items(self, whole: Extent) -> Extent:

@@ -13,14 +13,35 @@ if TYPE_CHECKING:
 
 # upstream: cel-go's cel/program.go, interpreter/runtimecost.go
 CALL_LIMIT: Final = "operation cancelled: actual cost limit exceeded"
+# What is said of a name that is asked of what has no names in it; upstream says which.
+NO_NAMES: Final = "Applying SELECT to non-message type"
 _NOISE: Final = re.compile(r"^[A-Z_]+: ")
 _STATUS: Final = re.compile(r"^INVALID_ARGUMENT: |\s*\[INVALID_ARGUMENT\]$")
 _UNKNOWN_PATH: Final = re.compile(r"undeclared reference to '([A-Za-z_]\w*\.[\w.]+)'")
 _TOLD: Final = (
     (re.compile(r"^Key not found in map : \"(.*)\"$"), r"no such key: \1"),
     (re.compile(r"^Key not found in map : (.*)$"), r"no such key: \1"),
+    (
+        re.compile(r"^No matching overloads found : (?:\(.*\)\.)?size\(.*$", re.DOTALL),
+        "no such overload: size",
+    ),
     (re.compile(r"^No matching overloads found.*$", re.DOTALL), "no such overload"),
-    (re.compile(r"^Applying SELECT to non-message type$"), "no such overload"),
+    (
+        re.compile(r"^Index error: expected integer type, got (\w+)$"),
+        r"unsupported index type '\1' in list",
+    ),
+    (
+        re.compile(r"^invalid regular expression: missing ([])]): (.*)$", re.DOTALL),
+        r"error parsing regexp: missing closing \1: `\2`",
+    ),
+    (
+        re.compile(r"^invalid regular expression: no argument for (.*): (.*)$", re.DOTALL),
+        r"error parsing regexp: missing argument to \1: `\2`",
+    ),
+    (
+        re.compile(r"^(decimal clause can only be used on) numbers"),
+        r"error during formatting: \1 integers",
+    ),
     (re.compile(r"^Index error: index=(-?\d+) size=\d+$"), r"index out of bounds: \1"),
     (re.compile(r"^divide by zero$"), "division by zero"),
     (re.compile(r"^modulus by zero$"), "modulus by zero"),
@@ -41,6 +62,7 @@ _TOLD: Final = (
     (re.compile(r"^(Non-CEL|Unexpected) value type .*$", re.DOTALL), "no such overload"),
     (re.compile(r"^.*not supported between instances of .*$", re.DOTALL), "no such overload"),
     (re.compile(r"^unsupported operand type.*$", re.DOTALL), "no such overload"),
+    (re.compile(r"^vector::reserve$"), "lists.range: size must be non-negative"),
     (re.compile(r"^No overload found in reference resolve step.*$"), "no such overload"),
     (re.compile(r"^'.*': (quantities must match)", re.DOTALL), r"\1"),
 )
@@ -69,7 +91,7 @@ def problem_of(result: cel.Value) -> str:
     return _told(_NOISE.sub("", str(result.plain_value())))
 
 
-def failure_of(cause: RuntimeError) -> str:
+def failure_of(cause: Exception) -> str:
     """Why the library gave no result at all."""
     said = _told(str(cause))
     return _told(_STATUS.sub("", _STATUS.sub("", said)))

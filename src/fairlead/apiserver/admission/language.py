@@ -52,6 +52,7 @@ class Evaluation:
 
     value: Any = None
     problem: str = ""
+    is_none: bool = False  # it is no expression
 
 
 @dataclass(slots=True)
@@ -71,7 +72,10 @@ class Scope:
     def evaluated(self, expression: str) -> Evaluation:
         """What `expression` comes to."""
         self._work_out(_VARIABLE.findall(expression))
-        return self._evaluated(expression)
+        found = self._evaluated(expression)
+        if not found.problem or found.problem == OUT_OF_BUDGET or found.is_none:
+            return found
+        return Evaluation(problem=f"expression '{expression}' resulted in error: {found.problem}")
 
     def _work_out(self, wanted: Iterable[str]) -> None:
         """Have the variables `wanted`, and before them those that they name, which stand before."""
@@ -91,18 +95,16 @@ class Scope:
         try:
             asked = compiled(expression)
         except ValueError as cause:
-            return Evaluation(problem=f"compilation error: {cause}")
+            return Evaluation(problem=f"compilation error: {cause}", is_none=True)
         problem = self._failed_variable(expression)
         if problem:
-            return Evaluation(problem=_resulted(expression, problem))
+            return Evaluation(problem=problem)
         try:
             with judging(self.judge):
                 answer = self._with_variables().ask(asked, self._budget)
         except OutOfBudgetError:
             return Evaluation(problem=OUT_OF_BUDGET)
-        if answer.problem:
-            return Evaluation(problem=_resulted(expression, answer.problem))
-        return Evaluation(answer.value)
+        return Evaluation(answer.value, answer.problem)
 
     def _failed_variable(self, expression: str) -> str:
         """Why the first variable that `expression` names has no value, if one has none."""
@@ -127,10 +129,6 @@ def _bounded(found: Evaluation) -> Evaluation:
         return found
     is_beyond = is_too_deep(found.value) or len(repr(found.value)) > VARIABLE_CHARACTERS_MAX
     return Evaluation(problem=OUT_OF_BUDGET) if is_beyond else found
-
-
-def _resulted(expression: str, problem: str) -> str:
-    return f"expression '{expression}' resulted in error: {problem}"
 
 
 @lru_cache(maxsize=1)
