@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from fairlead.api.field_problem import quoted
 from fairlead.api.integer import parse_int64
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import LabelSelector, LabelSelectorRequirement, NodeSelectorRequirement
@@ -135,14 +136,35 @@ class _Parser:
     def _values(self) -> tuple[str, ...]:
         """`(a,b)`; a place left empty stands for the empty value."""
         self._expect("(", " expected: '('")
-        values = [self._item()]
-        while self._accept(","):
-            values.append(self._item())
-        self._expect(")", ", expected: ',' or ')'")
-        return tuple(sorted(dict.fromkeys(values)))
+        if self._accept(")"):
+            return ("",)
+        if self._peek() != "," and self._is_at_symbol():
+            raise _unexpected(self._peek(), ", expected: ',', ')' or identifier")
+        values: dict[str, None] = {}
+        while self._more_values(values):
+            pass
+        self._next()
+        return tuple(sorted(values))
 
-    def _item(self) -> str:
-        return "" if self._peek() in (",", ")") else self._identifier()
+    def _more_values(self, values: dict[str, None]) -> bool:
+        """Read one value, or a comma and what it says; whether more follows."""
+        # upstream: labels/selector.go:parseIdentifiersList
+        found = self._next()
+        if found == ",":
+            if not values:
+                values[""] = None
+            if self._peek() in (",", ")"):
+                values[""] = None
+            return self._peek() != ")"
+        if found == _END or found in _SYMBOLS:
+            raise _unexpected(found, ", expected: ',', or identifier")
+        values[found] = None
+        if self._peek() not in (",", ")"):
+            raise _unexpected(self._peek(), ", expected: ',' or ')'")
+        return self._peek() == ","
+
+    def _is_at_symbol(self) -> bool:
+        return self._peek() == _END or self._peek() in _SYMBOLS
 
     def _value(self) -> str:
         return "" if self._peek() in (",", _END) else self._identifier()
@@ -178,14 +200,25 @@ def _unexpected(token: str, expected: str) -> SelectorError:
 
 def _check_values(key: str, written: str, values: tuple[str, ...]) -> None:
     # upstream: apimachinery/pkg/labels/selector.go:NewRequirement
+    wrong: dict[str, None] = {}
+    if written in ("<", ">"):
+        for index, value in enumerate(values):
+            if parse_int64(value) is None:
+                why = "for 'Gt', 'Lt' operators, the value must be an integer"
+                wrong[_invalid(f"values[{index}]", value, (why,))] = None
     for index, value in enumerate(values):
-        if written in ("<", ">") and parse_int64(value) is None:
-            why = "for 'Gt', 'Lt' operators, the value must be an integer"
-            _require_valid(f"values[{index}]", value, (why,))
-        _require_valid(f"values[{index}][{key}]", value, label_value_problems(value))
+        problems = label_value_problems(value)
+        if problems:
+            wrong[_invalid(f"values[{index}][{key}]", value, problems)] = None
+    if wrong:
+        together = ", ".join(wrong)
+        raise SelectorError(together if len(wrong) == 1 else f"[{together}]")
 
 
 def _require_valid(field: str, value: str, problems: tuple[str, ...]) -> None:
     if problems:
-        quoted = value.replace("\\", "\\\\").replace('"', '\\"')
-        raise SelectorError(f'{field}: Invalid value: "{quoted}": {"; ".join(problems)}')
+        raise SelectorError(_invalid(field, value, problems))
+
+
+def _invalid(field: str, value: str, problems: tuple[str, ...]) -> str:
+    return f"{field}: Invalid value: {quoted(value)}: {'; '.join(problems)}"

@@ -223,3 +223,45 @@ def test_no_text_does_more_than_parse_or_be_refused(text):
     """The parser ends, whatever the tokens."""
     with contextlib.suppress(SelectorError):
         assert isinstance(parse_selector(text), LabelSelector)
+
+
+NO_VALUE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+    "and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or "
+    "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+NO_NUMBER = "for 'Gt', 'Lt' operators, the value must be an integer"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a in ((b)", "found '(', expected: ',', ')' or identifier"),
+        ("a in (,=,b)", "found '=', expected: ',', or identifier"),
+        ("a in (b c)", "found 'c', expected: ',' or ')'"),
+        ("a in b", "found 'b' expected: '('"),
+        ("a>b", f'values[0]: Invalid value: "b": {NO_NUMBER}'),
+        (
+            "a<_",
+            (f'[values[0]: Invalid value: "_": {NO_NUMBER}, values[0][a]: Invalid value: "_": '
+            f"{NO_VALUE}]"),
+        ),
+        (
+            "a in (_,-)",
+            (f'[values[0][a]: Invalid value: "-": {NO_VALUE}, values[1][a]: Invalid value: "_": '
+            f"{NO_VALUE}]"),
+        ),
+    ],
+)
+def test_what_is_no_selector(text, problem):
+    """Recorded from upstream 1.36.4."""
+    with pytest.raises(SelectorError) as refused:
+        parse_selector(text)
+    assert str(refused.value) == f"unable to parse requirement: {problem}"
+
+
+def test_places_left_empty_stand_for_the_empty_value():
+    """Recorded from upstream 1.36.4."""
+    for text in ("a in ()", "a in (,)", "a in (,,)"):
+        assert parse_selector(text).match_expressions[0].values == ("",)
+    assert parse_selector("a in (c,,b)").match_expressions[0].values == ("", "b", "c")

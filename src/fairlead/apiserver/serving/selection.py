@@ -132,7 +132,7 @@ def _words(labels: LabelSelector, terms: tuple[Term, ...]) -> Iterator[bytes]:
 def _terms(text: str) -> tuple[Term, ...]:
     # upstream: apimachinery/pkg/fields/selector.go:parseSelector
     terms = []
-    for part in filter(None, _split(text)):
+    for part in sorted(filter(None, _split(text))):
         found = _OPERATOR.search(part)
         if found is None:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")

@@ -101,3 +101,28 @@ def test_metadata_is_refused_before_anything_else(api):
         "spec.ports[0].port",
         "spec.ports[0].targetPort",
     ]
+
+
+def test_owners_are_looked_at_one_by_one(api):
+    """Recorded from upstream 1.36.4."""
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "a", "uid": "u", "controller": True}
+    owners = [owner, {**owner, "name": "b"}, {**owner, "apiVersion": "a/b/c", "name": "c"}]
+    meta = {"name": "a", "ownerReferences": owners}
+    answer = api.post("/api/v1/namespaces/default/configmaps", {"metadata": meta})
+    causes = [cause["message"] for cause in answer.json["details"]["causes"]]
+    assert [cause.rpartition(": ")[2] for cause in causes] == [
+        ('Only one reference can have Controller set to true. Found "true" in references for Pod/a '
+        "and Pod/b"),
+        "version must not be empty",
+        ('Only one reference can have Controller set to true. Found "true" in references for Pod/a '
+        "and Pod/c"),
+    ]
+    assert causes[1] == 'Invalid value: "a/b/c": version must not be empty'
+
+
+def test_a_dash_at_the_end_of_a_generated_name_hides_what_is_before_it(api):
+    """Recorded from upstream 1.36.4."""
+    for beginning, status in (("A-", 201), ("AB-", 422), ("-", 422)):
+        meta = {"name": "x", "generateName": beginning}
+        url = "/api/v1/namespaces/default/configmaps?dryRun=All"
+        assert api.post(url, {"metadata": meta}).status == status

@@ -47,7 +47,9 @@ def check_generate_name(kind: Kind, meta: Json) -> Causes:
     """The beginning of a name, which a suffix follows."""
     beginning = meta.get("generateName", "")
     if beginning:
-        masked = f"{beginning[:-1]}a" if beginning.endswith("-") else beginning
+        # upstream: apimachinery/pkg/api/validation/generic.go:maskTrailingDash, which takes two
+        is_masked = len(beginning) > 1 and beginning.endswith("-")
+        masked = f"{beginning[:-2]}a" if is_masked else beginning
         for problem in name_rule(kind)(masked):
             yield invalid("metadata.generateName", beginning, problem)
 
@@ -108,26 +110,32 @@ def check_annotation_keys(field: str, annotations: Json) -> Causes:
 
 
 def _check_owners(owners: list[Json]) -> Causes:
+    # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateOwnerReferences
     field = "metadata.ownerReferences"
-    controllers = []
+    controller = ""
     for owner in owners:
-        group, _, version = owner.get("apiVersion", "").rpartition("/")
-        if not version:
-            yield invalid(f"{field}.apiVersion", "", "version must not be empty")
-        for name in ("kind", "name", "uid"):
-            if not owner.get(name):
-                yield invalid(f"{field}.{name}", "", "must not be empty")
-        if (group, version, owner.get("kind")) == ("", "v1", "Event"):
-            yield invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner")
-        if owner.get("controller"):
-            controllers.append(f"{owner.get('kind')}/{owner.get('name')}")
-    if len(controllers) > 1:
-        yield invalid(
-            field,
-            owners,
-            "Only one reference can have Controller set to true. Found "
-            f'"true" in references for {controllers[0]} and {controllers[1]}',
-        )
+        yield from _check_owner(field, owner)
+        if not owner.get("controller"):
+            continue
+        called = f"{owner.get('kind')}/{owner.get('name')}"
+        if controller:
+            why = f'Found "true" in references for {controller} and {called}'
+            yield invalid(
+                field, owners, f"Only one reference can have Controller set to true. {why}"
+            )
+        controller = controller or called
+
+
+def _check_owner(field: str, owner: Json) -> Causes:
+    stated = owner.get("apiVersion", "")
+    group, _, version = stated.rpartition("/")
+    if not version or "/" in group:
+        yield invalid(f"{field}.apiVersion", stated, "version must not be empty")
+    for name in ("kind", "name", "uid"):
+        if not owner.get(name):
+            yield invalid(f"{field}.{name}", "", "must not be empty")
+    if (group, version, owner.get("kind")) == ("", "v1", "Event"):
+        yield invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner")
 
 
 def times_as_new(kind: Kind) -> int:
