@@ -9,7 +9,7 @@ upstream: apimachinery/pkg/apis/meta/v1/types.go:APIResource
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +34,8 @@ _FEWER_VERBS: Final = {
 class Kind:
     """A kind of objects; `group` is "" for the core group.
 
-    `custom` is what users' definition says about a custom resource, None for one that is guessed.
+    `custom` is what users' definition says about a custom resource, None for one that is guessed;
+    `all_types` is what it says in each of its versions, by apiVersion.
     """
 
     group: str
@@ -53,6 +54,7 @@ class Kind:
     list_kind_name: str = ""
     stored_version: str = ""
     custom: CustomType | None = None
+    all_types: tuple[tuple[str, CustomType], ...] = field(default=(), compare=False, repr=False)
 
     def __hash__(self) -> int:
         """That of a text which tells almost all kinds apart: they are looked up all the time."""

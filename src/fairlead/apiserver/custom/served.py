@@ -30,14 +30,17 @@ def kinds_of(definition: Json) -> tuple[Kind, ...]:
     """The kinds of a CustomResourceDefinition that is complete and valid."""
     spec = definition["spec"]
     stored = next(version["name"] for version in spec["versions"] if version["storage"])
+    types = tuple((f"{spec['group']}/{one['name']}", custom_type(one)) for one in spec["versions"])
     return tuple(
-        _kind(spec, version, f"{spec['group']}/{stored}")
+        _kind(spec, version, f"{spec['group']}/{stored}", types)
         for version in spec["versions"]
         if version["served"]
     )
 
 
-def _kind(spec: Json, version: Json, stored_version: str) -> Kind:
+def _kind(
+    spec: Json, version: Json, stored_version: str, types: tuple[tuple[str, CustomType], ...]
+) -> Kind:
     names, parts = spec["names"], version.get("subresources") or {}
     return Kind(
         spec["group"],
@@ -55,7 +58,11 @@ def _kind(spec: Json, version: Json, stored_version: str) -> Kind:
         singular_name=names.get("singular") or None,
         list_kind_name=names.get("listKind", ""),
         stored_version=stored_version,
-        custom=replace(custom_type(version), deprecation=_deprecation(spec, version)),
+        custom=replace(
+            dict(types)[f"{spec['group']}/{version['name']}"],
+            deprecation=_deprecation(spec, version),
+        ),
+        all_types=types,
     )
 
 

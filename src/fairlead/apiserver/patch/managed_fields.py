@@ -10,6 +10,7 @@ upstream: apimachinery/pkg/util/managedfields/internal/*.go
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
@@ -25,7 +26,7 @@ from fairlead.apiserver.patch.field_set import (
     unwire,
     wire,
 )
-from fairlead.apiserver.patch.ownership import after_update
+from fairlead.apiserver.patch.ownership import Version, after_update
 from fairlead.apiserver.patch.reconciliation import reconciled
 from fairlead.apiserver.patch.step import NamelessItemError
 from fairlead.apiserver.schema.decoding import empty
@@ -99,12 +100,27 @@ class Tracking:
     """How writes to one resource are tracked: by its type, and what its writers cannot own.
 
     `ignored` are the fields that the resource, or subresource, resets whatever a client sends.
-    Entries of other API versions than `versions` are nobody's (None: there may be any).
+    `others` are the versions that there are besides `api_version`, by their names. Entries of any
+    other one are nobody's, or where it `must_know` them nobody can be told of any (without a name,
+    all entries are of this version).
     """
 
     schema: Schema
     ignored: FieldSet = field(default_factory=dict)
-    versions: tuple[str, ...] | None = None
+    api_version: str = ""
+    others: Mapping[str, Version] = field(default_factory=dict)
+    must_know: bool = False
+
+    @property
+    def own(self) -> Version:
+        """The version that is written."""
+        return Version(self.schema, self.ignored)
+
+    def others_of(self, managed: Managed) -> dict[Writer, Version]:
+        """The versions of those who wrote in another one."""
+        return {
+            one: self.others[one.api_version] for one in managed if one.api_version in self.others
+        }
 
 
 def updated(
@@ -135,9 +151,8 @@ def after_write(
     managed = of_today(tracking, managed)
     current = Writer("", "", "")  # its own entry is one more, which then joins the older one
     owners = {one: entry.fields for one, entry in managed.items()}
-    kept = after_update(
-        tracking.schema, old, new, owners, manager=current, ignored=tracking.ignored
-    )
+    others = tracking.others_of(managed)
+    kept = after_update(tracking.own, old, new, owners, manager=current, others=others)
     taken = difference(kept.pop(current, NOTHING), STRIPPED)
     made = {one: replace(managed[one], fields=own) for one, own in kept.items()}
     if taken:
@@ -158,8 +173,13 @@ def of_today(tracking: Tracking, managed: Managed) -> Managed:
     for writer, entry in managed.items():
         if writer.api_version.count("/") > 1:
             raise UnknownVersionError(f"unexpected GroupVersion string: {writer.api_version}")
-        if tracking.versions is None or writer.api_version in tracking.versions:
-            fields = reconciled(tracking.schema, entry.fields)
+        other = tracking.others.get(writer.api_version)
+        is_known = other is not None or tracking.api_version in ("", writer.api_version)
+        if tracking.must_know and not is_known:
+            why = f"request to convert CR to an invalid group/version: {writer.api_version}"
+            raise UnknownVersionError(why)
+        if is_known:
+            fields = reconciled(tracking.schema if other is None else other.schema, entry.fields)
             made[writer] = entry if fields is entry.fields else replace(entry, fields=fields)
     return made
 
@@ -230,7 +250,8 @@ def _read(entries: list[Json]) -> Managed:
         )
         if not writer.api_version:
             raise ValueError("an entry says in which version somebody wrote")
-        fields = _set(entry.get("fieldsV1") or {})
+        written = entry.get("fieldsV1")
+        fields = _set({} if written is None else written)
         if operation == APPLY:
             earlier = applier(managed, writer.manager, writer.subresource)
             managed = {one: kept for one, kept in managed.items() if one != earlier}

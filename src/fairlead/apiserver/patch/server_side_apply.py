@@ -27,6 +27,7 @@ from fairlead.apiserver.patch.managed_fields import (
     Entry,
     Managed,
     Tracking,
+    UnknownVersionError,
     Writer,
     after_write,
     applier,
@@ -82,7 +83,10 @@ def server_side_apply(
     if live:
         # A definition may have changed since its objects were stored.
         _require_type(tracking, bare, _LIVE_OBJECT, may_repeat=True)
-    managed = of_today(tracking, found)
+    try:
+        managed = of_today(tracking, found)
+    except UnknownVersionError as cause:
+        raise ApiError("", 500, str(cause)) from None
     new, managed = _applied(tracking, bare, managed, application, timestamp)
     if application.manager == KUBECTL:
         new = _with_last_applied(new, config)
@@ -142,13 +146,13 @@ def _merged(
     writer = _applier(managed, application)
     owners = {one: entry.fields for one, entry in managed.items()}
     new, kept = after_apply(
-        tracking.schema,
+        tracking.own,
         live or empty(tracking.schema),
         config,
         owners,
         manager=writer,
         force=application.force,
-        ignored=tracking.ignored,
+        others=tracking.others_of(managed),
     )
     own = difference(kept.pop(writer, NOTHING), STRIPPED)
     made = {one: replace(managed[one], fields=fields) for one, fields in kept.items()}

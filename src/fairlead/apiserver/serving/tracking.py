@@ -6,13 +6,14 @@ GetResetFields of each kind's strategies
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
 from typing import Final
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.conversion import is_converted, shown
+from fairlead.apiserver.conversion import is_converted, shown, stored
 from fairlead.apiserver.kind import KINDS, Kind
+from fairlead.apiserver.patch.field_set import FieldSet
 from fairlead.apiserver.patch.managed_fields import (
     APPLY,
     Tracking,
@@ -22,6 +23,7 @@ from fairlead.apiserver.patch.managed_fields import (
     updated,
     with_managed,
 )
+from fairlead.apiserver.patch.ownership import Version
 from fairlead.apiserver.serving.typed import schema_of_kind
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.write import Track
@@ -59,7 +61,15 @@ def _tracking(kind: Kind, subresource: str) -> Tracking | None:
     if schema is None:
         return None
     ignored = ignoring(*_reset(kind, subresource))
-    return Tracking(schema=schema, ignored=ignored, versions=_versions(kind))
+    if kind.is_custom and not kind.all_types:
+        return Tracking(schema=schema, ignored=ignored)
+    return Tracking(
+        schema=schema,
+        ignored=ignored,
+        api_version=kind.api_version,
+        others=dict(_custom_versions(kind) if kind.is_custom else _versions(kind, ignored)),
+        must_know=kind.is_custom,
+    )
 
 
 def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
@@ -73,12 +83,31 @@ def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
     return (_STATUS,) if kind.has_status else ()
 
 
-def _versions(kind: Kind) -> tuple[str, ...] | None:
-    """The versions in which a built-in kind is served."""
-    if kind.is_custom:
-        return None
-    same = (one for one in KINDS if one.resource == kind.resource and not one.is_custom)
-    return kind.api_version, *(one.api_version for one in same)
+def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, Version]]:
+    """The other versions in which a built-in kind is served, by their names."""
+    for one in KINDS:
+        is_same = (one.kind, one.stored_as) == (kind.kind, kind.stored_as) and not one.is_custom
+        schema = schema_of_kind(one) if is_same and one.api_version != kind.api_version else None
+        if schema is not None:
+            form, back = partial(_shown_as, kind, one), partial(_shown_as, one, kind)
+            yield one.api_version, Version(schema, ignored, form, back)
+
+
+def _custom_versions(kind: Kind) -> Iterator[tuple[str, Version]]:
+    """Those in which its definition describes it; what a request resets is of its own alone."""
+    for api_version, one in kind.all_types:
+        if api_version != kind.api_version:
+            form, back = partial(_named, api_version), partial(_named, kind.api_version)
+            yield api_version, Version(one.fields, {}, form, back)
+
+
+def _shown_as(one: Kind, other: Kind, obj: Json) -> Json:
+    """An object of `one` as `other` shows it."""
+    return shown(other, stored(one, obj))
+
+
+def _named(api_version: str, obj: Json) -> Json:
+    return {**obj, "apiVersion": api_version}
 
 
 _known_tracking: Final = lru_cache(maxsize=CACHE_SIZE)(_tracking)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.patch.ownership import _pruned, after_apply
+from fairlead.apiserver.patch.field_set import union
+from fairlead.apiserver.patch.ownership import Version, _pruned, after_apply
 from fairlead.apiserver.patch.typed import field_set
 from fairlead.apiserver.schema.model import schemas
 
 DEPLOYMENT = schemas().of_definition("io.k8s.api.apps.v1.Deployment")
+OWN = Version(DEPLOYMENT)
 LIVE = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
@@ -46,22 +48,21 @@ APPLIED = [
 
 
 @pytest.mark.parametrize("applied", APPLIED)
-@pytest.mark.parametrize("others", [{}, {"other": field_set(DEPLOYMENT, LIVE)}])
+@pytest.mark.parametrize("others", [{}, field_set(DEPLOYMENT, LIVE)])
 def test_nothing_is_pruned_while_an_applier_mentions_all_that_it_did(applied, others):
     own = field_set(DEPLOYMENT, applied)
-    assert _pruned(DEPLOYMENT, LIVE, {"me": own, **others}, own) == LIVE
+    assert _pruned(LIVE, own, OWN, [(OWN, union(own, others))]) == LIVE
 
 
 def test_what_an_applier_no_longer_mentions_goes():
     before = field_set(DEPLOYMENT, {"metadata": {"labels": {"a": "1", "b": "2"}}})
     new, owners = after_apply(
-        DEPLOYMENT,
+        OWN,
         LIVE,
         {"metadata": {"labels": {"a": "1"}}},
         {"me": before},
         manager="me",
         force=False,
-        ignored={},
     )
     assert new["metadata"]["labels"] == {"a": "1"}
     assert owners == {"me": field_set(DEPLOYMENT, {"metadata": {"labels": {"a": "1"}}})}
