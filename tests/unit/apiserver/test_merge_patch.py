@@ -23,7 +23,9 @@ from fairlead.apiserver.merge_patch import merge_patch
         ({"a": "foo"}, "bar", "bar"),
         ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
-        ({"a": 1}, {"a": {"b": [1, None]}}, {"a": {"b": [1]}}),
+        ({"a": 1}, {"a": {"b": [1, None]}}, {"a": {"b": [1, None]}}),
+        ({"a": 1}, {"a": [{"c": None}]}, {"a": [{}]}),
+        ({"a": {"b": 1}}, {"a": [{"c": None}]}, {"a": [{"c": None}]}),
     ],
 )
 def test_rfc_7386(target, patch, expected):

@@ -20,7 +20,7 @@ from fairlead.api.field_problem import quoted
 from fairlead.api.integer import parse_int64
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.text_cache import text_cache
-from fairlead.apiserver.patch.go_text import go_float
+from fairlead.apiserver.patch.go_text import go_float, go_json
 
 CACHE_SIZE: Final = 4_096
 FieldSet = dict[str, Any]
@@ -30,9 +30,6 @@ LEAF: Final[FieldSet] = {SELF: {}}
 NOTHING: Final[FieldSet] = {}
 # Where the order of texts is not that of the values in them.
 _RANKED: Final = re.compile(r"v:-?\d|k:.*:-?\d|[vk]:.*[\x20!\\]|[vk]:.*(true|false|null)|i:")
-# What upstream writes in JSON by its number: signs of HTML, ends of lines, two controls.
-_ESCAPE: Final = re.compile("\\\\.|[<>&\u2028\u2029]")
-_NUMBERS: Final = {"\\b": "\\u0008", "\\f": "\\u000c"}
 _SORTS: Final = ("f:", "k:", "v:", "i:")
 
 
@@ -43,12 +40,12 @@ def field_step(name: str) -> str:
 
 def key_step(keys: dict[str, Any]) -> str:
     """The step to the item of a list that has these keys."""
-    return f"k:{_compact({name: keys[name] for name in sorted(keys)})}"
+    return f"k:{go_json({name: keys[name] for name in sorted(keys)})}"
 
 
 def value_step(value: Any) -> str:
     """The step to the item of a list that is this value."""
-    return f"v:{_compact(value)}"
+    return f"v:{go_json(value)}"
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:
@@ -153,7 +150,7 @@ def _comparable(value: Any) -> tuple[int, Any]:
         case None:
             return 5, ""
         case _:
-            return 3 if isinstance(value, list) else 4, _compact(value)
+            return 3 if isinstance(value, list) else 4, go_json(value)
 
 
 def unwire(node: Any) -> FieldSet:
@@ -240,13 +237,4 @@ def _shown(value: Any) -> str:
         case float():
             return go_float(value)
         case _:
-            return _compact(value)
-
-
-def _compact(value: Any) -> str:
-    return _ESCAPE.sub(_by_number, msgspec.json.encode(value).decode())
-
-
-def _by_number(found: re.Match[str]) -> str:
-    mark = found[0]
-    return f"\\u{ord(mark):04x}" if len(mark) == 1 else _NUMBERS.get(mark, mark)
+            return go_json(value)

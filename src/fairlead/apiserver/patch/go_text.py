@@ -5,11 +5,18 @@ upstream: fmt's %v for map[string]interface{}, []interface{}
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any, Final
 
+import msgspec
+
 from fairlead.api.field_problem import quoted
 
+# What upstream writes in JSON by its number: signs of HTML, ends of lines, two controls.
+_ESCAPE: Final = re.compile("\\\\.|[<>&\u2028\u2029]")
+_MARKUP: Final = re.compile("[<>&\u2028\u2029]")
+_NUMBERS: Final = {"\\b": "\\u0008", "\\f": "\\u000c"}
 _EXPONENTS: Final = range(-4, 6)  # of numbers that are written without one
 
 
@@ -95,3 +102,18 @@ def go_kind(value: Any) -> str:
             return "float64"
         case _:
             return "<nil>"
+
+
+def go_json(value: Any) -> str:
+    """JSON as upstream's encoder writes it."""
+    return _ESCAPE.sub(_by_number, msgspec.json.encode(value).decode())
+
+
+def escaped(text: str) -> str:
+    """A text of JSON with signs of HTML by their numbers, as upstream passes it on."""
+    return _MARKUP.sub(_by_number, text)
+
+
+def _by_number(found: re.Match[str]) -> str:
+    mark = found[0]
+    return f"\\u{ord(mark):04x}" if len(mark) == 1 else _NUMBERS.get(mark, mark)

@@ -1,212 +1,171 @@
 """JSON patch (RFC 6902) without mutation, with the leniencies of upstream's library.
 
-`replace` of a member that is not there adds it, `add` without a value adds null, and -1 is a list's
-end. Everything else that cannot be done refuses the whole patch, and so does what costs too much:
-copies of copies double with each operation.
+`replace` of a member that is not there adds it, `copy` of one adds null, `add` without a value adds
+null, negative places in a list count from behind, and what stands before the first stroke of a path
+is passed over. Everything else that cannot be done refuses the whole patch, and so do copies of
+copies, which double with each operation.
 
-upstream: gopkg.in/evanphx/json-patch.v4, apiserver/pkg/endpoints/handlers/patch.go:applyJSPatch
+What a patch brings stays the text that it is until a path leads into it: `test` compares texts.
+
+upstream: gopkg.in/evanphx/json-patch.v4 at 4.13.0,
+apiserver/pkg/endpoints/handlers/patch.go:applyJSPatch
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from fairlead.api.integer import capped_integer
 from fairlead.api.nesting import DEPTH_MAX, is_too_deep
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.likeness import is_alike
+from fairlead.apiserver.patch.directive import crashed
+from fairlead.apiserver.patch.document import Array, CannotError, Object, closed, is_same, opened
 
-Json = dict[str, Any]
-
-_END: Final = "-"
-_OF_ALL: Final = ("replace", "test")
 OPERATIONS_MAX: Final = 10_000  # upstream: patch.go:maxJSONPatchOperations
 COPIED_BYTES_MAX: Final = 3 << 20  # upstream: server/config.go:JSONPatchMaxCopyBytes
-# What lists and objects on the way to a change hold is copied each time; this takes half a second.
-WORK_MAX: Final = 200_000_000
+_MISSING: Final = object()
 
 
-class _CannotError(Exception):
-    """An operation that cannot be done."""
+def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
+    """`obj` after `operations`, in order. Raises ApiError 413 or 422, and 500 as upstream does.
+
+    Values of operations may be JSON values, or their texts as `msgspec.Raw`.
+    """
+    made = value_of(patched_document(obj, operations))
+    if not isinstance(made, dict):
+        raise _unable()
+    return made
 
 
-def apply_json_patch(obj: Any, operations: Sequence[Any]) -> Any:
-    """`obj` after `operations`, in order. Raises ApiError 413 or 422."""
+def patched_document(obj: Any, operations: Sequence[Any]) -> Object | Array:
+    """Likewise, as a document, which may be a list."""
     if len(operations) > OPERATIONS_MAX:
         raise ApiError(
             "RequestEntityTooLarge",
             413,
-            f"The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, "
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{OPERATIONS_MAX}, "
             f"got {len(operations)}",
         )
-    budget = _Budget()
+    patching = _Patching(obj)
     try:
         for operation in operations:
-            budget.spend(obj, operation)
-            obj = _done(obj, operation)
-        budget.check_depth(obj)
-    except _CannotError:
-        raise ApiError(
-            "Invalid",
-            422,
-            "the server rejected our request due to an error in our request",
-            has_details=True,
-        ) from None
-    return obj
+            patching.do(operation)
+    except (CannotError, RecursionError):
+        raise _unable() from None
+    return patching.root
 
 
-class _Budget:
-    """What a patch may cost."""
+def value_of(document: Object | Array) -> Any:
+    """The JSON value of a document. Raises ApiError 422 for one that no body may be."""
+    try:
+        made = closed(document)
+    except RecursionError:
+        raise _unable() from None
+    if is_too_deep(made):
+        raise _unable()
+    return made
 
-    def __init__(self) -> None:
-        self._work = 0
+
+def _unable() -> ApiError:
+    said = "the server rejected our request due to an error in our request"
+    return ApiError("Invalid", 422, said, has_details=True)
+
+
+class _Patching:
+    """A document that is being patched."""
+
+    def __init__(self, obj: Any) -> None:
+        self.root = opened(obj)
         self._copied = 0
 
-    def spend(self, obj: Any, operation: Any) -> None:
-        """Refuse an operation that would cost more than is left."""
-        if not isinstance(operation, dict):
-            raise _CannotError
-        self._work += _held_on_the_way(obj, _steps(operation.get("path")))
-        if operation.get("op") in ("move", "copy"):
-            source = _steps(operation.get("from"))
-            self._work += _held_on_the_way(obj, source)
-            if operation["op"] == "copy":
-                self._copied += len(msgspec.json.encode(_at(obj, source)))
-        if self._work > WORK_MAX or self._copied > COPIED_BYTES_MAX:
-            raise _CannotError
+    def do(self, operation: Any) -> None:
+        """Carry out one operation. Raises CannotError."""
+        if not isinstance(operation, Mapping):
+            raise CannotError
+        match _text(operation, "op"):
+            case "add":
+                self._add(_text(operation, "path"), operation.get("value"))
+            case "remove":
+                place, key = self._find(_text(operation, "path"))
+                place.remove(key)
+            case "replace":
+                self._replace(_text(operation, "path"), operation)
+            case "move":
+                place, key = self._find(_text(operation, "from"))
+                value = place.get(key)
+                place.remove(key)
+                self._add(_text(operation, "path"), value)
+            case "copy":
+                place, key = self._find(_text(operation, "from"))
+                self._copy(place.get(key), _text(operation, "path"))
+            case "test":
+                self._test(_text(operation, "path"), operation)
+            case _:
+                raise CannotError
 
-    @staticmethod
-    def check_depth(obj: Any) -> None:
-        """Refuse what no body may be."""
-        if is_too_deep(obj):
-            raise _CannotError
+    def _find(self, path: str) -> tuple[Object | Array, str]:
+        """What has the member that `path` leads to, and its name there."""
+        steps = path.split("/")
+        if not 2 <= len(steps) <= DEPTH_MAX:
+            raise CannotError
+        place = self.root
+        for step in steps[1:-1]:
+            place = place.opened(_unescaped(step))
+        return place, _unescaped(steps[-1])
 
+    def _add(self, path: str, value: Any) -> None:
+        place, key = self._find(path)
+        place.add(key, _or_none(value))
 
-def _held_on_the_way(obj: Any, path: list[str]) -> int:
-    """How much the lists and objects hold that `path` leads through, as far as it does."""
-    held = 0
-    for step in path:
-        if not isinstance(obj, dict | list):
-            break
-        held += len(obj)
-        if isinstance(obj, dict):
-            obj = obj.get(step)
+    def _replace(self, path: str, operation: Mapping[str, Any]) -> None:
+        value = operation.get("value", _MISSING)
+        if path:
+            place, key = self._find(path)
+            place.get(key)
+            place.set(key, None if value is _MISSING else _or_none(value))
+        elif value is _MISSING:
+            raise crashed()
         else:
-            at = capped_integer(step, len(obj)) if step.isdecimal() else len(obj)
-            obj = obj[at] if at < len(obj) else None
-    return held
+            self.root = opened(_or_none(value))
 
+    def _copy(self, value: Any, path: str) -> None:
+        place, key = self._find(path)
+        copied = closed(value)
+        if copied is not None:
+            self._copied += len(msgspec.json.encode(copied))
+        if self._copied > COPIED_BYTES_MAX:
+            raise CannotError
+        place.add(key, copied)
 
-def _done(obj: Any, operation: Json) -> Any:
-    path = _steps(operation.get("path"))
-    if not path and operation.get("op") not in _OF_ALL:
-        raise _CannotError
-    match operation.get("op"):
-        case "add":
-            return _put(obj, path, operation.get("value"), insert=True)
-        case "replace" if not path:
-            return _exchanged(obj, operation.get("value"))
-        case "replace":
-            return _put(obj, path, operation.get("value"), insert=False)
-        case "remove":
-            return _removed(obj, path)
-        case "move":
-            source = _steps(operation.get("from"))
-            return _put(_removed(obj, source), path, _at(obj, source), insert=True)
-        case "copy":
-            return _put(obj, path, _copied(obj, _steps(operation.get("from"))), insert=True)
-        case "test":
-            return _tested(obj, path, operation.get("value"))
-        case _:
-            raise _CannotError
-
-
-def _copied(obj: Any, source: list[str]) -> Any:
-    if not source:  # upstream: patch.go:findObject has no name for the whole
-        raise _CannotError
-    return _at(obj, source)
-
-
-def _exchanged(obj: Any, value: Any) -> Any:
-    """Another document in the place of the whole; values that are none are passed over."""
-    if isinstance(value, list):
-        raise _CannotError
-    return value if isinstance(value, dict) else obj
-
-
-def _steps(pointer: Any) -> list[str]:
-    """The members that a JSON pointer (RFC 6901) leads through."""
-    if not isinstance(pointer, str) or (pointer and not pointer.startswith("/")):
-        raise _CannotError
-    parts = pointer.split("/")[1:]
-    if len(parts) > DEPTH_MAX:
-        raise _CannotError
-    return [part.replace("~1", "/").replace("~0", "~") for part in parts]
-
-
-def _at(obj: Any, path: list[str]) -> Any:
-    for step in path:
-        if isinstance(obj, dict) and step in obj:
-            obj = obj[step]
-        elif isinstance(obj, list):
-            obj = obj[_index(step, len(obj) - 1)]
+    def _test(self, path: str, operation: Mapping[str, Any]) -> None:
+        wanted = _or_none(operation.get("value"))
+        if not path:
+            if "value" not in operation:
+                raise crashed()
+            found: Any = self.root
         else:
-            raise _CannotError
-    return obj
+            place, key = self._find(path)
+            found = place.get(key)
+        has_both = found is not None and wanted is not None
+        if not (is_same(found, wanted) if has_both else found is wanted):
+            raise CannotError
 
 
-def _tested(obj: Any, path: list[str], value: Any) -> Any:
-    """`obj` if it has `value` there; null is also what is not there."""
-    parent = _at(obj, path[:-1])
-    missing = isinstance(parent, dict) and bool(path) and path[-1] not in parent
-    found = None if missing else _at(obj, path)
-    if not is_alike(found, value):
-        raise _CannotError
-    return obj
+def _text(operation: Mapping[str, Any], name: str) -> str:
+    value = _or_none(operation.get(name))
+    if isinstance(value, msgspec.Raw):
+        value = closed(value)
+    if not isinstance(value, str):
+        raise CannotError
+    return value
 
 
-def _put(obj: Any, path: list[str], value: Any, *, insert: bool) -> Any:
-    if not path:
-        return value
-    step, rest = path[0], path[1:]
-    if isinstance(obj, dict):
-        if rest and step not in obj:
-            raise _CannotError
-        return {**obj, step: _put(obj[step], rest, value, insert=insert) if rest else value}
-    if not isinstance(obj, list):
-        raise _CannotError
-    if rest or not insert:
-        at = _index(step, len(obj) - 1)
-        return [*obj[:at], _put(obj[at], rest, value, insert=insert), *obj[at + 1 :]]
-    at = len(obj) if step == _END else _index(step, len(obj), end=len(obj))
-    return [*obj[:at], value, *obj[at:]]
+def _or_none(value: Any) -> Any:
+    return None if isinstance(value, msgspec.Raw) and bytes(value) == b"null" else value
 
 
-def _removed(obj: Any, path: list[str]) -> Any:
-    if not path:
-        raise _CannotError
-    step, rest = path[0], path[1:]
-    if isinstance(obj, dict) and step in obj:
-        if rest:
-            return {**obj, step: _removed(obj[step], rest)}
-        return {key: value for key, value in obj.items() if key != step}
-    if not isinstance(obj, list):
-        raise _CannotError
-    at = _index(step, len(obj) - 1)
-    return [*obj[:at], *([_removed(obj[at], rest)] if rest else ()), *obj[at + 1 :]]
-
-
-def _index(step: str, last: int, *, end: int | None = None) -> int:
-    """A place in a list, at most `last`; negative ones count from `end`, or from behind `last`."""
-    digits = step.removeprefix("-")
-    if not digits.isdecimal() or not digits.isascii():
-        raise _CannotError
-    at = capped_integer(digits, 2 * last + 2) * (-1 if step.startswith("-") else 1)
-    if at < 0:
-        at += (last if end is None else end) + 1
-    if not 0 <= at <= last:
-        raise _CannotError
-    return at
+def _unescaped(step: str) -> str:
+    return step.replace("~1", "/").replace("~0", "~")

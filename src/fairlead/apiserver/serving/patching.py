@@ -13,8 +13,11 @@ upstream: apiserver/pkg/endpoints/handlers/patch.go
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.yaml_values import YamlError
@@ -22,7 +25,9 @@ from fairlead.apiserver.conversion import shown, stored
 from fairlead.apiserver.error import ApiError, Cause, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.merge_patch import merge_patch
-from fairlead.apiserver.patch.json_patch import apply_json_patch
+from fairlead.apiserver.patch.document_text import merged_part
+from fairlead.apiserver.patch.json_patch import patched_document, value_of
+from fairlead.apiserver.patch.operation import operations_of
 from fairlead.apiserver.patch.server_side_apply import (
     Application,
     object_name,
@@ -42,6 +47,7 @@ from fairlead.apiserver.serving.patched_kind import of_its_kind
 from fairlead.apiserver.serving.refusal import bad_option, unknown_body, unknown_patch
 from fairlead.apiserver.serving.tracking import tracking_of
 from fairlead.apiserver.serving.typed import (
+    IGNORE,
     STRICT,
     read_by_type,
     repeated,
@@ -57,6 +63,11 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 _GO_MAP: Final = "map[string]interface {}"
+_NO_OBJECT: Final = (
+    "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of "
+    'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
 CUSTOM_PATCHES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 
 
@@ -128,23 +139,29 @@ class Patch:
         return made
 
     def _by_operations(self, old: Json) -> Json:
-        operations = self._parsed("error decoding patch: ")
-        if operations is None:
-            operations = []
-        if not isinstance(operations, list):
-            raise _undecodable("error decoding patch: ", operations, "[]handlers.jsonPatchOp")
-        notes = [f"json patch {note}" for note in repeated(operations)]
-        made = apply_json_patch(old, operations)
-        return self._shaped(made, notes, self._shown(old, made))
+        is_typed = self.options.validation != IGNORE
+        operations, notes = operations_of(self.call.request.body, is_typed=is_typed)
+        document = patched_document(old, operations)
+        return self._read_again(value_of(document), notes, lambda: document)
 
     def _merged(self, old: Json) -> Json:
-        patch = self._parsed("error decoding patch: ")
-        if patch is None:
-            raise bad_request("Invalid JSON Patch")
-        if not isinstance(patch, dict):
+        try:
+            patch = self._parsed("error decoding patch: ")
+        except ApiError:
+            if self.options.validation != IGNORE:
+                raise
+            patch = None
+        if isinstance(patch, dict):
+            made, notes = merge_patch(old, patch), list(repeated(patch))
+            return self._read_again(made, notes, lambda: self._merged_document(old))
+        if patch is not None and self.options.validation != IGNORE:
             raise _undecodable("error decoding patch: ", patch, _GO_MAP)
-        made = merge_patch(old, patch)
-        return self._shaped(made, list(repeated(patch)), self._shown(old, made))
+        if not isinstance(patch, list):
+            raise bad_request("Invalid JSON Patch")
+        return self._read_again(merge_patch(None, patch), [], lambda: self._merged_document(None))
+
+    def _merged_document(self, old: Json | None) -> Any:
+        return merged_part(old, msgspec.Raw(self.call.request.body.strip()))
 
     def _strategically(self, old: Json) -> Json:
         patch = self._parsed("")
@@ -205,8 +222,12 @@ class Patch:
         self.call.warnings.extend(told(notes, self.options.validation))
         return made
 
-    def _shown(self, old: Json, made: Json) -> Shown:
-        return Shown(schema_of_kind(self.kind), old, made)
+    def _read_again(self, made: Any, notes: list[str], document: Callable[[], Any]) -> Json:
+        """What a patch of an object's text has made, which `document` is."""
+        shown = Shown(schema_of_kind(self.kind), made, document)
+        if not isinstance(made, dict):
+            raise invalid_patch(shown, _NO_OBJECT)
+        return self._shaped(made, notes, shown)
 
     def _restored(self, made: Json) -> tuple[Json, list[str]]:
         """`made`, which upstream does not read again. Raises TypeMismatchError."""
@@ -220,13 +241,29 @@ class Patch:
             return read_by_type(self.kind, restored(schema, as_declared(schema, made)))
 
     def _decoded(self, made: Json, told_of: Told) -> tuple[Json, list[str]]:
-        is_read = isinstance(told_of, Shown)
+        if isinstance(told_of, Shown):
+            return self._decoded_text(made, told_of)
         try:
-            shaped, notes = read_by_type(self.kind, made) if is_read else self._restored(made)
+            shaped, notes = self._restored(made)
         except TypeMismatchError as cause:
-            raise invalid_patch(told_of, str(cause) if is_read else cause.restoring) from None
-        if len(notes) > 1:  # upstream reads the result with its members in order
-            _, notes = read_by_type(self.kind, _in_order(made, in_lists=not is_read))
+            raise invalid_patch(told_of, cause.restoring) from None
+        if len(notes) > 1:  # upstream looks at members in order
+            _, notes = self._restored(_in_order(made))
+        return shaped, notes
+
+    def _decoded_text(self, made: Json, shown: Shown) -> tuple[Json, list[str]]:
+        """`made`, which upstream reads from its text: what is wrong there first is told."""
+        try:
+            shaped, notes = read_by_type(self.kind, made)
+            if len(notes) > 1:
+                _, notes = read_by_type(self.kind, _as_written(made, shown))
+        except TypeMismatchError as cause:
+            why = str(cause)
+            try:
+                read_by_type(self.kind, _as_written(made, shown))
+            except TypeMismatchError as first:
+                why = str(first)
+            raise invalid_patch(shown, why) from None
         return shaped, notes
 
 
@@ -278,10 +315,15 @@ def _undecodable(said: str, value: Any, wanted: str) -> ApiError:
     )
 
 
-def _in_order(value: Any, *, in_lists: bool) -> Any:
-    """`value` with the members of its objects in order, those in lists if `in_lists`."""
+def _as_written(made: Json, shown: Shown) -> Json:
+    """`made` with all members where they stand in its text."""
+    named: Json = {key: made[key] for key in ("apiVersion", "kind") if key in made}
+    written: Json = parse_json(shown.text())
+    return {**written, **named}
+
+
+def _in_order(value: Any) -> Any:
+    """`value` with the members of its objects in order."""
     if isinstance(value, dict):
-        return {key: _in_order(value[key], in_lists=in_lists) for key in sorted(value)}
-    if isinstance(value, list) and in_lists:
-        return [_in_order(item, in_lists=True) for item in value]
-    return value
+        return {key: _in_order(value[key]) for key in sorted(value)}
+    return list(map(_in_order, value)) if isinstance(value, list) else value

@@ -34,7 +34,6 @@ def op(op, path, **more):
         (op("test", "/a/b", value=1), OBJ),
         (op("test", "/a/z", value=None), OBJ),
         (op("replace", "", value={}), {}),
-        (op("replace", "", value=1), OBJ),
     ],
 )
 def test_what_can_be_done(operation, expected):
@@ -62,6 +61,7 @@ def test_what_can_be_done(operation, expected):
         op("copy", "/c", **{"from": ""}),
         op("add", "", value={}),
         op("replace", "", value=[]),
+        op("replace", "", value=1),
         "add",
     ],
     ids=str,

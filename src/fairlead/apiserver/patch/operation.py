@@ -1,0 +1,92 @@
+"""The operations of a JSON patch, as they were sent.
+
+Their values stay texts. Whoever wants to be told of fields has each operation read by a type that
+knows four of them; all others are passed over.
+
+upstream: apiserver/pkg/endpoints/handlers/patch.go:jsonPatchOp, gopkg.in/evanphx/json-patch.v4
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.schema.json_text import JsonError, Repeating, json_kind, parse_json
+from fairlead.apiserver.schema.place import Notes, Place
+
+_TEXTS: Final = ("op", "path", "from")
+_FIELDS: Final = (*_TEXTS, "value")
+_decode: Final = msgspec.json.Decoder(list[dict[str, msgspec.Raw] | None]).decode
+
+
+def operations_of(body: bytes, *, is_typed: bool) -> tuple[list[Any], list[str]]:
+    """The operations, and notes about their fields if it `is_typed`. Raises ApiError 400."""
+    said = "error decoding patch: " if is_typed else ""
+    try:
+        operations = parse_json(body)
+    except JsonError as cause:
+        raise bad_request(f"{said}{cause}") from None
+    if operations is None:
+        return [], []
+    problem = next(_problems(operations, is_typed=is_typed), "")
+    if problem:
+        raise bad_request(f"{said}json: cannot unmarshal {problem}")
+    notes = list(_notes(operations)) if is_typed else []
+    try:
+        return list(_decode(body)), notes
+    except (msgspec.DecodeError, RecursionError):
+        return operations, notes  # texts that have to be mended cannot stay what they are
+
+
+def _problems(operations: Any, *, is_typed: bool) -> Iterator[str]:
+    whole = "[]handlers.jsonPatchOp" if is_typed else "jsonpatch.Patch"
+    each = "handlers.jsonPatchOp" if is_typed else "jsonpatch.Operation"
+    if not isinstance(operations, list):
+        yield f"{json_kind(operations)} into Go value of type {whole}"
+        return
+    for operation in operations:
+        if operation is None:
+            continue
+        if not isinstance(operation, dict):
+            yield f"{json_kind(operation)} into Go value of type {each}"
+        elif is_typed:
+            for key, value in _members(operation):
+                if key in _TEXTS and value is not None and not isinstance(value, str):
+                    found = json_kind(value)
+                    yield f"{found} into Go struct field jsonPatchOp.{key} of type string"
+
+
+def _notes(operations: list[Any]) -> list[str]:
+    notes = Notes()
+    for at, operation in enumerate(operations):
+        seen: set[str] = set()
+        for key, value in _members(operation or {}):
+            place = Place(Place(Place(), at), key)
+            if key not in _FIELDS:
+                notes.unknown(place)
+                continue
+            if key in seen:
+                notes.repeated(place)
+            seen.add(key)
+            _note_repeated(value, place, notes)
+    return [f"json patch {text}" for text in notes.texts]
+
+
+def _note_repeated(value: Any, place: Place, notes: Notes) -> None:
+    if isinstance(value, list):
+        for at, item in enumerate(value):
+            _note_repeated(item, Place(place, at), notes)
+    elif isinstance(value, dict):
+        seen: set[str] = set()
+        for key, item in _members(value):
+            if key in seen:
+                notes.repeated(Place(place, key))
+            seen.add(key)
+            _note_repeated(item, Place(place, key), notes)
+
+
+def _members(value: dict[str, Any]) -> list[tuple[str, Any]]:
+    return value.pairs if isinstance(value, Repeating) else list(value.items())
