@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from fairlead.api.label import subdomain_problems
+from fairlead.apiserver.custom.definition_cost import Reading
 from fairlead.apiserver.custom.definition_parts import (
     wrong_columns,
     wrong_selectable,
@@ -48,8 +49,8 @@ _ORPHAN: Final = (
 )
 
 
-def causes(definition: Json) -> Iterator[Cause]:
-    """What is wrong with a completed definition."""
+def causes(definition: Json, reading: Reading | None) -> Iterator[Cause]:
+    """What is wrong with a completed definition, with its rules if there is a `reading`."""
     spec = definition.get("spec") or {}
     names = spec.get("names") or {}
     yield from _wrong_name(definition, spec, names)
@@ -67,7 +68,7 @@ def causes(definition: Json) -> Iterator[Cause]:
         yield invalid("spec.preserveUnknownFields", True, why)  # noqa: FBT003 - the value itself
     yield from _wrong_conversion(spec)
     yield from _wrong_names(names)
-    yield from _wrong_parts(spec)
+    yield from _wrong_parts(spec, reading)
     stored = (definition.get("status") or {}).get("storedVersions") or []
     yield from _wrong_stored(stored, spec.get("versions") or [])
     yield from _unapproved(definition, spec)
@@ -217,7 +218,7 @@ def _wrong_label(field: str, name: str) -> Iterator[Cause]:
         yield invalid(field, name, ",".join(problems))
 
 
-def _wrong_parts(spec: Json) -> Iterator[Cause]:
+def _wrong_parts(spec: Json, reading: Reading | None) -> Iterator[Cause]:
     """Schemas, columns and subresources; those that all versions share are looked at once."""
     versions = spec.get("versions") or []
     for place, version in _schemas(versions):
@@ -226,7 +227,8 @@ def _wrong_parts(spec: Json) -> Iterator[Cause]:
             yield required(f"{place}.openAPIV3Schema")
             continue
         has_status = "status" in (version.get("subresources") or {})
-        yield from wrong_schema(raw, f"{place}.openAPIV3Schema", has_status=has_status)
+        where = f"{place}.openAPIV3Schema"
+        yield from wrong_schema(raw, where, reading, has_status=has_status)
     for field, check in (
         ("additionalPrinterColumns", wrong_columns),
         ("subresources", wrong_subresources),

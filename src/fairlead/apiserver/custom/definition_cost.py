@@ -19,6 +19,8 @@ Json = dict[str, Any]
 
 RULE_COST_MAX: Final = 10_000_000
 TOTAL_COST_MAX: Final = 100_000_000
+CHARACTERS_MAX: Final = 300_000
+_CHARACTERS_EACH: Final = 150
 _NAMED_MAX: Final = 4
 _MUCH: Final = TOTAL_COST_MAX // 100
 _ADVICE: Final = (
@@ -28,13 +30,30 @@ _ADVICE: Final = (
 _TOTAL: Final = "estimated rule & messageExpression cost total"
 
 
-class Bill:
-    """What all rules of a schema cost so far."""
+class Reading:
+    """How much of the expressions of a definition has been read: that takes time as well."""
 
-    __slots__ = ("_most", "_total")
+    __slots__ = ("_left",)
 
     def __init__(self) -> None:
+        """Nothing has been read."""
+        self._left = CHARACTERS_MAX
+
+    def take(self, field: str, expression: str) -> Iterator[Cause]:
+        """Read one more, if it is not too much; upstream has no such bound."""
+        self._left -= len(expression) + _CHARACTERS_EACH
+        if self._left < 0:
+            yield forbidden(field, f"all rules may have {CHARACTERS_MAX} characters altogether")
+
+
+class Bill:
+    """What all rules of a schema cost so far; they are read together with those of others."""
+
+    __slots__ = ("_most", "_total", "reading")
+
+    def __init__(self, reading: Reading | None = None) -> None:
         """Nothing has been charged."""
+        self.reading = reading or Reading()
         self._total = 0
         self._most: list[tuple[int, str]] = []
 

@@ -71,6 +71,10 @@ def _wrong_expressions(rule: Json, known: Declared, place: str, asking: Asking) 
     text, variables = str(rule.get("rule") or ""), variables_of(known, rule)
     if not text.strip():
         return
+    too_much = list(asking.bill.reading.take(f"{place}.rule", text + _message_of(rule)))
+    if too_much:
+        yield from too_much
+        return
     try:
         asked = read(text, variables, known.structures())
         problem = "" if asked.kind == BOOL else "cel expression must evaluate to a bool"
@@ -87,8 +91,12 @@ def _wrong_expressions(rule: Json, known: Declared, place: str, asking: Asking) 
     yield from _wrong_past(rule, place, asking.no_past_below, names_past=names_past)
 
 
+def _message_of(rule: Json) -> str:
+    return str(rule.get("messageExpression") or "")
+
+
 def _wrong_message(rule: Json, known: Declared, place: str, asking: Asking) -> Iterator[Cause]:
-    expression, name = str(rule.get("messageExpression") or ""), f"{place}.messageExpression"
+    expression, name = _message_of(rule), f"{place}.messageExpression"
     if not expression.strip():
         return
     try:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fairlead.apiserver.custom.definition_cost import Bill, inner_cardinality
+from fairlead.apiserver.custom.definition_cost import Bill, Reading, inner_cardinality
 from fairlead.apiserver.custom.definition_default import wrong_defaults
 from fairlead.apiserver.custom.definition_list import wrong_list
 from fairlead.apiserver.custom.definition_rules import Asking, wrong_expressions, wrong_words
@@ -55,8 +55,13 @@ class _Place:
     cardinality: int | None = 1
 
 
-def wrong_schema(raw: Json, field: str, *, has_status: bool = False) -> Iterator[Cause]:
-    """What is wrong with the schema of whole objects, which stands at `field`."""
+def wrong_schema(
+    raw: Json, field: str, reading: Reading | None = None, *, has_status: bool = False
+) -> Iterator[Cause]:
+    """What is wrong with the schema of whole objects, which stands at `field`.
+
+    Without a `reading` its rules are not looked at.
+    """
     odd = next(misshapen(raw, field), None)
     if odd is not None:
         yield invalid(odd, "", "there must stand something of another type")
@@ -69,8 +74,8 @@ def wrong_schema(raw: Json, field: str, *, has_status: bool = False) -> Iterator
     if _is_read(raw):
         found = list(wrong_structure(raw, field)) or list(wrong_defaults(raw, field))
         yield from found
-    asks = not found and _is_read(raw)
-    bill = Bill()
+    asks = reading is not None and not found and _is_read(raw)
+    bill = Bill(reading)
     yield from _wrong_node(raw, field, _Place(bill, is_root=True, asks=asks))
     yield from bill.too_much(field)
 

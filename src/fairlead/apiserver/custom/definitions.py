@@ -212,6 +212,7 @@ class Definitions:
 
 def _kinds(definition: Json) -> tuple[Kind, ...]:
     """The kinds of a definition; none of one that some other server let in and makes no sense."""
-    if next(causes(definition), None) is not None:
+    # Rules were looked at when it was stored.
+    if next(causes(definition, None), None) is not None:
         return ()
     return kinds_of(definition)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fairlead.apiserver.custom.definition import causes, changed_causes
+from fairlead.apiserver.custom.definition_cost import Reading
 from fairlead.apiserver.custom.definition_state import with_stored_versions
 from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
@@ -21,15 +22,21 @@ Json = dict[str, Any]
 def new_definition(definition: Json, _: Storage) -> Json:
     """`definition`, complete, as it is stored for the first time. Raises ApiError 422."""
     made = with_stored_versions(definition)
-    _refuse(made, causes(made))
+    _refuse(made, causes(made, Reading()))
     return made
 
 
 def changed_definition(old: Json, new: Json, _: Storage) -> Json:
     """`new` as it is stored over `old`. Raises ApiError 422."""
     made = with_stored_versions(new)
-    _refuse(made, (*causes(made), *changed_causes(old, made)))
+    reading = None if _schemas(old) == _schemas(made) else Reading()
+    _refuse(made, (*causes(made, reading), *changed_causes(old, made)))
     return made
+
+
+def _schemas(definition: Json) -> list[Any]:
+    """Schemas that stay as they are keep their rules, whatever is thought of these today."""
+    return [version.get("schema") for version in definition["spec"].get("versions") or ()]
 
 
 def _refuse(definition: Json, found: Iterable[Cause]) -> None:

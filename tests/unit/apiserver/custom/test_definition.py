@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from fairlead.apiserver.custom.definition import causes
+from fairlead.apiserver.custom.definition_cost import Reading
 from fairlead.apiserver.custom.definition_state import completed, with_stored_versions
 
 ROWS = yaml.safe_load((Path(__file__).parent / "refusals.yaml").read_text(encoding="utf-8"))
@@ -37,7 +38,10 @@ def definition_of(row):
 
 def problems(row):
     """The causes, as texts."""
-    return [str(cause) for cause in causes(with_stored_versions(completed(definition_of(row))))]
+    return [
+        str(cause)
+        for cause in causes(with_stored_versions(completed(definition_of(row))), Reading())
+    ]
 
 
 ODD = "there must stand something of another type"

@@ -16,6 +16,7 @@ from fairlead.api.expression.estimate import estimated
 from fairlead.api.expression.expansion import ExpressionError
 from fairlead.api.expression.reading import read
 from fairlead.apiserver.custom.declared import declared, variables_of
+from fairlead.apiserver.custom.definition_cost import CHARACTERS_MAX, Reading
 from fairlead.apiserver.custom.definition_schema import wrong_schema
 
 RECORDED = Path(__file__).with_name("expressions.jsonl.gz")
@@ -72,7 +73,7 @@ EACH = "self.all(x, self.exists_one(y, x == y))"
 )
 def test_a_rule_that_may_cost_too_much(raw, factor):
     """The estimate for the worst value, as a multiple of what is allowed."""
-    found = [cause.message for cause in wrong_schema(raw, "s")]
+    found = [cause.message for cause in wrong_schema(raw, "s", Reading())]
     wanted = f"Forbidden: estimated rule cost exceeds budget by factor of {factor}{ADVICE}"
     assert found[:1] == ([wanted] if factor else [])
 
@@ -82,9 +83,22 @@ def test_rules_that_cost_too_much_together():
     raw = schema(EACH, text(maxLength=100), maxItems=1000)
     rules = [{"rule": EACH}] * 3
     raw["properties"]["spec"]["x-kubernetes-validations"] = rules
-    found = [(cause.field, cause.message) for cause in wrong_schema(raw, "s")]
+    found = [(cause.field, cause.message) for cause in wrong_schema(raw, "s", Reading())]
     named = [field for field, said in found if "contributed to" in said]
     assert named == [f"s.properties[spec].x-kubernetes-validations[{at}].rule" for at in range(3)]
     where, said = found[-1]
     assert where == "s"
     assert "cost total for entire OpenAPIv3 schema exceeds budget by factor of 1.320180x" in said
+
+
+def test_rules_that_take_too_long_to_read():
+    """Each of them may have a hundred thousand characters, but not all of them."""
+    long = f"[{', '.join(['1'] * 100)}].size() > 0 && self.size() > 0"
+    raw = schema(long, text(maxLength=9), maxItems=9)
+    often = CHARACTERS_MAX // len(long)
+    raw["properties"]["spec"]["x-kubernetes-validations"] *= often
+    found = [cause.message for cause in wrong_schema(raw, "s", Reading())]
+    said = f"Forbidden: all rules may have {CHARACTERS_MAX} characters altogether"
+    assert 0 < found.count(said) < often
+    assert set(found) == {said}
+    assert list(wrong_schema(raw, "s")) == []

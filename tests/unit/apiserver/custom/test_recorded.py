@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.apiserver.custom.definition import causes
+from fairlead.apiserver.custom.definition_cost import Reading
 from fairlead.apiserver.custom.definition_state import completed, with_stored_versions
 from fairlead.apiserver.custom.served import kinds_of
 from fairlead.apiserver.error import invalid
@@ -36,7 +37,7 @@ def definition_of(body):
 def test_a_bad_definition_is_refused_in_upstreams_words(row):
     definition = definition_of(row["body"])
     name = definition["metadata"]["name"]
-    refusal = invalid(CUSTOM_RESOURCE_DEFINITION, "", name, tuple(causes(definition)))
+    refusal = invalid(CUSTOM_RESOURCE_DEFINITION, "", name, tuple(causes(definition, Reading())))
     assert refusal.message == row["message"]
 
 
