@@ -1,15 +1,22 @@
 """Patches that make of an object one that says it is of another kind.
 
 upstream: apimachinery/pkg/runtime/serializer/{json/json.go,versioning/versioning.go}:Decode,
-apiextensions-apiserver/pkg/apiserver/conversion/converter.go
+apiextensions-apiserver/pkg/apiserver/customresource_handler.go:DecoderToVersion
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
+from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.body_type import no_conversion, other_kind, type_problem
 from fairlead.apiserver.serving.patch_refusal import Shown, invalid_patch
 from fairlead.apiserver.storage import Json
+
+# upstream: apiextensions-apiserver/pkg/crdserverscheme/unstructured.go:ObjectKinds
+_VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersion field'"
 
 
 def of_its_kind(kind: Kind, shown: Shown) -> Json:
@@ -37,13 +44,22 @@ def of_its_kind(kind: Kind, shown: Shown) -> Json:
 def _require_custom(kind: Kind, stated: str, name: str, shown: Shown) -> None:
     if not name:
         raise invalid_patch(shown, f"Object 'Kind' is missing in '{shown.text()}'")
-    group, _, version = stated.rpartition("/")
-    if group != kind.group:
-        found = f"{group}/{version}, Kind={name} is unstructured"
-        why = f'{found} and is not suitable for converting to "{kind.api_version}"'
-        raise invalid_patch(shown, why)
-    if version != kind.version:
-        why = f"request to convert CR from an invalid group/version: {stated}"
-        raise invalid_patch(shown, why)
+    if not stated:
+        message = f"Internal error occurred: {_VERSIONLESS}"
+        raise ApiError("InternalError", 500, message, causes=(Cause("", _VERSIONLESS),))
     if name != kind.kind:
         raise other_kind(shown.made, name, kind)
+    if stated != kind.api_version:
+        raise _other_version(shown.made, stated, kind)
+
+
+def _other_version(obj: Json, stated: str, kind: Kind) -> ApiError:
+    """422 for a custom resource that says it is of another version, even of one that is served."""
+    # upstream: pkg/registry/customresource/validator.go:ValidateTypeMeta, as with other_kind; what
+    # was patched is read without conversion (apimachinery/pkg/runtime/scheme.go:Convert)
+    why = f'Invalid value: "{stated}": must be {kind.api_version}'
+    group, _, version = stated.rpartition("/")
+    meta = obj.get("metadata")
+    name = str(meta.get("name", "")) if isinstance(meta, dict) else ""
+    named = replace(kind, group=group, version=version, stored_version="")
+    return invalid(named, "", name, (Cause("FieldValueInvalid", why, "apiVersion"),))

@@ -50,25 +50,42 @@ def test_an_object_cannot_become_another(api, patch, why):
     [
         ({"kind": None}, "Object 'Kind' is missing in '{"),
         ({"kind": 5}, f"{UNPARSED} number into Go struct field .kind of type string"),
-        ({"apiVersion": None}, "/, Kind=Widget is unstructured and is not suitable for converting"),
-        ({"apiVersion": "y.io/v1"}, 'is not suitable for converting to "x.io/v1"'),
         (
-            {"apiVersion": "x.io/v9"},
-            "request to convert CR from an invalid group/version: x.io/v9",
+            {"apiVersion": "y.io/v1"},
+            'Widget.y.io "x" is invalid: apiVersion: Invalid value: "y.io/v1": must be x.io/v1',
+        ),
+        (
+            {"apiVersion": "x.io/v2"},
+            'Widget.x.io "x" is invalid: apiVersion: Invalid value: "x.io/v2": must be x.io/v1',
         ),
         ({"kind": "Gadget"}, 'kind: Invalid value: "Gadget": must be Widget'),
     ],
 )
 def test_a_custom_resource_cannot_become_another(api, patch, why):
-    version = {"name": "v1", "served": True, "storage": True}
+    _define_widgets(api)
+    assert api.post(WIDGETS, {"metadata": {"name": "x"}}).status == 201
+    refused = api.patch(f"{WIDGETS}/x", patch, MERGE)
+    assert (refused.status, why in refused.message) == (422, True), refused.message
+
+
+def test_a_custom_resource_without_a_version_is_an_error(api):
+    _define_widgets(api)
+    api.post(WIDGETS, {"metadata": {"name": "x"}})
+    failed = api.patch(f"{WIDGETS}/x", {"apiVersion": None}, MERGE)
+    assert (failed.status, "'apiVersion' is missing" in failed.message) == (500, True)
+
+
+def _define_widgets(api):
+    """In two versions, both of which are served."""
     schema = {"openAPIV3Schema": {"type": "object"}}
+    versions = [
+        {"name": name, "served": True, "storage": name == "v1", "schema": schema}
+        for name in ("v1", "v2")
+    ]
     spec = {
         "group": "x.io",
         "names": {"kind": "Widget", "plural": "widgets"},
         "scope": "Namespaced",
-        "versions": [{**version, "schema": schema}],
+        "versions": versions,
     }
     assert api.post(DEFINITIONS, {"metadata": {"name": "widgets.x.io"}, "spec": spec}).status == 201
-    assert api.post(WIDGETS, {"metadata": {"name": "x"}}).status == 201
-    refused = api.patch(f"{WIDGETS}/x", patch, MERGE)
-    assert (refused.status, why in refused.message) == (422, True), refused.message
