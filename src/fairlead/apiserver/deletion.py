@@ -26,15 +26,16 @@ _NEVER_COLLECTED: Final = "events"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:
-    """The wishes of a request; None and "" leave things to the object.
+    """The wishes of a request; None and a `policy` of "" leave things to the object.
 
-    `policy` is Foreground, Background or Orphan; `uid` and `resource_version` are preconditions.
+    `policy` is Foreground, Background or Orphan; `uid` and `resource_version` are preconditions,
+    None for any; "" is that of no object.
     """
 
     grace_period_s: int | None = None
     policy: str = ""
-    uid: str = ""
-    resource_version: str = ""
+    uid: str | None = None
+    resource_version: str | None = None
 
 
 def with_garbage_finalizer(kind: Kind, obj: Json, deletion: Deletion) -> Json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.api.field_problem import quoted
 from fairlead.apiserver.kind import Kind
 
 STALE: Final = (
@@ -73,7 +74,7 @@ class ApiError(Exception):
 
 def not_found(kind: Kind, namespace: str, name: str) -> ApiError:
     """404: there is no such object."""
-    message = f'{kind.resource} "{name}" not found'
+    message = f"{kind.resource} {quoted(name)} not found"
     return ApiError("NotFound", 404, message, kind=kind, namespace=namespace, name=name)
 
 
@@ -85,7 +86,7 @@ def already_exists(
     `is_generated` where the client asked for a generated name, even if it gave one besides.
     """
     # upstream: registry/generic/registry/store.go:Create, rest/create.go:CheckGeneratedNameError
-    message = f'{kind.resource} "{name}" already exists'
+    message = f"{kind.resource} {quoted(name)} already exists"
     if is_generated:
         message += ", the server was not able to generate a unique name for the object"
     if terminating:
@@ -103,7 +104,7 @@ def already_exists(
 
 def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
     """409: the object is not what the client thinks; `resource` replaces the kind's name."""
-    message = f'Operation cannot be fulfilled on {resource or kind.resource} "{name}": {why}'
+    message = f"Operation cannot be fulfilled on {resource or kind.resource} {quoted(name)}: {why}"
     return ApiError(
         "Conflict", 409, message, kind=kind, namespace=namespace, name=name, resource=resource
     )
@@ -111,7 +112,7 @@ def conflict(kind: Kind, namespace: str, name: str, why: str, *, resource: str =
 
 def forbidden(kind: Kind, namespace: str, name: str, why: str, *, resource: str = "") -> ApiError:
     """403: admission refuses; `resource` replaces the kind's name."""
-    message = f'{resource or kind.resource} "{name}" is forbidden: {why}'
+    message = f"{resource or kind.resource} {quoted(name)} is forbidden: {why}"
     return ApiError("Forbidden", 403, message, kind=kind, namespace=namespace, name=name)
 
 
@@ -119,7 +120,7 @@ def invalid(kind: Kind, namespace: str, name: str, causes: tuple[Cause, ...]) ->
     """422: the object breaks its kind's rules; `causes` has at least one entry."""
     stated = list(dict.fromkeys(map(str, causes)))
     text = stated[0] if len(stated) == 1 else f"[{', '.join(stated)}]"
-    message = f'{kind.qualified} "{name}" is invalid: {text}'
+    message = f"{kind.qualified} {quoted(name)} is invalid: {text}"
     return ApiError(
         "Invalid", 422, message, kind=kind, namespace=namespace, name=name, causes=causes
     )

@@ -63,7 +63,7 @@ def evict(  # noqa: PLR0913 - the parts of one request
     another uid or version, 429 the budget is used up, 500 several budgets.
     """
     pod = store.get(POD, namespace, name)
-    require(POD, pod, uid=uid, resource_version=resource_version)
+    require(POD, pod, uid=uid or None, resource_version=resource_version or None)
     if not _is_unguarded(pod):
         _charge_budget(store, pod, now, dry_run=dry_run)
     if dry_run:

@@ -22,21 +22,21 @@ _FOLDERS: Final[Mapping[str, str]] = {
 _APART: Final = ("apiextensions.k8s.io", "apiregistration.k8s.io")
 
 
-def require(kind: Kind, obj: Json, *, uid: str = "", resource_version: str = "") -> None:
-    """Refuse to delete another object than the one meant; "" does not care.
+def require(kind: Kind, obj: Json, *, uid: str | None, resource_version: str | None) -> None:
+    """Refuse to delete another object than the one meant; None does not care.
 
     Raises ApiError 409.
     """
     # upstream: apiserver/pkg/registry/rest/delete.go:BeforeDelete, which names the kind
     meta = obj["metadata"]
-    if uid and uid != meta["uid"]:
+    if uid is not None and uid != meta["uid"]:
         raise _unmet(
             kind,
             meta,
             f"the UID in the precondition ({uid}) does not match the UID in record "
             f"({meta['uid']}). The object might have been deleted and then recreated",
         )
-    if resource_version and resource_version != meta["resourceVersion"]:
+    if resource_version is not None and resource_version != meta["resourceVersion"]:
         raise _unmet(
             kind,
             meta,
@@ -53,7 +53,7 @@ def require_uid(kind: Kind, obj: Json, uid: str) -> None:
     """
     # upstream: apiserver/pkg/storage/interfaces.go:Preconditions.Check, storage/errors.go
     meta = obj["metadata"]
-    if uid and uid != meta["uid"]:
+    if uid and uid != meta.get("uid", ""):
         place = "/".join(filter(None, (_folder(kind), meta.get("namespace"), meta["name"])))
         raise conflict(
             kind,
@@ -61,7 +61,7 @@ def require_uid(kind: Kind, obj: Json, uid: str) -> None:
             meta["name"],
             f"StorageError: invalid object, Code: 4, Key: /registry/{place}, ResourceVersion: 0, "
             f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-            f"UID in object meta: {meta['uid']}",
+            f"UID in object meta: {meta.get('uid', '')}",
         )
 
 

@@ -292,8 +292,8 @@ class Store:
         deletion = Deletion(
             grace_period_s=grace_period_s,
             policy="Background",
-            uid=uid,
-            resource_version=resource_version,
+            uid=uid or None,
+            resource_version=resource_version or None,
         )
         return self.let_go(kind, namespace, name, now, deletion)
 

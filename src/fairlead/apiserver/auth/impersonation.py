@@ -13,18 +13,19 @@ upstream: apiserver/pkg/endpoints/filters/impersonation/{constrained_impersonati
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 from urllib.parse import unquote
 
 from msgspec.structs import replace
 
+from fairlead.api.field_problem import quoted
 from fairlead.apiserver.auth.node import NODES_GROUP
 from fairlead.apiserver.auth.node import USER_PREFIX as NODE_PREFIX
 from fairlead.apiserver.auth.rbac import SERVICE_ACCOUNT_PREFIX, refusal
 from fairlead.apiserver.auth.token import ANONYMOUS
-from fairlead.apiserver.error import ApiError, internal_error
+from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.request import (
     AUTHENTICATED,
     SEPARATOR,
@@ -48,12 +49,13 @@ _GROUP: Final = "authentication.k8s.io"
 def impersonated(asked: Attributes, headers: Mapping[str, str], authorize: Authorize) -> User:
     """Who the request is from: its user, or whom it names instead.
 
-    Raises ApiError: 403 for whoever may not do that, 500 where it is not said who.
+    Raises ApiError: 403 for whoever may not do that, 400 where it is not said who.
     """
     name = headers.get(USER, "")
     if not name:
         if GROUP in headers or UID in headers or _extra(headers):
-            raise internal_error("requested impersonation without impersonating a user")
+            whom = _shown(headers)
+            raise bad_request(f"requested {whom} without impersonating a user name")
         return asked.user
     groups = tuple(headers[GROUP].split(SEPARATOR)) if GROUP in headers else ()
     wanted = User(name=name, groups=groups, uid=headers.get(UID, ""), extra=_extra(headers))
@@ -135,6 +137,21 @@ def _account(name: str) -> tuple[str, str] | None:
     parts = name.removeprefix(SERVICE_ACCOUNT_PREFIX).split(":")
     is_account = name.startswith(SERVICE_ACCOUNT_PREFIX) and len(parts) == 2 and all(parts)
     return (parts[0], parts[1]) if is_account else None
+
+
+def _shown(headers: Mapping[str, str]) -> str:
+    """Somebody without a name, as Go shows a user."""
+    groups = headers[GROUP].split(SEPARATOR) if GROUP in headers else ()
+    extra = (f"{quoted(key)}:{_strings(told)}" for key, told in sorted(_extra(headers).items()))
+    listed = ", ".join(extra)
+    more = f"{{{listed}}}" if listed else "(nil)"
+    who = f'Name:"", UID:{quoted(headers.get(UID, ""))}, Groups:{_strings(groups)}'
+    return f"&user.DefaultInfo{{{who}, Extra:map[string][]string{more}}}"
+
+
+def _strings(values: Sequence[str]) -> str:
+    """As Go shows a slice of them."""
+    return f"[]string{{{', '.join(map(quoted, values))}}}" if values else "[]string(nil)"
 
 
 def _mode(wanted: User) -> str:

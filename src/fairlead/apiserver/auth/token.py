@@ -41,8 +41,9 @@ def authenticated(name: str, groups: tuple[str, ...] = (), uid: str = "") -> Use
 
 def bearer_token(headers: Mapping[str, str]) -> str:
     """The token of a request, "" when it shows none."""
-    scheme, _, token = headers.get("authorization", "").strip().partition(" ")
-    return token.strip() if scheme.lower() == _SCHEME else ""
+    # Only what stands between the first blank and the second counts, even if that is nothing.
+    scheme, _, rest = headers.get("authorization", "").strip().partition(" ")
+    return rest.partition(" ")[0] if scheme.lower() == _SCHEME else ""
 
 
 class Tokens:

@@ -198,11 +198,8 @@ async def _send(send: Send, method: str, asked: Mapping[str, str], response: Res
 
 
 def _takes_gzip(accepted: str) -> bool:
-    for clause in accepted.split(","):
-        coding, _, parameters = clause.partition(";")
-        if coding.strip().lower() in ("gzip", "*"):
-            return parameters.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    return False
+    # upstream: responsewriters/writers.go:negotiateContentEncoding, which knows of no q
+    return any(coding.strip() == "gzip" for coding in accepted.split(","))
 
 
 def _zipped(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:

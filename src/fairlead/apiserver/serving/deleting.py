@@ -6,7 +6,8 @@ Delete, DeleteCollection
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import sys
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from fairlead.apiserver.admission.webhook import WebhookNeeded
@@ -18,6 +19,7 @@ from fairlead.apiserver.serving.body import decoded
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.listing import listed
 from fairlead.apiserver.serving.options import dry_run_causes, integer, is_true, list_options
+from fairlead.apiserver.serving.reading import require_key
 from fairlead.apiserver.serving.refusal import bad_option
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.serving.status import success
@@ -31,6 +33,7 @@ _UNKNOWN_OPTIONS: Final = (
     'no kind "{}" is registered for version "{}" in scheme '
     '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
 )
+_NO_END: Final = sys.maxsize
 POLICIES: Final = ("Foreground", "Background", "Orphan")
 # Kinds whose deletion gives the object; that of the others tells that it is done.
 # upstream: ReturnDeletedObject in pkg/registry/*/storage
@@ -77,6 +80,7 @@ def delete(call: Call) -> Response:
     options = _options(call)
     _warn(call, options.deletion)
     target, kind = call.target, call.kind
+    require_key(target.name)
     last = call.parts.store.let_go(
         kind, target.namespace, target.name, call.now, options.deletion, write=_write(call, options)
     )
@@ -92,6 +96,9 @@ def delete_collection(call: Call) -> Response:
     form = call.form()
     options = _options(call)
     chosen = list_options(call.request, is_watch=False)
+    if not chosen.limit:
+        # Upstream lists in pages, which are of the very version that is asked for.
+        chosen = replace(chosen, limit=_NO_END)
     wanted = selection(call.kind, chosen.label_selector, chosen.field_selector)
     storage, kind = call.parts.store.storage, call.kind
     sweep = call.request.sweep
@@ -152,8 +159,8 @@ def _options(call: Call) -> _Options:
     deletion = Deletion(
         grace_period_s=body.get("gracePeriodSeconds"),
         policy=policy,
-        uid=wanted.get("uid") or "",
-        resource_version=wanted.get("resourceVersion") or "",
+        uid=wanted.get("uid"),
+        resource_version=wanted.get("resourceVersion"),
     )
     # Who asks in the old way to wait for nobody is told that the object is still there.
     cascades = body.get("orphanDependents") is False
@@ -188,9 +195,9 @@ def _query_options(request: Request) -> Json:
     if dry_run:
         options["dryRun"] = dry_run
     # upstream: apimachinery/pkg/apis/meta/v1/conversion.go:Convert_url_Values_To_v1_DeleteOptions
-    uid = request.parameter("uid")
-    if uid:
-        options["preconditions"] = {"uid": uid}
+    said = {name: request.parameter(name) for name in ("uid", "resourceVersion")}
+    if any(said.values()):
+        options["preconditions"] = {name: text for name, text in said.items() if text}
     return options
 
 

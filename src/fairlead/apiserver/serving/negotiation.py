@@ -62,7 +62,7 @@ class Clause:
     @property
     def asks_for_view(self) -> bool:
         """Whether it asks for something else than the object, whether that makes sense or not."""
-        return any(name in _VIEW_PARAMETERS for name, _ in self.parameters)
+        return any(name in _VIEW_PARAMETERS and value for name, value in self.parameters)
 
 
 @text_cache(maxsize=CACHE_SIZE)
@@ -90,21 +90,25 @@ def negotiated(
     known = [clause for clause in clauses(accept) or clauses("*/*") if _media_type(clause)]
     for clause in known:
         form = _form(clause)
-        if form is None or (streams and form.media_type == YAML):
+        if form is None:
             continue
+        if streams and form.media_type == YAML:
+            raise not_a_view(WATCHES)  # whatever else the client would take
         if has_views or not form.view:
             return form
     if any(_media_type(clause) == PROTOBUF and not clause.parameter("as") for clause in known):
         raise not_acceptable((JSON, YAML))
-    raise not_a_view(WATCHES if streams else ACCEPTED)
+    raise not_a_view(ACCEPTED)
 
 
 @text_cache(maxsize=CACHE_SIZE)
 def require_produced(accept: str, produced: tuple[str, ...]) -> None:
     """Refuse a client that takes nothing of what a route produces. Raises ApiError 406."""
     # upstream: go-restful/route.go:matchesAccept
-    taken = [clause.media_type for clause in clauses(accept)]
-    if taken and not any(media_type in (*produced, "*/*") for media_type in taken):
+    if not accept:
+        return
+    taken = [text.partition(";")[0].strip() for text in accept.split(",")]
+    if not any(media_type in (*produced, "*/*") for media_type in taken):
         raise not_acceptable(produced)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.api.field_problem import quoted
 from fairlead.api.integer import capped_integer, parse_int64
 from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.request import Request
@@ -50,12 +51,18 @@ def integer(request: Request, name: str) -> int | None:
 
 def unsigned(text: str) -> str:
     """Why `text` is no resource version, "" when it is one."""
+    problem = unsigned_problem(text)
+    return problem and f"resourceVersion: Invalid value: {quoted(text)}: {problem}"
+
+
+def unsigned_problem(text: str) -> str:
+    """Why `text` is no number of 64 bits without a sign, "" when it is one."""
     why = "invalid syntax"
     if _UNSIGNED.fullmatch(text):
         if capped_integer(text, UNSIGNED_MAX + 1) <= UNSIGNED_MAX:
             return ""
         why = "value out of range"
-    return f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}'
+    return f"strconv.ParseUint: parsing {quoted(text)}: {why}"
 
 
 @dataclass(frozen=True, slots=True)

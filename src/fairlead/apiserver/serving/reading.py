@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.apiserver.error import ApiError, not_found
+from fairlead.api.field_problem import quoted
+from fairlead.apiserver.error import ApiError, bad_request, not_found
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.event_form import (
@@ -20,13 +21,14 @@ from fairlead.apiserver.serving.event_form import (
 )
 from fairlead.apiserver.serving.listing import listed
 from fairlead.apiserver.serving.negotiation import Form
-from fairlead.apiserver.serving.options import ListOptions, list_options, unsigned
+from fairlead.apiserver.serving.options import ListOptions, is_true, list_options, unsigned
 from fairlead.apiserver.serving.page import objects_now
 from fairlead.apiserver.serving.refusal import from_the_future, unreadable
-from fairlead.apiserver.serving.selection import Selection, selection
+from fairlead.apiserver.serving.selection import Selection, pinned_name, selection
 from fairlead.apiserver.serving.status import failure
 from fairlead.apiserver.serving.watch import EventForm, Scope, Watch
 from fairlead.apiserver.storage import Json
+from fairlead.apiserver.validation.metadata import path_segment_problems
 
 # upstream: apiserver/pkg/server/config.go:MinRequestTimeout; a watch lasts that long at least.
 WATCH_TIMEOUT_S: Final = 3_600
@@ -38,8 +40,10 @@ _HALF: Final = 1 << 63
 
 def get(call: Call) -> Response:
     """One object, or its text at least as new as asked for."""
-    require_version(call, call.request.parameter("resourceVersion"))
+    _require_no_export(call)
     call.form()
+    require_key(call.target.name)
+    require_version(call, call.request.parameter("resourceVersion"))
     target = call.target
     kept = call.parts.store.storage.find_kept(call.kind, target.namespace, target.name)
     if kept is None:
@@ -48,9 +52,26 @@ def get(call: Call) -> Response:
 
 
 def found(call: Call) -> Json:
-    """The object that the path names. Raises ApiError 404."""
+    """The object that the path names. Raises ApiError 400, 404."""
     call.form()
+    require_key(call.target.name)
     return call.parts.store.get(call.kind, call.target.namespace, call.target.name)
+
+
+def require_key(name: str) -> None:
+    """Refuse a name under which nothing can be kept. Raises ApiError 400."""
+    # upstream: apiserver/pkg/registry/generic/registry/store.go:NamespaceKeyFunc
+    problems = path_segment_problems(name)
+    if problems:
+        raise bad_request(f"Name parameter invalid: {quoted(name)}: {';'.join(problems)}")
+
+
+def _require_no_export(call: Call) -> None:
+    """Refuse what an object was once asked for. Raises ApiError 400."""
+    # upstream: apiserver/pkg/endpoints/handlers/get.go:GetResource
+    if call.request.query and is_true(call.request, "export"):
+        why = "the export parameter, deprecated since v1.14, is no longer supported"
+        raise bad_request(why)
 
 
 def require_version(call: Call, text: str) -> None:
@@ -60,9 +81,14 @@ def require_version(call: Call, text: str) -> None:
     problem = unsigned(text)
     if problem:
         raise unreadable(problem)
-    version = call.parts.store.version
-    if int(text) > version:
-        raise from_the_future(int(text), version)
+    _require_past(call, int(text))
+
+
+def _require_past(call: Call, version: int) -> None:
+    """Refuse a version that is still to come. Raises ApiError 504."""
+    newest = call.parts.store.version
+    if version > newest:
+        raise from_the_future(version, newest)
 
 
 def list_objects(call: Call) -> Response:
@@ -84,6 +110,10 @@ def watch(call: Call) -> Watch:
     problem = unsigned(options.version) if options.version else ""
     if problem:
         raise unreadable(problem)
+    name, fields = call.target.name, options.field_selector
+    if name and fields and pinned_name(fields) not in ("", name):
+        # upstream: apiserver/pkg/endpoints/handlers/get.go:ListResource
+        raise bad_request("fieldSelector metadata.name doesn't match requested name")
     wanted, after = _wanted(call, options), int(options.version or "0")
     scope = Scope(call.kind, call.target.namespace, wanted, _event_form(call, form), after)
     timeout_s = _lasts_s(options.timeout_s or 0)
@@ -106,9 +136,11 @@ def watch(call: Call) -> Watch:
 
 
 def _begin(call: Call, opened: Watch, options: ListOptions) -> None:
-    """Tell what was before now, and listen. Raises ApiError 410."""
+    """Tell what was before now, and listen. Raises ApiError 410, 504."""
     watches, storage = call.parts.watches, call.parts.store.storage
     scope, version = opened.scope, int(options.version or "0")
+    if options.send_initial:
+        _require_past(call, version)
     if options.send_initial or (version == 0 and options.send_initial is None):
         there = [kept for _, kept in objects_now(storage, scope.kind, scope.namespace)]
         if not scope.wanted.is_everything:

@@ -65,6 +65,15 @@ def target_of(path: str) -> Target | None:
     return Target(group, version, resource, namespace, name, subresource, more, is_watch)
 
 
+@text_cache(maxsize=CACHE_SIZE)
+def is_cut_short(path: str) -> bool:
+    """Whether `path` ends where it should name a resource."""
+    # upstream: requestinfo.go:NewRequestInfo, specialVerbs
+    parts = path[1:].rstrip("/").split("/")
+    within = {"api": 2, "apis": 3}.get(parts[0])
+    return within is not None and len(parts) == within + 1 and parts[-1] in ("proxy", "watch")
+
+
 def without_namespace(target: Target) -> Target:
     """`target` as it is stored: a namespace itself is in none, though RBAC looks into it."""
     return replace(target, namespace="") if target.resource == "namespaces" else target

@@ -16,11 +16,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.api.timestamp import parse_duration
+from fairlead.api.field_problem import quoted
 from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.custom.definitions import Definitions
-from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import COMPONENT_STATUS, CUSTOM_RESOURCE_DEFINITION, Kind
 from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.registry import Registry
@@ -44,9 +44,16 @@ from fairlead.apiserver.serving.options import is_true
 from fairlead.apiserver.serving.refusal import no_resource
 from fairlead.apiserver.serving.rendering import Renderer, TableOf, text_of
 from fairlead.apiserver.serving.request_count import BY_METHOD, OTHER, RequestCounts, asked_by
-from fairlead.apiserver.serving.route import Target, target_of, verb_of, without_namespace
+from fairlead.apiserver.serving.route import (
+    Target,
+    is_cut_short,
+    target_of,
+    verb_of,
+    without_namespace,
+)
 from fairlead.apiserver.serving.selection import pinned_name
 from fairlead.apiserver.serving.status import failure
+from fairlead.apiserver.serving.timeout import require_timeout
 from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.serving.upkeep import Upkeep
 from fairlead.apiserver.serving.watch import Watches
@@ -162,8 +169,10 @@ class ApiServer:
         self._authorize(replace(asked, user=user))
 
     def _answer(self, request: Request, now: int) -> Answer:
-        _require_timeout(request)
+        require_timeout(request)
         target = target_of(request.path)
+        if is_cut_short(request.path):
+            return cut_short(request.path)
         if target is None:
             return self._document(request, now)
         verb = verb_of(request.method, target, is_watch=is_true(request, "watch"))
@@ -204,6 +213,16 @@ class ApiServer:
         return NOT_FOUND
 
 
+def cut_short(path: str) -> Response:
+    """500: the path says how to look, and not at what."""
+    # upstream: endpoints/filters/requestinfo.go, endpoints/handlers/responsewriters/errors.go
+    why = f"unable to determine kind and namespace from url, {path}"
+    text = f"Internal Server Error: {quoted(path)}: failed to create RequestInfo: {why}\n"
+    for mark, shown in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(mark, shown)
+    return Response(500, (text.encode(),), NOT_FOUND.content_type, NOT_FOUND.headers)
+
+
 def _noted(old: Json, new: Json, now: int) -> Json:
     """The status of a definition, as this server writes it itself."""
     return track(CUSTOM_RESOURCE_DEFINITION, _OWN_NAME, "Update", "status", now)(old, new)
@@ -225,18 +244,6 @@ def _warn(call: Call) -> None:
     warning = custom.deprecation if custom else _DEPRECATED.get(call.kind.resource)
     if warning:
         call.warnings.append(warning)
-
-
-def _require_timeout(request: Request) -> None:
-    """Refuse a deadline that is none; requests here are too short to have one. Raises 400."""
-    # upstream has a filter for it: request_deadline.go
-    text = request.parameter("timeout") if request.query else ""
-    if text:
-        try:
-            parse_duration(text)
-        except ValueError:
-            why = f'time: invalid duration "{text}"'
-            raise bad_request(f"invalid timeout specified in the request URL - {why}") from None
 
 
 def _attributes(request: Request, target: Target, verb: str) -> Attributes:

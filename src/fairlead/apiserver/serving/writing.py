@@ -12,16 +12,17 @@ from fairlead.apiserver.conversion import is_converted
 from fairlead.apiserver.conversion import stored as as_stored
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.precondition import require_uid
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.schema.spelled import with_spelled_data
 from fairlead.apiserver.serving.body import decoded, media_type_of, parsed_yaml
 from fairlead.apiserver.serving.body_type import require_type
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.negotiation import JSON, YAML
-from fairlead.apiserver.serving.options import WriteOptions, write_options
+from fairlead.apiserver.serving.options import WriteOptions, unsigned_problem, write_options
 from fairlead.apiserver.serving.owner_references import with_each_owner_once
 from fairlead.apiserver.serving.patching import patch_of
-from fairlead.apiserver.serving.reading import found
+from fairlead.apiserver.serving.reading import found, require_key
 from fairlead.apiserver.serving.refusal import unreadable
 from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.serving.typed import of_another_version, told, typed
@@ -70,6 +71,7 @@ VERSIONED_UPDATES: Final = frozenset(
         "validatingadmissionpolicybindings.admissionregistration.k8s.io",
     }
 )
+_OF_THE_END: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 # What is written as a whole object: as it was read, with the rest of what is there.
 _WHOLE: Final = ("", "status")
 
@@ -78,7 +80,8 @@ def create(call: Call) -> Response:
     """Store the object in the body."""
     call.form()
     options = write_options(call.request, "CreateOptions")
-    obj = with_each_owner_once(in_namespace(call, sent(call, options)), call.warnings.append)
+    obj = wiped(in_namespace(call, sent(call, options)))
+    obj = with_each_owner_once(obj, call.warnings.append)
     write = write_of(call, options)
     stored = call.parts.store.create(obj, call.now, kind=call.kind, write=write)
     return call.shown(stored, 201)
@@ -91,14 +94,19 @@ def update(call: Call) -> Response:
     new = named(call, in_namespace(call, sent(call, options)))
     new = with_each_owner_once(new, call.warnings.append)
     store, target = call.parts.store, call.target
+    require_key(target.name)
     old = store.find(call.kind, target.namespace, target.name)
+    uid = new["metadata"].get("uid", "")
     if old is None and call.kind.resource in CREATED_BY_UPDATE:
+        place = {"namespace": target.namespace, "name": target.name}
+        require_uid(call.kind, {"metadata": place}, uid)
         new = without_version(new)
         stored = store.create(new, call.now, kind=call.kind, write=write_of(call, options))
         return call.shown(stored, 201)
     old = store.get(call.kind, target.namespace, target.name)
+    new = with_number(new)
+    require_uid(call.kind, old, uid)
     require_version(call.kind, new)
-    require_number(new)
     return call.shown(store.replace(call.kind, old, new, write=write_of(call, options)))
 
 
@@ -115,7 +123,7 @@ def patch(call: Call) -> Response:
         stored = store.create(without_version(new), call.now, kind=call.kind, write=write)
         return call.shown(stored, 201)
     old = found(call)
-    new = named(call, in_namespace(call, change.of(old)))
+    new = with_number(named(call, in_namespace(call, change.of(old))))
     require_same(call.kind, old, new)
     return call.shown(store.replace(call.kind, old, new, write=write))
 
@@ -177,7 +185,8 @@ def in_namespace(call: Call, obj: Json) -> Json:
     if not isinstance(meta, dict):
         raise bad_request("metadata must be an object")
     if not call.kind.namespaced:
-        return obj
+        rest = {key: value for key, value in meta.items() if key != "namespace"}
+        return {**obj, "metadata": rest} if "namespace" in meta else obj
     namespace = meta.get("namespace")
     if namespace and namespace != call.target.namespace:
         raise bad_request(OTHER_NAMESPACE)
@@ -236,8 +245,23 @@ def require_same(kind: Kind, old: Json, new: Json) -> None:
         raise invalid(kind, old["metadata"].get("namespace", ""), old["metadata"]["name"], causes)
 
 
-def require_number(obj: Json) -> None:
-    """Refuse a version that no object ever had. Raises ApiError 500."""
+def with_number(obj: Json) -> Json:
+    """`obj`, whose version is a number written like any other. Raises ApiError 500."""
+    # upstream: apiserver/pkg/storage/api_object_versioner.go:ObjectResourceVersion
     text = obj["metadata"].get("resourceVersion", "")
-    if text and not (text.isascii() and text.isdecimal()):
-        raise unreadable(f'strconv.ParseUint: parsing "{text}": invalid syntax')
+    problem = unsigned_problem(text) if text else ""
+    if problem:
+        raise unreadable(problem)
+    if not text.startswith("0") or text == "0":
+        return obj
+    meta = {**obj["metadata"], "resourceVersion": text.lstrip("0") or "0"}
+    return {**obj, "metadata": meta}
+
+
+def wiped(obj: Json) -> Json:
+    """`obj` without what says that it is on its way out, as no new object is."""
+    # upstream: apiserver/pkg/registry/rest/meta.go:WipeObjectMetaSystemFields
+    meta = obj["metadata"]
+    if meta.keys().isdisjoint(_OF_THE_END):
+        return obj
+    return {**obj, "metadata": {key: meta[key] for key in meta if key not in _OF_THE_END}}

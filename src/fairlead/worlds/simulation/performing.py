@@ -86,7 +86,9 @@ def _request(store: Store, command: Command, now: Instant, write_of: WriteOf) ->
             store.create(manifest, now, write=write_of(kind_of(manifest), ""))
         case DeleteObject(target, grace_period_s, _, policy):
             kind = _kind(store, target.kind)
-            deletion = Deletion(grace_period_s=grace_period_s, policy=policy, uid=target.uid)
+            deletion = Deletion(
+                grace_period_s=grace_period_s, policy=policy, uid=target.uid or None
+            )
             write = write_of(kind, "")
             store.let_go(kind, target.namespace, target.name, now, deletion, write=write)
         case EvictPod(pod, _):

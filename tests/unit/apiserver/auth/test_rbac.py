@@ -229,7 +229,9 @@ def test_a_list_of_one_namespace_is_in_none(storage):
     [
         (None, "system:anonymous"),
         ("Bearer secret", "bob"),
-        ("bearer  secret ", "bob"),
+        ("bearer secret ", "bob"),
+        ("Bearer secret more", "bob"),
+        ("Bearer  secret", "system:anonymous"),
         ("Basic Ym9iOg==", "system:anonymous"),
         ("Bearer ", "system:anonymous"),
         ("Bearer signed", "alice"),
