@@ -24,7 +24,7 @@ def of_its_kind(kind: Kind, shown: Shown) -> Json:
 
     Raises ApiError 422.
     """
-    made = shown.made
+    made: Json = shown.made
     problem = type_problem(made)
     if problem:
         said = f"couldn't get version/kind; json parse error: json: cannot unmarshal {problem}"
