@@ -135,9 +135,26 @@ def test_debugging_containers_are_added_and_stay(api, pods, pod):
 
 @pytest.mark.parametrize("part", ["exec", "attach", "portforward"])
 def test_there_is_nothing_inside(api, pods, pod, part):
-    api.post(pods, pod())
+    api.post(pods, pod(nodeName="n"))
     refused = api.post(f"{pods}/a/{part}", None)
     assert (refused.status, "containers are simulated" in refused.message) == (501, True)
+
+
+@pytest.mark.parametrize(
+    ("part", "node", "message"),
+    [
+        ("exec?container=nope", "n", "container nope is not valid for pod a"),
+        ("attach?container=nope", "", "container nope is not valid for pod a"),
+        ("exec", "", "pod a does not have a host assigned"),
+        ("attach", "", "pod a does not have a host assigned"),
+        ("portforward", "", "pod a does not have a host assigned"),
+    ],
+)
+def test_who_looks_inside_names_a_container_of_a_pod_on_a_node(api, pods, pod, part, node, message):
+    """In upstream's words, which come before ours."""
+    api.post(pods, pod(nodeName=node))
+    refused = api.post(f"{pods}/a/{part}", None)
+    assert (refused.status, refused.message) == (400, message)
 
 
 @pytest.mark.parametrize(

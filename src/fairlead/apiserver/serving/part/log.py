@@ -25,6 +25,7 @@ from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import integer, is_true
+from fairlead.apiserver.serving.part.container import chosen_container
 from fairlead.apiserver.serving.reading import WATCH_TIMEOUT_S, found
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.serving.watch import Scope, Watch
@@ -32,7 +33,6 @@ from fairlead.apiserver.storage import Json, Kept, value_of
 
 OPTIONS: Final = Kind("", "v1", "PodLogOptions", "podlogoptions")
 TEXT: Final = "text/plain"
-_LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 _STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 _CREATED: Final[Json] = {"state": {"waiting": {"reason": "ContainerCreating"}}}
 _UNPULLED: Final = {
@@ -65,7 +65,7 @@ def log(call: Call) -> Response | Watch:
     """The lines of a container. Raises ApiError: 400, 404, 422."""
     pod = found(call)
     options = _options(call)
-    name = _container(call, pod)
+    name = chosen_container(call, pod)
     if not pod["spec"].get("nodeName"):
         return Response(200, (b"",), TEXT)
     _require_log(pod, name, is_previous=options.is_previous)
@@ -112,22 +112,6 @@ def _time(text: str) -> int:
         return parse_timestamp(text)
     except ValueError as cause:
         raise bad_request(str(cause)) from None
-
-
-def _container(call: Call, pod: Json) -> str:
-    """The name of the container that is asked about. Raises ApiError 400."""
-    spec, asked = pod["spec"], call.request.parameter("container")
-    name = pod["metadata"]["name"]
-    names = [row["name"] for rows in _LISTS for row in spec.get(rows) or ()]
-    if asked:
-        if asked not in names:
-            raise bad_request(f"container {asked} is not valid for pod {name}")
-        return asked
-    main = [row["name"] for row in spec["containers"]]
-    if len(main) > 1:
-        chosen = f"a container name must be specified for pod {name}, choose one of: "
-        raise bad_request(f"{chosen}[{' '.join(names)}]")
-    return str(main[0])
 
 
 def _status(pod: Json, name: str) -> Json | None:
