@@ -76,9 +76,9 @@ def parse_json(text: bytes | str) -> Any:
     except JsonError:
         raise
     except RecursionError:
-        raise JsonError(TOO_DEEP) from None
+        raise _too_deep(text) from None
     if text.count("[") + text.count("{") > DEPTH_MAX and is_too_deep(value, _items):
-        raise JsonError(TOO_DEEP)
+        raise _too_deep(text)
     return value
 
 
@@ -137,6 +137,11 @@ def _integer(text: str) -> int:
 
 def _beyond(number: str) -> JsonError:
     return JsonError(f"json: cannot unmarshal number {number} into Go value of type float64")
+
+
+def _too_deep(text: str) -> JsonError:
+    found = "[" if text.count("[") > text.count("{") else "{"
+    return JsonError(f"invalid character '{found}' {TOO_DEEP}")
 
 
 def _refused(name: str) -> NoReturn:

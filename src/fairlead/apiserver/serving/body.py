@@ -51,7 +51,7 @@ def decoded(
         raise _unrecognized(body, expected, f"{_NOT_TOLD}{cause}") from None
     except YamlError as cause:
         raise _unrecognized(body, expected, cause.upstream) from None
-    if value is None and body.strip():
+    if value is None:
         return {}
     problem = type_problem(value)
     if problem:

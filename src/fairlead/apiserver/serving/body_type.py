@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Final
 
+from fairlead.api.field_problem import quoted
 from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.decoding import decoded
@@ -30,7 +31,10 @@ _FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
 _READ_AS: Final = {("policy/v1beta1", "Eviction"): "policy/v1"}
 # Kinds that are known beside those with a schema: one, and those of every version.
 _OTHER_KINDS: Final = ("v1", "List")
-_KINDS_OF_ALL: Final = frozenset(
+_UNVERSIONED: Final = frozenset(
+    ("Status", "APIVersions", "APIGroup", "APIGroupList", "APIResourceList")
+)
+_KINDS_OF_ALL: Final = _UNVERSIONED | frozenset(
     f"{verb}Options" for verb in ("Create", "Delete", "Get", "List", "Patch", "Update")
 )
 # Groups whose kinds are another group's in upstream's internal types.
@@ -94,10 +98,10 @@ def other_kind(obj: Json, name: str, kind: Kind) -> ApiError:
 def no_conversion(api_version: str, name: str, kind: Kind) -> str:
     """Why an object that says it is another is none of a built-in `kind`."""
     if not _is_known(api_version, name):
-        why = f'no kind "{name}" is registered for version "{api_version}" in scheme '
+        why = f"no kind {quoted(name)} is registered for version {quoted(api_version)} in scheme "
         return why + '"pkg/api/legacyscheme/scheme.go:30"'
     package = kind.group.partition(".")[0] or "core"
-    version = api_version.rpartition("/")[2]
+    version = "v1" if name in _UNVERSIONED else api_version.rpartition("/")[2]
     return f"converting ({version}.{name}) to ({package}.{kind.kind}): unknown conversion"
 
 
@@ -114,7 +118,7 @@ def _misplaced(obj: Json, api_version: str, name: str, kind: Kind, body: bytes) 
     version = api_version.rpartition("/")[2]
     if kind.is_custom:
         return _other_version(api_version, kind)
-    cannot = f'{name} in version "{version}" cannot be handled as a {kind.kind}: '
+    cannot = f"{name} in version {quoted(version)} cannot be handled as a {kind.kind}: "
     if not version:
         missing = body.decode("utf-8", "replace")
         return f"{cannot}Object 'apiVersion' is missing in '{missing}'"
