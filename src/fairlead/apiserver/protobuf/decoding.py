@@ -90,15 +90,15 @@ def _envelope(body: bytes) -> tuple[str, str, bytes]:
 
 
 def _message(shape: Shape, message: bytes, begun: Json | None = None) -> Json:
-    """An object's fields, added to what a message before it has `begun`."""
+    """An object's fields as its type declares them, with what a message before it has `begun`."""
     made: Json = {} if begun is None else begun
     for number, value in fields(message, shape.name, shape.layouts):
         slot = shape.slots[number]
         if slot.inner is not None:
-            _message(slot.inner, value, made)
+            made = _message(slot.inner, value, made)
         else:
             _put(made, slot.name, slot.schema, value)
-    return made
+    return {name: made[name] for name in shape.declared if name in made}
 
 
 def _put(made: Json, name: str, schema: Schema, value: Any) -> None:

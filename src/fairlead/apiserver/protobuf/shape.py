@@ -40,11 +40,12 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A message by the numbers of its fields."""
+    """A message by the numbers of its fields; `declared` is the order of the object's."""
 
     name: str
     slots: Mapping[int, Slot]
     layouts: Mapping[int, Layout]
+    declared: tuple[str, ...]
 
 
 @cache
@@ -65,7 +66,7 @@ def _shape(called: str, schema: Schema, by_number: Numbers) -> Shape:
             field = schema.fields[name].schema
             slots[int(number)] = Slot(name, field)
             layouts[int(number)] = (_layouts(field), _go_field(name, field))
-    return Shape(called, slots, layouts)
+    return Shape(called, slots, layouts, tuple(schema.fields))
 
 
 def _layouts(schema: Schema) -> tuple[int, ...]:

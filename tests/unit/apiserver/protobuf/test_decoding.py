@@ -183,6 +183,14 @@ def test_what_upstream_reads_as_well(raw, metadata):
     assert decode(enveloped(b"v1", b"ConfigMap", raw))["metadata"] == metadata
 
 
+def test_fields_come_as_their_type_declares_them():
+    """Not by number, as they lie in a message: refusals show them in that order."""
+    owner = field(1, b"ReplicaSet") + field(3, b"a") + field(4, b"u") + field(5, b"apps/v1")
+    metadata = field(1, field(13, owner))
+    (told,) = decode(enveloped(b"v1", b"ConfigMap", metadata))["metadata"]["ownerReferences"]
+    assert list(told) == ["apiVersion", "kind", "name", "uid"]
+
+
 def test_numbers_may_come_packed_and_are_cut_to_their_size():
     def read(fs_group, groups):
         context = field(5, fs_group) if isinstance(fs_group, int) else b""
