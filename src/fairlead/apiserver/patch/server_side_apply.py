@@ -36,6 +36,7 @@ from fairlead.apiserver.patch.managed_fields import (
     with_managed,
 )
 from fairlead.apiserver.patch.ownership import OwnershipConflictError, after_apply
+from fairlead.apiserver.patch.step import NamelessItemError
 from fairlead.apiserver.patch.typed import compare, field_set
 from fairlead.apiserver.patch.typing_problem import problems
 from fairlead.apiserver.schema.decoding import empty
@@ -128,6 +129,8 @@ def _applied(
 ) -> tuple[Json, Managed]:
     try:
         return _merged(tracking, live, managed, application, timestamp)
+    except NamelessItemError as cause:
+        raise ApiError("", 500, f"failed to compare objects: {cause}") from None
     except OwnershipConflictError as cause:
         conflicts: dict[Writer, FieldSet] = cause.conflicts
         if application.manager == KUBECTL:

@@ -58,6 +58,15 @@ def items_by_step(schema: Schema, value: list[Any] | None) -> Iterator[tuple[str
         yield item_step(schema, item), item
 
 
+def steps_so_far(schema: Schema, value: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Likewise where items may have lost what told them apart: those have ""."""
+    for item in value:
+        try:
+            yield item_step(schema, item), item
+        except NamelessItemError:
+            yield "", item
+
+
 def item_step(schema: Schema, item: Any) -> str:
     """What tells `item` from its neighbours; keys that it lacks have their defaults.
 

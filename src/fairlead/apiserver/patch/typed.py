@@ -9,7 +9,7 @@ upstream: sigs.k8s.io/structured-merge-diff/typed/{tofieldset,compare,merge,remo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -28,6 +28,7 @@ from fairlead.apiserver.patch.step import (
     is_leaf,
     items_by_step,
     member_schema,
+    steps_so_far,
 )
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type
 
@@ -62,9 +63,10 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
         return NOTHING
     made: FieldSet = {}
     if schema.type is Type.LIST:
-        for step, item in _members(schema, value).items():
+        for step, item in _together(steps_so_far(schema, value)).items():
             inner = NOTHING if type(item) is _Several else field_set(_items(schema), item)
             made[step] = {SELF: {}, **inner}
+        made.pop("", None)
         return made
     for key, item in value.items():
         inner = field_set(member_schema(schema, key), item)
@@ -156,8 +158,13 @@ def _members(schema: Schema, value: Any) -> dict[str, Any]:
     """
     if schema.type is not Type.LIST:
         return value if isinstance(value, dict) else {}
+    return _together(items_by_step(schema, value if isinstance(value, list) else []))
+
+
+def _together(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Items by step, those with one step together."""
     made: dict[str, Any] = {}
-    for step, item in items_by_step(schema, value if isinstance(value, list) else []):
+    for step, item in items:
         if step not in made:
             made[step] = item
         elif type(made[step]) is _Several:
@@ -207,7 +214,7 @@ def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
     left: Any
     if schema.type is Type.LIST:
         left = []
-        for step, item in items_by_step(schema, value):
+        for step, item in steps_so_far(schema, value):
             node = fields.get(step, NOTHING)
             if SELF not in node:
                 left.append(without(inner_schema(schema, step), item, node) if node else item)

@@ -156,7 +156,11 @@ class _Walk:
     def _set(self, made: Json, key: str, field: Field, value: Any) -> None:
         if value is None or (field.zero is Zero.DROP and not value):
             made.pop(key, None)
-        elif field.zero is Zero.EMIT and value == {} and field.schema.type is not Type.OBJECT:
+        elif (
+            field.zero is Zero.EMIT
+            and value == {}
+            and field.schema.type not in (Type.OBJECT, Type.ANY)
+        ):
             made[key] = None
         else:
             made[key] = value

@@ -77,7 +77,7 @@ def _object(schema: Schema) -> Reader:
     _READERS[schema] = read
     for key, field in schema.fields.items():
         inner = None if field.schema.type is Type.STRING else reader_of(field.schema)
-        is_nulled = field.zero is Zero.EMIT and field.schema.type is not Type.OBJECT
+        is_nulled = field.zero is Zero.EMIT and field.schema.type not in (Type.OBJECT, Type.ANY)
         rows[key] = inner, field.zero is Zero.DROP, is_nulled
     return read
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import WriteOptions, write_options
+from fairlead.apiserver.serving.owner_references import with_each_owner_once
 from fairlead.apiserver.serving.patching import patch_of
 from fairlead.apiserver.serving.writing import in_namespace, named, sent, write_of
 from fairlead.apiserver.storage import Json
@@ -43,6 +44,7 @@ def written(call: Call, kind: Kind, view: Callable[[Call], Json]) -> Written:
     else:
         options = write_options(call.request, "UpdateOptions")
         new, operation = in_namespace(call, sent(call, options, kind)), "Update"
+        new = with_each_owner_once(new, call.warnings.append)
         if new["metadata"].get("name"):
             view(call)  # who names another object is told of one that is not there first
         new = named(call, new)
