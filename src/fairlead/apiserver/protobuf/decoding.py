@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fairlead.api.nesting import TOO_DEEP, is_too_deep
-from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.protobuf.shape import Shape, numbers, shape_of
 from fairlead.apiserver.protobuf.value import OF_BYTES, OF_VARINT, text
 from fairlead.apiserver.protobuf.wire import BYTES, Layout, WireError, fields, varints
@@ -38,21 +38,21 @@ _ENVELOPE: Final[Mapping[int, Layout]] = {
 _TYPE_META: Final[Mapping[int, Layout]] = {1: ((BYTES,), "APIVersion"), 2: ((BYTES,), "Kind")}
 
 
-def decode(body: bytes) -> Json:
-    """The object in `body`, saying what it is.
+def decode(body: bytes, api_version: str = "", kind: str = "") -> Json:
+    """The object in `body`, which is of this version and kind unless it says otherwise itself.
 
-    Raises ApiError: 400 for what is no message, 415 for kinds of which no numbers are known.
+    Of what upstream has no message for, only what it says it is. Raises ApiError 400 for what is
+    no message.
     """
     try:
-        api_version, kind, raw = _envelope(body)
+        said_version, said_kind, raw = _envelope(body)
     except WireError as cause:
         shown = body[:30].hex() + (" ..." if len(body) > 30 else "")
         raise bad_request(f"the object provided is unrecognized: {cause} ({shown})") from None
+    api_version, kind = _version_said(said_version) or api_version, said_kind or kind
     schema = schema_of(api_version, kind)
     if schema is None or schema.definition not in numbers():
-        raise ApiError(
-            "UnsupportedMediaType", 415, f"no protobuf is known of {api_version}, Kind={kind}"
-        )
+        return {"apiVersion": api_version, "kind": kind}
     why = TOO_DEEP
     try:
         told: Json = {"apiVersion": api_version, "kind": kind, **_message(shape_of(schema), raw)}
@@ -66,6 +66,15 @@ def decode(body: bytes) -> Json:
     # upstream: apiserver/pkg/endpoints/handlers/rest.go:transformDecodeError
     version = api_version.rpartition("/")[2]
     raise bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {why}')
+
+
+def _version_said(api_version: str) -> str:
+    """An object's version, "" where it is none."""
+    # upstream: apimachinery/pkg/runtime/schema/group_version.go:FromAPIVersionAndKind
+    group, _, version = api_version.rpartition("/")
+    if not version or "/" in group:
+        return ""
+    return api_version if group else version
 
 
 def _envelope(body: bytes) -> tuple[str, str, bytes]:

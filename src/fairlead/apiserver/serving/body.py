@@ -19,7 +19,8 @@ from fairlead.apiserver.serving.refusal import unknown_body
 from fairlead.apiserver.serving.yaml_number import as_in_json
 
 Json = dict[str, Any]
-DecodeProtobuf = Callable[[bytes], Json]
+# The object in a body, and of which version and kind it is if it does not say so itself.
+DecodeProtobuf = Callable[[bytes, str, str], Json]
 
 SHOWN_BYTES_MAX: Final = 30
 # What stands before the reason where JSON is none, or says not what it is.
@@ -32,7 +33,11 @@ def media_type_of(content_type: str) -> str:
 
 
 def decoded(
-    body: bytes, content_type: str, expected: str, protobuf: DecodeProtobuf | None = None
+    body: bytes,
+    content_type: str,
+    expected: str,
+    protobuf: DecodeProtobuf | None = None,
+    api_version: str = "v1",
 ) -> Json:
     """The object in `body`, of the kind called `expected` for the refusal of anything else.
 
@@ -42,7 +47,7 @@ def decoded(
     """
     media_type = media_type_of(content_type)
     if media_type == PROTOBUF and protobuf is not None:
-        return _from_protobuf(body, expected, protobuf)
+        return _from_protobuf(body, api_version, expected, protobuf)
     if media_type not in ACCEPTED or media_type == PROTOBUF:
         raise unknown_body(ACCEPTED)
     try:
@@ -64,9 +69,9 @@ def decoded(
     return read
 
 
-def _from_protobuf(body: bytes, expected: str, protobuf: DecodeProtobuf) -> Json:
+def _from_protobuf(body: bytes, api_version: str, expected: str, protobuf: DecodeProtobuf) -> Json:
     try:
-        return protobuf(body)
+        return protobuf(body, api_version, expected or "DeleteOptions")
     except ApiError as refusal:
         said = "the object provided is unrecognized:"
         typed = f"the object provided is unrecognized (must be of type {expected}):"

@@ -135,7 +135,9 @@ def sent(call: Call, options: WriteOptions, kind: Kind | None = None) -> Json:
     """
     kind, request = kind or call.kind, call.request
     content_type = request.headers.get("content-type", "")
-    obj = decoded(request.body, content_type, kind.kind, call.parts.protobuf)
+    # upstream reads no custom resource from protobuf either
+    protobuf = None if kind.is_custom else call.parts.protobuf
+    obj = decoded(request.body, content_type, kind.kind, protobuf, kind.api_version)
     repeats = parsed_yaml(request.body)[1] if media_type_of(content_type) == YAML else []
     call.warnings.extend(told(of_another_version(kind, obj), options.validation))
     obj, warnings = typed(kind, require_type(obj, kind, request.body), options.validation, repeats)

@@ -203,10 +203,26 @@ def test_numbers_may_come_packed_and_are_cut_to_their_size():
     assert decode(enveloped(b"apps/v1", b"Deployment", replicas))["spec"]["replicas"] == 5
 
 
-def test_a_kind_without_numbers_is_refused_by_name():
-    with pytest.raises(ApiError, match=r"no protobuf is known of x\.io/v1, Kind=Widget") as refused:
-        decode(enveloped(b"x.io/v1", b"Widget"))
-    assert refused.value.code == 415
+def test_a_kind_without_numbers_says_what_it_is_and_no_more():
+    """Whoever expects another refuses it, as upstream has it."""
+    told = {"apiVersion": "x.io/v1", "kind": "Widget"}
+    assert decode(enveloped(b"x.io/v1", b"Widget", field(1, field(1, b"a")))) == told
+
+
+@pytest.mark.parametrize(
+    ("said", "is_of"),
+    [
+        ((b"", b""), ("apps/v1", "Deployment")),
+        ((b"", b"Scale"), ("apps/v1", "Scale")),
+        ((b"v1", b"Pod"), ("v1", "Pod")),
+        ((b"/v1", b"Pod"), ("v1", "Pod")),
+        ((b"a/b/c", b"Deployment"), ("apps/v1", "Deployment")),
+        ((b"apps/", b"DaemonSet"), ("apps/v1", "DaemonSet")),
+    ],
+)
+def test_what_a_body_does_not_say_of_itself_is_taken_from_its_path(said, is_of):
+    told = decode(enveloped(*said), "apps/v1", "Deployment")
+    assert (told["apiVersion"], told["kind"]) == is_of
 
 
 def test_no_message_but_schemas_contains_itself():
