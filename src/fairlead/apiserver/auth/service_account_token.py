@@ -25,6 +25,9 @@ ALGORITHM: Final = "ES256"
 PRIVATE: Final = "kubernetes.io"
 # What a token can be bound to, beside its account, by the claim that says so.
 BOUND: Final = {"node": NODE, "pod": POD, "secret": SECRET}
+_EXTRA: Final = "authentication.kubernetes.io/"
+_TOLD: Final = (("pod", "name"), ("pod", "uid"), ("node", "name"), ("node", "uid"))
+CREDENTIAL: Final = "credential-id"
 _NS_PER_S: Final = 1_000_000_000
 # Clocks may differ; upstream: go-jose's jwt.DefaultLeeway
 _LEEWAY_S: Final = 60
@@ -38,12 +41,19 @@ class ServiceAccountTokens:
     A token is worth nothing when its time is over, or what it is bound to is gone from `storage`.
     """
 
-    def __init__(self, key: str, storage: Storage, clock: Callable[[], int]) -> None:
-        """`clock` tells the time in ns since 1970."""
+    def __init__(
+        self,
+        key: str,
+        storage: Storage,
+        clock: Callable[[], int],
+        new_id: Callable[[], str] | None = None,
+    ) -> None:
+        """`clock` tells the time in ns since 1970; `new_id` gives each token an id of its own."""
         self._key = jwt.get_algorithm_by_name(ALGORITHM).prepare_key(key)
         self._public = self._key.public_key()
         self._storage = storage
         self._clock = clock
+        self._new_id = new_id
 
     @property
     def keys(self) -> tuple[Json, ...]:
@@ -51,9 +61,12 @@ class ServiceAccountTokens:
         return (_public_key(self._public),)
 
     def issue(self, claims: Json) -> str:
-        """A token that says `claims`."""
+        """A token that says `claims`, which it is, and on which node its pod runs."""
         key_id = {"kid": self.keys[0]["kid"]}
-        return jwt.encode(claims, self._key, algorithm=ALGORITHM, headers=key_id)
+        named = {"jti": self._new_id()} if self._new_id else {}
+        bound = {PRIVATE: self._with_node(claims[PRIVATE])} if PRIVATE in claims else {}
+        said = {**claims, **named, **bound}
+        return jwt.encode(said, self._key, algorithm=ALGORITHM, headers=key_id)
 
     def recognize(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
         """The account whose token that is, None when it is none, no longer good or for others."""
@@ -64,15 +77,30 @@ class ServiceAccountTokens:
         bound = claims.get(PRIVATE, {})
         is_meant = any(audience in claims["aud"] for audience in audiences)
         is_good = is_meant and self._is_in_time(claims) and self._is_there(bound)
-        return _user(bound) if is_good else None
+        return _user(bound, claims.get("jti", "")) if is_good else None
+
+    def _with_node(self, bound: Json) -> Json:
+        # upstream: pkg/registry/core/serviceaccount/storage/token.go:Create
+        pod = self._storage.find(POD, bound.get("namespace", ""), bound.get("pod", {}).get("name"))
+        name = pod["spec"].get("nodeName") if pod is not None else None
+        if not name:
+            return bound
+        node = self._storage.find(NODE, "", name)
+        uid = {"uid": node["metadata"]["uid"]} if node is not None else {}
+        return {**bound, "node": {"name": name, **uid}}
 
     def _is_in_time(self, claims: Json) -> bool:
         now_s = self._clock() / _NS_PER_S
         return bool(claims["nbf"] - _LEEWAY_S <= now_s < claims["exp"])
 
     def _is_there(self, bound: Json) -> bool:
-        """Whether the account, and what else the token is bound to, are those of then."""
+        """Whether the account, and what else the token is bound to, are those of then.
+
+        The node of a pod that it is bound to is told and may be gone.
+        """
         namespace = bound.get("namespace", "")
+        if "pod" in bound:
+            bound = {claim: told for claim, told in bound.items() if claim != "node"}
         return self._is_same(SERVICE_ACCOUNT, namespace, bound.get("serviceaccount", {})) and all(
             self._is_same(kind, namespace, bound[claim])
             for claim, kind in BOUND.items()
@@ -111,18 +139,19 @@ def _public_key(key: Any) -> Json:
     return {"use": "sig", **described, "kid": named, "alg": ALGORITHM}
 
 
-def _user(bound: Json) -> User:
+def _user(bound: Json, token_id: str) -> User:
     namespace, account = bound["namespace"], bound["serviceaccount"]
-    extra = {}
-    if "pod" in bound:
-        pod = bound["pod"]
-        extra = {
-            "authentication.kubernetes.io/pod-name": (str(pod["name"]),),
-            "authentication.kubernetes.io/pod-uid": (str(pod["uid"]),),
-        }
     return User(
         name=f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{account['name']}",
         groups=service_account_groups(namespace),
         uid=account["uid"],
-        extra=extra,
+        extra=_extra(bound, token_id),
     )
+
+
+def _extra(bound: Json, token_id: str) -> dict[str, tuple[str, ...]]:
+    """What the account's token is, and of what."""
+    # upstream: apiserver/pkg/authentication/serviceaccount/util.go:UserInfo
+    told = {f"{claim}-{part}": bound.get(claim, {}).get(part, "") for claim, part in _TOLD}
+    told[CREDENTIAL] = f"JTI={token_id}" if token_id else ""
+    return {f"{_EXTRA}{name}": (str(value),) for name, value in told.items() if value}

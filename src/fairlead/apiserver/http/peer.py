@@ -8,14 +8,18 @@ upstream: apiserver/pkg/authentication/request/x509/x509.go:CommonNameUserConver
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
+
+from msgspec import structs
 
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.request import User
 
 # Where a connection's state holds it.
 PEER: Final = "fairlead.peer"
+CREDENTIAL: Final = "authentication.kubernetes.io/credential-id"
 _NAME: Final = "commonName"
 _GROUP: Final = "organizationName"
 
@@ -30,7 +34,12 @@ class Connection(Protocol):
 
 def peer_of(transport: Connection) -> User | None:
     """Who is at the other end; None where no certificate says it."""
-    return user_of_certificate(transport.get_extra_info("peercert") or {})
+    user = user_of_certificate(transport.get_extra_info("peercert") or {})
+    shown = transport.get_extra_info("ssl_object")
+    if user is None or shown is None:
+        return user
+    digest = hashlib.sha256(shown.getpeercert(binary_form=True)).hexdigest()
+    return structs.replace(user, extra={CREDENTIAL: (f"X509SHA256={digest}",)})
 
 
 def user_of_certificate(certificate: Mapping[str, Any]) -> User | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from fairlead import __version__
@@ -17,6 +18,7 @@ from fairlead.apiserver.auth.token import Tokens
 from fairlead.apiserver.cold_storage import ColdStorage
 from fairlead.apiserver.identity import ReplayedIds
 from fairlead.apiserver.journal import Journal
+from fairlead.apiserver.kind import SERVICE_ACCOUNT
 from fairlead.apiserver.request import User
 from fairlead.apiserver.serving.beginning import begin
 from fairlead.apiserver.serving.built_in import built_in_objects
@@ -96,7 +98,12 @@ class LocalCluster:
             journal.restore(self.store.storage)
             journal.begin(self.store.storage)
         rights = Rbac(self.store.storage, (NodeAuthorizer(self.store.storage),))
-        accounts = ServiceAccountTokens(account_key, self.store.storage, clock.now)
+        accounts = ServiceAccountTokens(
+            account_key,
+            self.store.storage,
+            clock.now,
+            new_id=partial(ids.new_uid, SERVICE_ACCOUNT, "", ""),
+        )
         self.tokens = Tokens(users, accounts.recognize)
         has_metrics = METRICS not in options.without
         self.server: ApiServer = complete_server(

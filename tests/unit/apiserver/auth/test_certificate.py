@@ -13,7 +13,7 @@ from cryptography import x509
 from fairlead.apiserver.auth.certificate import new_authority, new_client, new_server
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens, claims_of
 from fairlead.apiserver.auth.token import API_AUDIENCES
-from fairlead.apiserver.kind import POD, SECRET, SERVICE_ACCOUNT
+from fairlead.apiserver.kind import NODE, POD, SECRET, SERVICE_ACCOUNT
 from fairlead.apiserver.storage import Storage
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -124,6 +124,31 @@ def test_a_token_is_worth_nothing_without_what_it_is_bound_to(storage):
     assert tokens.recognize(token).extra["authentication.kubernetes.io/pod-name"] == ("p",)
     storage.remove(POD, "n", "p")
     assert tokens.recognize(token) is None
+
+
+def test_a_token_tells_which_it_is_and_where_its_pod_runs(storage):
+    """As kubectl auth whoami shows it; the node may be gone since."""
+    meta = {"name": "node-1", "uid": "u-4"}
+    storage.put(NODE, {"apiVersion": "v1", "kind": "Node", "metadata": meta})
+    pod = storage.find(POD, "n", "p")
+    storage.put(POD, {**pod, "spec": {"nodeName": "node-1"}})
+    account = storage.find(SERVICE_ACCOUNT, "n", "robot")
+    reference = {"kind": "Pod", "name": "p", "uid": "u-2"}
+    wanted = {"audiences": list(API_AUDIENCES), "expirationSeconds": 600}
+    tokens = ServiceAccountTokens(KEY, storage, lambda: NOW_S * 10**9, lambda: "id-1")
+    said = claims_of(account, {**wanted, "boundObjectRef": reference}, NOW_S, "issuer")
+    token = tokens.issue(said)
+    storage.remove(NODE, "", "node-1")
+    assert tokens.recognize(token).extra == {
+        f"authentication.kubernetes.io/{name}": (value,)
+        for name, value in {
+            "pod-name": "p",
+            "pod-uid": "u-2",
+            "node-name": "node-1",
+            "node-uid": "u-4",
+            "credential-id": "JTI=id-1",
+        }.items()
+    }
 
 
 def test_a_token_of_an_account_that_is_gone_or_made_anew_is_worth_nothing(storage):

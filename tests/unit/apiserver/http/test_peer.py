@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import socket
 import ssl
@@ -81,8 +82,12 @@ def who_am_i(tmp_path, now):
 
 
 def test_a_certificate_says_who_one_is(who_am_i):
-    user = who_am_i(new_client(AUTHORITY, "alice", ("dev", "ops"), REAL_NOW))
+    shown = new_client(AUTHORITY, "alice", ("dev", "ops"), REAL_NOW)
+    user = who_am_i(shown)
     assert user["username"] == "alice"
+    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(shown.certificate)).hexdigest()
+    told = {"authentication.kubernetes.io/credential-id": [f"X509SHA256={digest}"]}
+    assert user["extra"] == told
     assert sorted(user["groups"]) == ["dev", "ops", "system:authenticated"]
 
 
