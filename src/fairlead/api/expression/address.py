@@ -61,7 +61,10 @@ def _interface(text: str) -> Interface:
         why = "no '/'" if "/" not in text else "bad bits after slash"
         told = f"netip.ParsePrefix({json.dumps(text, ensure_ascii=False)}): {why}"
         raise ValueError(f"{_RANGE_PROBLEM}: {_RANGE_PROBLEM}: {told}")
-    _address(text.partition("/")[0])
+    bits = _address(text.partition("/")[0]).max_prefixlen
+    if int(text.rpartition("/")[2]) > bits:
+        told = f"netip.ParsePrefix({json.dumps(text)}): prefix length out of range"
+        raise ValueError(f"{_RANGE_PROBLEM}: {_RANGE_PROBLEM}: {told}")
     return ip_interface(text)
 
 

@@ -71,8 +71,10 @@ def call_cost(
     by_name = _BY_FUNCTION.get(function)
     if by_name is not None:
         return by_name(every)
-    if function == "_==_" and _is_one(every):
-        return ONE, None
+    if function == "_==_":
+        own_size = _own_size(every)
+        if own_size is not None:
+            return own_size, None
     return _plain(overload, every)
 
 
@@ -82,14 +84,21 @@ def _sorting(overload: str) -> str:
     return "sort" if overload.endswith("_sort") else overload
 
 
-def _is_one(every: list[Operand]) -> bool:
-    """Whether two values are compared at once, whatever they hold."""
+def _own_size(every: list[Operand]) -> Span | None:
+    """What it costs to compare two values of Kubernetes' own kinds; None for others."""
     one, other = every[0].kind, every[1].kind
-    name = one.name
-    return one == other and (
-        name in ("net.IP", "net.CIDR", "kubernetes.Quantity", "kubernetes.Semver")
-        or name.startswith("kubernetes.authorization.")
-    )
+    if one != other:
+        return None
+    match one.name:
+        case "net.IP" | "net.CIDR" | "kubernetes.Quantity" | "kubernetes.Semver":
+            return ONE
+        case "kubernetes.NamedFormat":
+            return Span(1, _FORMAT_MAX).scaled(TRAVERSAL)
+        case "kubernetes.URL":
+            size = every[1].known_size or ONE
+            return Span(1, size.high).scaled(TRAVERSAL)
+        case name:
+            return ONE if name.startswith("kubernetes.authorization.") else None
 
 
 def _scan(every: list[Operand]) -> Result:
@@ -244,14 +253,13 @@ _BY_FUNCTION: Final[dict[str, Callable[[list[Operand]], Result]]] = {
     "check": lambda _: (_CHECK, None),
     **dict.fromkeys(("fieldSelector", "labelSelector"), _selector),
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _over_items),
-    **dict.fromkeys(("url", "jsonpatch.escapeKey"), _scan_to_same),
+    "url": _scan_to_same,
     **dict.fromkeys(("lowerAscii", "upperAscii", "substring", "trim"), _scan_to_same),
     "replace": _replace,
     "split": _split,
     "join": _join,
     **dict.fromkeys(("find", "findAll"), _find),
     **dict.fromkeys(("cidr", "isIP", "isCIDR", "ip"), _scan),
-    "ip.isCanonical": _twice,
     "containsIP": _contains_address,
     "containsCIDR": _contains_range,
     **dict.fromkeys(("quantity", "isQuantity", "semver", "isSemver"), _scan),
@@ -259,6 +267,8 @@ _BY_FUNCTION: Final[dict[str, Callable[[list[Operand]], Result]]] = {
 }
 _BY_OVERLOAD: Final[dict[str, Callable[[list[Operand]], Result]]] = {
     "string_format": _scan,
+    "ip_is_canonical": _twice,
+    "string_jsonpatch_escapeKey_string": _scan_to_same,
     "string_to_bytes": lambda every: (
         every[0].size.scaled(TRAVERSAL),
         Span(every[0].size.low, every[0].size.high * 4 % (ENDLESS + 1)),

@@ -84,6 +84,9 @@ class _Estimate:
                 return self._bind(node) if _is_bind(node) else self._loop(node)
 
     def _select(self, node: Select) -> Span:
+        if node.operand.id not in self.checked.kinds:  # a name with dots
+            self.paths[node.id] = (node.field,)
+            return ONE
         cost = self.cost(node.operand)
         if node.is_test:
             return cost

@@ -7,6 +7,8 @@
     semver(text, true)             a function of one argument is another one
     text.charAt(9)                 what is said of a place that is none
     format.uuid().validate(text)   the problems, if there are any
+    map.exists_one(key, value, …)  the library calls it existsOne
+    "%s".format([list])            texts in lists are quoted
 
 upstream: cel-go's ext/{comprehensions,lists,strings}.go, cel/library.go;
 apiserver/pkg/cel/library/format.go
@@ -28,6 +30,7 @@ from fairlead.api.expression.tree import (
     Name,
     Node,
     Select,
+    is_made,
     nodes,
 )
 
@@ -38,7 +41,10 @@ _IT, _RESULT, _UNUSED = "@it", "@result", "#unused"
 
 def needs_retelling(root: Node) -> bool:
     """Whether there is such a call in an expression as its parser has read it."""
-    return any(isinstance(node, Call) and _teller(node) is not None for node in nodes(root))
+    return any(
+        is_made(node) or (isinstance(node, Call) and _teller(node) is not None)
+        for node in nodes(root)
+    )
 
 
 def retold(node: Node) -> Node:
@@ -104,7 +110,7 @@ def _teller(node: Call) -> Callable[[Call], Node] | None:
     if name == "string" and count == 1:
         return _text if _is_address(node.arguments[0]) else None
     if name in ("indexOf", "lastIndexOf"):
-        return _place if count == 1 else None
+        return _place if count == 1 else _ours
     if name in ("semver", "isSemver"):
         return _ours if count == 2 else None
     return _TELLERS.get(name)
@@ -131,6 +137,10 @@ def _inserted(node: Call) -> Node:
 def _held(*items: Node) -> Node:
     """A list of values, since functions of ours are not found by values of any kind."""
     return Items(0, items, ())
+
+
+def _printed(node: Call) -> Node:
+    return replace(node, arguments=(Call(0, "@printable", None, node.arguments),))
 
 
 def _constant_format(node: Call) -> Node:
@@ -180,6 +190,7 @@ _TELLERS: Final[dict[str, Callable[[Call], Node]]] = {
     "format.named": _named_format,
     "validate": _validated,
     "charAt": _ours,
+    "format": _printed,
     "substring": _ours,
     "optional.unwrap": _unwrapped,
     "unwrapOpt": _unwrapped,

@@ -16,6 +16,7 @@ from fairlead.api.expression.function import (
     Function,
     free,
 )
+from fairlead.api.expression.printing import printable
 
 Map = dict[Any, Any]
 
@@ -48,6 +49,20 @@ def _require_place(at: int, size: int) -> None:
         raise ValueError(f"index out of range: {at}")
 
 
+def _first_from(text: str, wanted: str, start: int) -> int:
+    if start < 0:
+        raise ValueError(f"index out of range: {start}")
+    return text.find(wanted, start) if start < len(text) or not wanted else -1
+
+
+def _last_to(text: str, wanted: str, start: int) -> int:
+    if start < 0:
+        raise ValueError(f"index out of range: {start}")
+    if not wanted:
+        return start
+    return text.rfind(wanted, 0, start + len(wanted)) if start < len(text) else -1
+
+
 def _first(items: list[Any], held: list[Any]) -> int:
     return next((at for at, item in enumerate(items) if item == held[0]), -1)
 
@@ -73,6 +88,9 @@ FUNCTIONS: Final[tuple[Function, ...]] = (
     free("@insert", MAP, (MAP, LIST), _inserted),
     free("@indexOf", WHOLE, (LIST, LIST), _first),
     free("@lastIndexOf", WHOLE, (LIST, LIST), _last),
+    free("@indexOf", WHOLE, (TEXT, TEXT, WHOLE), _first_from),
+    free("@lastIndexOf", WHOLE, (TEXT, TEXT, WHOLE), _last_to),
+    free("@printable", LIST, (LIST,), printable),
     free("@charAt", TEXT, (TEXT, WHOLE), _char_at),
     free("@substring", TEXT, (TEXT, WHOLE), _substring),
     free("@substring", TEXT, (TEXT, WHOLE, WHOLE), _substring),

@@ -20,7 +20,8 @@ _ENVELOPED: Final = 2
 _PARSED: Final = (2, 3)
 _CHECKED: Final = (4, 5)
 # upstream: cel-go's cel/library.go:optMap
-_UNUSED, _TARGET = "#unused", "@target"
+_UNUSED, _TARGET, _RESULT = "#unused", "@target", "@result"
+_MADE: Final = 1 << 32  # numbers beyond are of nodes that the parser has not made
 
 Field = tuple[int, Any]
 
@@ -223,7 +224,29 @@ def _call(own: int, held: bytes) -> Node:
             function = value.decode()
         else:
             arguments.append(_node(value))
-    return _bound_once(Call(own, function, target, tuple(arguments)))
+    call = Call(own, function, target, tuple(arguments))
+    return exists_one(call) if function == "exists_one" else _bound_once(call)
+
+
+def exists_one(node: Call) -> Node:
+    """`target.exists_one(key, value, test)`, if it is one; upstream has it under two names."""
+    if len(node.arguments) != 3 or node.target is None:
+        return node
+    key, value, test = node.arguments
+    if not isinstance(key, Name) or not isinstance(value, Name):
+        return node
+    at = -_MADE - 8 * node.id
+    result, one = Name(at, _RESULT), Literal(at - 1, "int", 1)
+    grown = Call(at - 2, "_+_", None, (Name(at - 3, _RESULT), one))
+    step = Call(at - 4, "_?_:_", None, (test, grown, Name(at - 5, _RESULT)))
+    zero, yes = Literal(at - 6, "int", 0), Literal(at - 7, "bool", value=True)
+    last = Call(key.id, "_==_", None, (result, Literal(value.id, "int", 1)))
+    return Loop(node.id, key.name, value.name, node.target, _RESULT, zero, yes, step, last)
+
+
+def is_made(node: Node) -> bool:
+    """Whether the library's parser has not made a node, and knows nothing of it."""
+    return isinstance(node, Loop) and node.condition.id < -_MADE
 
 
 def _bound_once(node: Call) -> Node:

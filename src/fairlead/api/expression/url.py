@@ -57,6 +57,8 @@ def _no_url(text: str) -> str:
     why = "invalid URI for request" if text else "empty url"
     if _CONTROL.search(text) and " " not in text:
         why = "net/url: invalid control character in URL"
+    if " " in text.partition("://")[2].partition("/")[0]:
+        why = 'invalid character " " in host name'
     shown = json.dumps(text, ensure_ascii=False)
     return f"URL parse error during conversion from string: parse {shown}: {why}"
 

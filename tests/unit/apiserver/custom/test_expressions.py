@@ -1,7 +1,7 @@
 """Rules about a type, as the compiler of upstream 1.36.4 judged and weighed them.
 
-Each line of `expressions.jsonl.gz` but the first, the schema, is a rule with its problem, or its
-kind and what it may cost.
+Each line of `expressions.jsonl.gz` but the first, the schema with a value, is a rule with its
+problem, or its kind and what it may cost, and what it said of the value.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from fairlead.api.expression.reading import read
 from fairlead.apiserver.custom.declared import declared, variables_of
 from fairlead.apiserver.custom.definition_cost import CHARACTERS_MAX, Reading
 from fairlead.apiserver.custom.definition_schema import wrong_schema
+from fairlead.apiserver.custom.rules import broken_rules
+from fairlead.apiserver.custom.structural import ABSENT, structural
 
 RECORDED = Path(__file__).with_name("expressions.jsonl.gz")
 HEAD, *RULES = map(json.loads, gzip.decompress(RECORDED.read_bytes()).splitlines())
 KNOWN = declared(HEAD["schema"], is_object=True)
+ASKED = [row for row in RULES if "said" in row]
+OVERLOAD = "call arguments did not match a supported operator, function or macro signature for rule"
 ADVICE = (
     " (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
     "maps, and strings are declared)"
@@ -42,6 +46,29 @@ def judged(row):
     except ExpressionError as cause:
         return {"error": str(cause)}
     return {"type": asked.kind.named, "cost": list(estimated(asked, KNOWN.size_of))}
+
+
+@pytest.mark.parametrize("row", ASKED, ids=[row["rule"][:40] for row in ASKED])
+def test_a_rule_says_what_it_says_upstream(row):
+    """Whether the value keeps it, or what it fails at."""
+    rule = {"rule": row["rule"]}
+    if row.get("optional"):
+        rule["optionalOldSelf"] = True
+    raw = {**HEAD["schema"], "x-kubernetes-validations": [rule]}
+    old = HEAD["value"] if row.get("past") else ABSENT
+    found = [cause.message for cause in broken_rules(structural(raw), HEAD["value"], old, "")]
+    rule_text, said = row["rule"].strip(), row["said"]
+    match said:
+        case "true":
+            assert found == []
+        case "false":
+            assert found == [f"Invalid value: failed rule: {rule_text}"]
+        case _:
+            plain = f'Invalid value: "object": {said} evaluating rule: {rule_text}'
+            assert found in (
+                [plain],
+                [f"Invalid value: \"object\": '{said}': {OVERLOAD}: {rule_text}"],
+            )
 
 
 def text(**bounds):
