@@ -68,7 +68,7 @@ def _admitted_labels(
     identity = {key: pod["metadata"][key] for key in ("name", "namespace")}
     meta = {**identity, "labels": dict(labels)}
     body: Json = {"metadata": meta, "target": {"kind": "Node", "name": node}}
-    body = store.admitted(Operation.CREATE, POD, body, subresource="binding", write=write)
+    body = store.stations.admitted(Operation.CREATE, POD, body, subresource="binding", write=write)
     admitted: Mapping[str, str] = body["metadata"].get("labels", {})
     return admitted
 

@@ -14,76 +14,38 @@ upstream: staging/src/k8s.io/apiserver/pkg/registry/generic/registry/store.go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, Final
+from typing import Any
 
 from fairlead.api.codec import without_nulls
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver import loading
 from fairlead.apiserver.admission.chain import ADMISSION
-from fairlead.apiserver.admission.plugin import (
-    ALONE,
-    AdmissionPlugin,
-    Asked,
-    Circumstances,
-    Operation,
-    Rounds,
-)
+from fairlead.apiserver.admission.plugin import AdmissionPlugin, Operation
 from fairlead.apiserver.condition import with_conditions
-from fairlead.apiserver.defaults import with_defaults
-from fairlead.apiserver.deletion import (
-    Deletion,
-    require_no_new_finalizers,
-    require_same_end,
-    with_garbage_finalizer,
-)
-from fairlead.apiserver.error import (
-    STALE,
-    ApiError,
-    already_exists,
-    conflict,
-    not_found,
-)
+from fairlead.apiserver.deletion import Deletion, with_garbage_finalizer
+from fairlead.apiserver.error import STALE, conflict, not_found
 from fairlead.apiserver.first_form import FirstForms
 from fairlead.apiserver.graceful_deletion import marked_for_deletion, may_go
-from fairlead.apiserver.identity import (
-    ATTEMPTS_MAX,
-    NAMED_BY_THE_BASE,
-    IdSource,
-    ReplayedIds,
-    generated_name,
-)
-from fairlead.apiserver.kind import POD, Kind, kind_of
-from fairlead.apiserver.label_key import with_label_keys
+from fairlead.apiserver.identity import IdSource, ReplayedIds
+from fairlead.apiserver.kind import Kind, kind_of
 from fairlead.apiserver.merge_patch import merge_patch
+from fairlead.apiserver.passage import created, replaced, restated
 from fairlead.apiserver.precondition import require, require_uid
+from fairlead.apiserver.stations import Stations
 from fairlead.apiserver.storage import LOG_CAPACITY, Change, Json, Storage
-from fairlead.apiserver.strategy import (
-    Strategies,
-    prepared_for_create,
-    prepared_for_status,
-    prepared_for_update,
-)
-from fairlead.apiserver.validation import (
-    defaulted,
-    validate_new,
-    validate_new_status,
-    validate_status,
-    validate_update,
-)
+from fairlead.apiserver.strategy import Strategies
+from fairlead.apiserver.validation import validate_status
 from fairlead.apiserver.write import PLAIN, Write
 
 Objects = list[Json]
 Changes = list[Change]
 
-ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
-RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
-
 
 class Store:
     """Objects behind the API server's rules; `now` is always in ns since 1970.
 
-    `storage` is what lies beneath, for subresources and watches.
+    `storage` is what lies beneath, for subresources and watches; `stations` are what an object
+    passes that is written to some other part.
     """
 
     def __init__(
@@ -106,12 +68,9 @@ class Store:
         # Who draws from the same source elsewhere hands in one that can be replayed.
         self.ids = ids if isinstance(ids, ReplayedIds) else ReplayedIds(ids)
         self._admission = admission
-        self._checking = tuple(one for one in admission if getattr(one, "CHECKS_ONLY", False))
-        self._changing = tuple(one for one in admission if one not in self._checking)
-        self._runnable = runnable
-        self._strategies = strategies
-        # Objects that were read by their schemas say null where upstream's types do.
-        self._nullable = strategies is not None
+        self.stations = Stations(
+            self.storage, self.ids, admission, runnable=runnable, strategies=strategies
+        )
         self._first_forms = FirstForms()
 
     @property
@@ -122,7 +81,7 @@ class Store:
     @property
     def is_served(self) -> bool:
         """Whether clients write here, and look at everything."""
-        return self._strategies is not None
+        return self.stations.strategies is not None
 
     # --- reading ---------------------------------------------------------------------------
 
@@ -163,44 +122,12 @@ class Store:
 
         Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
         """
-        # Who knows the kind has read the object by its schema: its nulls mean something.
-        obj = dict(manifest) if kind else without_nulls(dict(manifest))
-        kind = kind or kind_of(obj)
-        obj = self._named(kind, loading.located(kind, obj))
-        obj = self.completed(kind, obj, is_read=write.is_read)
-        if "name" not in obj.get("metadata", {}):
-            if self._strategies is not None:
-                self._strategies.begun(kind, obj, self.storage, is_tried=write.dry_run)
-            self._validate_new(kind, obj)
-        meta = obj["metadata"]
-        namespace, name = meta.get("namespace", ""), meta["name"]
-        if _is_version(meta.get("resourceVersion", "")):
-            raise ApiError("", 500, RV_ON_CREATE)
-        obj = write.tracked(None, obj)
-        asked = self._changed(Asked(Operation.CREATE, kind, obj, self._about(kind, write)))
-        obj = asked.obj
-        if self._strategies is not None:
-            self._strategies.begun(kind, obj, self.storage, is_tried=write.dry_run)
-        self._validate_new(kind, obj)
-        existing = self.storage.find(kind, namespace, name)
-        uid = "" if existing else self.ids.new_uid(kind, namespace, name)
-        obj = prepared_for_create(kind, obj, uid, format_timestamp(now))
-        obj = with_label_keys(obj) if kind is POD else obj
-        if self._strategies is not None:
-            obj = self._strategies.created(kind, obj, self.storage, is_tried=write.dry_run)
-        self._warn(kind, None, obj, write)
-        self._check(asked.become(obj))
-        if existing is not None:
-            going = bool(existing["metadata"].get("deletionTimestamp"))
-            is_generated = bool(obj["metadata"].get("generateName"))
-            raise already_exists(
-                kind, namespace, name, terminating=going, is_generated=is_generated
-            )
+        kind, sent, obj = created(self.stations, manifest, now, kind, write)
         if write.dry_run:
             return obj
         stored = self.storage.put(kind, obj)
         if self.is_served:
-            self._first_forms.note(kind, asked.obj, stored)
+            self._first_forms.note(kind, sent, stored)
         return stored
 
     def update(self, manifest: Mapping[str, Any], now: int) -> Json:
@@ -266,11 +193,13 @@ class Store:
         if status == old.get("status", {}):
             return old
         new = {**old, "status": status}
-        validate_status(kind, new, fields, nullable=self._nullable)
-        new = write.tracked(old, self.shaped(kind, old, new))
+        validate_status(kind, new, fields, nullable=self.stations.nullable)
+        new = write.tracked(old, self.stations.shaped(kind, old, new))
         if write.user is not None:  # nobody else's writes of status are asked about
             part = "status"
-            new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource=part, write=write)
+            new = self.stations.admitted(
+                Operation.UPDATE, kind, new, old=old, subresource=part, write=write
+            )
         return self.storage.put(kind, new)
 
     def delete(  # noqa: PLR0913 - likewise
@@ -313,7 +242,7 @@ class Store:
         """
         old = self.get(kind, namespace, name)
         require(kind, old, uid=deletion.uid, resource_version=deletion.resource_version)
-        self.admitted(Operation.DELETE, kind, old, write=write)
+        self.stations.admitted(Operation.DELETE, kind, old, write=write)
         marked = with_garbage_finalizer(kind, old, deletion)
         marked = marked_for_deletion(kind, marked, now, deletion.grace_period_s)
         if write.dry_run:
@@ -332,24 +261,7 @@ class Store:
 
         A resourceVersion or uid in `new` is a precondition. Raises as `update`.
         """
-        before, meta = old["metadata"], new["metadata"]
-        namespace, name = before.get("namespace", ""), before["name"]
-        require_uid(kind, old, meta.get("uid", ""))
-        if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
-            raise conflict(kind, namespace, name, STALE)
-        new = write.tracked(old, self.completed(kind, new, is_read=write.is_read))
-        about = self._about(kind, write, old, subresource)
-        asked = self._changed(Asked(Operation.UPDATE, kind, new, about))
-        new = asked.obj
-        require_no_new_finalizers(kind, old, new)
-        if self.is_served:
-            require_same_end(kind, old, new)
-        new = prepared_for_update(kind, old, new)
-        if self._strategies is not None:
-            new = self._strategies.updated(kind, old, new, self.storage, is_tried=write.dry_run)
-        self._validate_update(kind, old, new)
-        self._warn(kind, old, new, write)
-        self._check(asked.become(new))
+        new = replaced(self.stations, kind, old, new, write, subresource)
         return self.commit(kind, old, new, write=write)
 
     def replace_status(
@@ -360,25 +272,14 @@ class Store:
         `part` is the subresource that is written. A resourceVersion or uid in `new` is a
         precondition. Raises as `update`.
         """
-        before, meta = old["metadata"], new["metadata"]
-        require_uid(kind, old, meta.get("uid", ""))
-        if meta.get("resourceVersion", "0") not in ("0", before["resourceVersion"]):
-            raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
-        new = write.tracked(old, self.completed(kind, new, is_read=write.is_read))
-        new = prepared_for_status(kind, old, new)
-        validate_new_status(kind, old, new, part=part, nullable=self._nullable)
-        new = self.admitted(Operation.UPDATE, kind, new, old=old, subresource=part, write=write)
+        new = restated(self.stations, kind, old, new, write, part)
         return self.commit(kind, old, new, write=write)
 
     def write(self, kind: Kind, obj: Json) -> Json:
         """Store `obj`, of which the server itself has written a part; gives what was stored."""
         meta = obj["metadata"]
         old = self.storage.find(kind, meta.get("namespace", ""), meta["name"])
-        return self.storage.put(kind, self.shaped(kind, old, obj))
-
-    def shaped(self, kind: Kind, old: Json | None, new: Json) -> Json:
-        """`new`, made of `old` by the server itself, in its kind's form."""
-        return new if self._strategies is None else self._strategies.shaped(kind, old, new)
+        return self.storage.put(kind, self.stations.shaped(kind, old, obj))
 
     def commit(self, kind: Kind, old: Json, new: Json, *, write: Write = PLAIN) -> Json:
         """Store `new`, which passed all stations, over `old`; gives back what was stored.
@@ -423,86 +324,3 @@ class Store:
         Raises ApiError: 404, 422 or 400 malformed.
         """
         return self.put_as_is(merge_patch(self.get(kind, namespace, name), patch), now)
-
-    # --- stations --------------------------------------------------------------------------
-
-    def admitted(
-        self,
-        operation: Operation,
-        kind: Kind,
-        obj: Json,
-        *,
-        old: Json | None = None,
-        subresource: str = "",
-        write: Write = PLAIN,
-    ) -> Json:
-        """What the plugins make of `obj`; `old` is what is there. Raises ApiError.
-
-        Every verb here asks by itself; subresources written from elsewhere ask through this.
-        """
-        about = self._about(kind, write, old, subresource)
-        asked = self._changed(Asked(operation, kind, obj, about))
-        self._check(asked)
-        return asked.obj
-
-    def _about(
-        self, kind: Kind, write: Write, old: Json | None = None, subresource: str = ""
-    ) -> Circumstances:
-        """What plugins may want to know; only what comes from outside may come round again."""
-        if old is None and not subresource and write is PLAIN:
-            return ALONE
-        rounds = None if write.user is None else Rounds(partial(self.completed, kind))
-        return Circumstances(old=old, subresource=subresource, write=write, rounds=rounds)
-
-    def _changed(self, asked: Asked) -> Asked:
-        """`asked` after those plugins that may change its object. Raises ApiError."""
-        rounds = asked.about.rounds
-        for number in range(ROUNDS_MAX):
-            if rounds is not None:
-                rounds.number = number
-            for plugin in self._changing:
-                asked = asked.become(plugin.admit(asked, self.storage))
-            if rounds is None or not rounds.again:
-                break
-        return asked
-
-    def _check(self, asked: Asked) -> None:
-        """Ask those plugins that change nothing. Raises ApiError."""
-        for plugin in self._checking:
-            plugin.admit(asked, self.storage)
-
-    def completed(self, kind: Kind, obj: Json, *, is_read: bool = False) -> Json:
-        """`obj` in its kind's form (`is_read`: it is), with its defaults. Raises ApiError 400."""
-        if self._strategies is None:
-            return defaulted(kind, obj)
-        return with_defaults(kind, self._strategies.completed(kind, obj, is_read=is_read))
-
-    def _validate_new(self, kind: Kind, obj: Json) -> None:
-        validate_new(kind, obj, runnable=self._runnable, nullable=self._nullable)
-
-    def _warn(self, kind: Kind, old: Json | None, new: Json, write: Write) -> None:
-        if self._strategies is not None:
-            for text in self._strategies.warnings(kind, old, new):
-                write.warn(text)
-
-    def _validate_update(self, kind: Kind, old: Json, new: Json) -> None:
-        validate_update(kind, old, new, nullable=self._nullable)
-
-    def _named(self, kind: Kind, obj: Json) -> Json:
-        """`obj` with a generated name if it asks for one."""
-        meta = obj.get("metadata", {})
-        if not isinstance(meta, dict) or meta.get("name") or not meta.get("generateName"):
-            return obj
-        if kind.resource in NAMED_BY_THE_BASE:
-            return {**obj, "metadata": {**meta, "name": meta["generateName"]}}
-        namespace = meta.get("namespace", "")
-        for _ in range(ATTEMPTS_MAX):
-            name = generated_name(str(meta["generateName"]), self.ids.new_suffix())
-            if self.storage.find(kind, namespace, name) is None:
-                break
-        return {**obj, "metadata": {**meta, "name": name}}
-
-
-def _is_version(text: str) -> bool:
-    """Whether `text` is the version of some object: neither 0 nor no number at all."""
-    return text.isascii() and text.isdecimal() and text.strip("0") != ""

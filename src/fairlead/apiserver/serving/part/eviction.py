@@ -32,7 +32,7 @@ def eviction(call: Call) -> Response:
     write = write_of(call, options, subresource=call.target.subresource)
     part, store = call.target.subresource, call.parts.store
     body["metadata"] = {**meta, "namespace": call.target.namespace}
-    store.admitted(Operation.CREATE, call.kind, body, subresource=part, write=write)
+    store.stations.admitted(Operation.CREATE, call.kind, body, subresource=part, write=write)
     evict(
         call.parts.store,
         call.target.namespace,

@@ -22,5 +22,7 @@ def finalize(call: Call) -> Response:
         spec["finalizers"] = finalizers
     store, part, write = call.parts.store, call.target.subresource, change.write
     new = {**old, "spec": spec}
-    new = store.admitted(Operation.UPDATE, call.kind, new, old=old, subresource=part, write=write)
+    new = store.stations.admitted(
+        Operation.UPDATE, call.kind, new, old=old, subresource=part, write=write
+    )
     return call.shown(store.commit(call.kind, old, new, write=write))

@@ -50,14 +50,14 @@ def _stored(
 ) -> Response:
     """`old` with what may change of its spec; that somebody wanted more of it is noted."""
     store = call.parts.store
-    new = store.completed(call.kind, respecified(old, {**old["spec"], **spec}))
+    new = store.stations.completed(call.kind, respecified(old, {**old["spec"], **spec}))
     validate_part(call.kind, old, new, check(old, new))
     tracked = change.write.tracked(old, change.view)["metadata"]
     if "managedFields" in tracked:
         meta = {**new["metadata"], "managedFields": tracked["managedFields"]}
         new = {**new, "metadata": meta}
     part, write = call.target.subresource, change.write
-    admitted = store.admitted(
+    admitted = store.stations.admitted(
         Operation.UPDATE, call.kind, new, old=old, subresource=part, write=write
     )
     if admitted is not new:  # whoever has changed it may have made it invalid

@@ -68,7 +68,9 @@ def _admitted(call: Call, body: Json) -> Json:
     write = write_of(call, options, subresource=part)
     asked = {**body, "metadata": meta}
     store = call.parts.store
-    return store.admitted(Operation.CREATE, call.kind, asked, subresource=part, write=write)
+    return store.stations.admitted(
+        Operation.CREATE, call.kind, asked, subresource=part, write=write
+    )
 
 
 def _require_account(call: Call, name: str) -> None:
