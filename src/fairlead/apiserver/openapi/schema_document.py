@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.apiserver.openapi.enumeration import values_of
+from fairlead.apiserver.openapi.stated_default import stated_default
 from fairlead.apiserver.schema.model import Field, Schema, Topology, Type, Zero, schemas, words
 
 Json = dict[str, Any]
@@ -139,6 +140,9 @@ class Types:
         document: Json = {**_words(definition, name, self.described)}
         if member.zero is Zero.EMIT and member.schema.type in _ZEROS:
             document["default"] = _ZEROS[member.schema.type]
+        stated = stated_default(definition, name)
+        if stated is not None:
+            document["default"] = stated
         values = values_of(definition, name)
         if values:
             document["enum"] = values

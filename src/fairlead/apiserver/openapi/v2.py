@@ -18,8 +18,9 @@ from fairlead.apiserver.registry import Registry
 Json = dict[str, Any]
 
 _ANY_BODY: Final = ("*/*",)
-# What v2 cannot say of a custom resource's values is left out.
-_UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable")
+# What v2 cannot say of a custom resource's values is left out; of defaults it says nothing.
+# upstream: kube-openapi/pkg/handler/default_pruning.go
+_UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable", "default")
 
 
 def swagger(registry: Registry) -> Json:
@@ -112,6 +113,8 @@ def _schema(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     made = {key: _schema(value) for key, value in schema.items() if key not in _UNSPEAKABLE}
+    if isinstance(schema.get("properties"), dict):  # whose names may be any words
+        made["properties"] = {name: _schema(one) for name, one in schema["properties"].items()}
     reference = made.get("$ref")
     if isinstance(reference, str):
         made["$ref"] = reference.replace(V3.prefix, V2.prefix)

@@ -170,3 +170,29 @@ def test_the_old_version_has_everything_in_one(shared):
 def test_the_old_version_is_json_or_nothing(shared):
     refused = ask(shared, "/openapi/v2", accept="text/html")
     assert (refused.status, refused.body, refused.content_type) == (406, (), "")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "default"),
+    [
+        ("ContainerPort", "protocol", "TCP"),
+        ("ContainerPort", "containerPort", 0),
+        ("ReplicationControllerSpec", "replicas", 1),
+        ("LocalObjectReference", "name", ""),
+        ("PodTemplateSpec", "spec", {}),
+        ("Container", "imagePullPolicy", None),
+    ],
+)
+def test_only_the_new_version_tells_defaults(shared, owner, name, default):
+    """Recorded from upstream 1.36.4's applied configurations."""
+    definition = f"io.k8s.api.core.v1.{owner}"
+    new = body(ask(shared, "/openapi/v3/api/v1"))["components"]["schemas"][definition]
+    assert new["properties"][name].get("default") == default
+    old = body(ask(shared, "/openapi/v2"))["definitions"][definition]
+    assert "default" not in old["properties"][name]
+
+
+def test_the_old_version_may_have_fields_called_what_it_cannot_say(shared):
+    name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+    fields = body(ask(shared, "/openapi/v2"))["definitions"][name]["properties"]
+    assert {"oneOf", "anyOf", "not", "nullable", "default"} <= set(fields)
