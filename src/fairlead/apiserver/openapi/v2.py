@@ -19,7 +19,7 @@ Json = dict[str, Any]
 
 _ANY_BODY: Final = ("*/*",)
 # What v2 cannot say of a custom resource's values is left out; of defaults it says nothing.
-# upstream: kube-openapi/pkg/handler/default_pruning.go
+# Upstream prunes them: kube-openapi, pkg/handler/default_pruning.go.
 _UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable", "default")
 
 
