@@ -287,7 +287,9 @@ class _Checker:
     def _object(self, node: Entries) -> Kind:
         known = self.fields.get(node.type_name)
         if known is None:
-            self._problem(node, f"undeclared reference to '{node.type_name}' (in container '')")
+            brace = self.tree.places.get(node.id, 0) + len(node.type_name)
+            text = f"undeclared reference to '{node.type_name}' (in container '')"
+            self.problems.append((brace, text))
             return ERROR
         for entry in node.entries:
             kind = self._value(entry)

@@ -24,6 +24,8 @@ from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.selector import check_label_selector
 from fairlead.apiserver.validation.served.expression import (
     BOOLEAN,
+    OBJECT,
+    PATCH,
     TEXT,
     TEXT_OR_NULL,
     Known,
@@ -107,14 +109,14 @@ def check_mutating_policy(obj: Json) -> Causes:
     if not mutations:
         yield required("spec.mutations", "mutations must contain at least one item")
     for place, mutation in enumerate(mutations):
-        yield from _check_mutation(f"spec.mutations[{place}]", mutation)
+        yield from _check_mutation(f"spec.mutations[{place}]", mutation, known.of_mutations())
     if not again:
         yield required("spec.reinvocationPolicy")
     else:
         yield from check_word("spec.reinvocationPolicy", again, REINVOCATIONS)
 
 
-def _check_mutation(field: str, mutation: Json) -> Causes:
+def _check_mutation(field: str, mutation: Json, known: Known) -> Causes:
     sort = mutation.get("patchType") or ""
     if not sort:
         yield required(f"{field}.patchType")
@@ -130,7 +132,8 @@ def _check_mutation(field: str, mutation: Json) -> Causes:
             text = said.get("expression") or ""
             if not text.strip():
                 yield required(f"{field}.{key}.expression", "expression is not specified")
-            # What they come to is of types that only mutations know.
+            wanted = PATCH if sort == "JSONPatch" else OBJECT
+            yield from check_expression(f"{field}.{key}.expression", text, wanted, known)
         elif said is not None:
             why = f"must not be specified when patchType is {sort}"
             yield invalid(f"{field}.{key}", {"Expression": said.get("expression", "")}, why)

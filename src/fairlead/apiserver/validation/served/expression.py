@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.api.expression.expansion import ExpressionError
-from fairlead.api.expression.kind import DYN, Kind, kind_of
+from fairlead.api.expression.kind import DYN, STRING, Kind, kind_of
 from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
 from fairlead.api.expression.reading import read
 from fairlead.api.text_cache import text_cache
@@ -20,6 +20,8 @@ CACHE_SIZE: Final = 1_024
 BOOLEAN: Final = ("bool",)
 TEXT: Final = ("string",)
 TEXT_OR_NULL: Final = ("string", "null_type")
+OBJECT: Final = ("Object",)
+PATCH: Final = ("list(JSONPatch)",)
 CHARACTERS_MAX: Final = 300_000  # of all expressions of an object: reading takes time as well
 _CHARACTERS_EACH: Final = 150
 _VARIABLES: Final = "kubernetes.variables"
@@ -70,6 +72,10 @@ _FIELDS: Final = {
     f"kubernetes.{name}": {own: kind_of(kind) for own, kind in fields.items()}
     for name, fields in _STRUCTURES.items()
 }
+_OPERATION: Final = {
+    **dict.fromkeys(("op", "from", "path"), STRING),
+    "value": DYN,
+}
 _ALWAYS: Final = {
     "object": DYN,
     "oldObject": DYN,
@@ -82,6 +88,37 @@ _RIGHTS: Final = {
 }
 
 
+class _AnyFields(dict[str, Kind]):
+    """Fields of all names, of which nothing else is known."""
+
+    def __contains__(self, name: object) -> bool:
+        """There is such a field."""
+        return True
+
+    def get(self, name: str, otherwise: object = None) -> Kind:
+        """It may be anything."""
+        del name, otherwise
+        return DYN
+
+
+class _WithObjects(dict[str, dict[str, Kind]]):
+    """The types of what mutations make: operations of patches, and objects with any fields.
+
+    upstream: apiserver/pkg/cel/mutation/typeresolver.go
+    """
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a type has this name."""
+        return self.get(str(name)) is not None
+
+    def get(self, name: str, otherwise: object = None) -> dict[str, Kind] | None:  # type: ignore[override]
+        """The fields of a type."""
+        del otherwise
+        if name == "Object" or name.startswith("Object."):
+            return _AnyFields()
+        return _OPERATION if name == "JSONPatch" else super().get(name)
+
+
 @dataclass(slots=True)
 class Known:
     """What the expressions of an object can name besides a request.
@@ -92,12 +129,17 @@ class Known:
 
     has_params: bool = False
     has_rights: bool = True
+    makes_objects: bool = False
     variables: dict[str, Kind] | None = None
     left: list[int] = field(default_factory=lambda: [CHARACTERS_MAX])
 
     def without_rights(self) -> Known:
         """The same for expressions that cannot ask what else whoever asks may do."""
         return replace(self, has_rights=False)
+
+    def of_mutations(self) -> Known:
+        """The same for expressions that make objects, or patches."""
+        return replace(self, makes_objects=True)
 
 
 def check_expression(
@@ -129,7 +171,7 @@ def _judged(expression: str, known: Known) -> tuple[str, Kind]:
     if known.left[0] < 0:
         return f"all expressions may have {CHARACTERS_MAX} characters altogether", DYN
     named = None if known.variables is None else tuple(known.variables.items())
-    return _read(expression, _named(known), named)
+    return _read(expression, _named(known), named, makes_objects=known.makes_objects)
 
 
 def _named(known: Known) -> tuple[tuple[str, Kind], ...]:
@@ -143,8 +185,11 @@ def _read(
     expression: str,
     others: tuple[tuple[str, Kind], ...],
     named: tuple[tuple[str, Kind], ...] | None,
+    *,
+    makes_objects: bool,
 ) -> tuple[str, Kind]:
-    variables, fields = {**_ALWAYS, **dict(others)}, dict(_FIELDS)
+    variables = {**_ALWAYS, **dict(others)}
+    fields = _WithObjects(_FIELDS) if makes_objects else dict(_FIELDS)
     if named is not None:
         variables["variables"], fields[_VARIABLES] = Kind(_VARIABLES), dict(named)
     try:
