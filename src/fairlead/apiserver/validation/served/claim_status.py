@@ -13,12 +13,8 @@ from typing import Any, Final
 
 from fairlead.apiserver.validation.field import Causes, duplicate, forbidden, required
 from fairlead.apiserver.validation.repetition import repeated_places
-from fairlead.apiserver.validation.served.device import (
-    check_driver,
-    check_pool_name,
-    check_reference,
-    known_requests,
-)
+from fairlead.apiserver.validation.served.device import check_driver, check_pool_name
+from fairlead.apiserver.validation.served.device_claim import check_reference, known_requests
 from fairlead.apiserver.validation.served.form import check_dns_label, check_unchanged, too_many
 
 Json = dict[str, Any]

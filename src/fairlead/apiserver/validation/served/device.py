@@ -1,4 +1,4 @@
-"""Devices: what nodes offer of them, and who claims them.
+"""Devices: what nodes offer of them.
 
 upstream: pkg/apis/resource/validation/validation.go
 """
@@ -6,7 +6,6 @@ upstream: pkg/apis/resource/validation/validation.go
 from __future__ import annotations
 
 import re
-from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from fairlead.apiserver.validation.field import (
@@ -18,7 +17,6 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.selector import check_node_selector
-from fairlead.apiserver.validation.served.device_selector import check_selectors
 from fairlead.apiserver.validation.served.form import (
     check_dns_label,
     check_label_value,
@@ -31,8 +29,6 @@ from fairlead.apiserver.validation.served.form import (
 
 Json = dict[str, Any]
 
-REQUESTS_MAX: Final = 32
-ALTERNATIVES_MAX: Final = 8
 DEVICES_MAX: Final = 128
 POOL_LENGTH_MAX: Final = 253
 DRIVER_LENGTH_MAX: Final = 63
@@ -42,11 +38,6 @@ TRAITS_MAX: Final = 32
 EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
 _PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _ONE_PLACE: Final = f"exactly one of {', '.join(f'`{key}`' for key in _PLACES)} is required"
-_ONE_WAY: Final = "exactly one of `exactly` or `firstAvailable` is required"
-_REFERENCE: Final = (
-    "must be the name of a request in the claim or the name of a request and a subrequest "
-    "separated by '/'"
-)
 _IDENTIFIER_FORM: Final = "[A-Za-z_][A-Za-z0-9_]*"
 _IDENTIFIER: Final = re.compile(_IDENTIFIER_FORM)
 _IDENTIFIER_RULE: Final = (
@@ -135,13 +126,13 @@ def _check_one_term(field: str, selector: Json) -> Causes:
 
 
 def _check_device(field: str, device: Json) -> Causes:
-    yield from _check_label(f"{field}.name", device.get("name", ""))
+    yield from check_label(f"{field}.name", device.get("name", ""))
     attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
     for key, attribute in attributes.items():
-        yield from _check_trait_name(f"{field}.attributes[{key}]", key)
+        yield from check_trait_name(f"{field}.attributes[{key}]", key)
         yield from _check_attribute(f"{field}.attributes[{key}]", attribute)
     for key in capacities:
-        yield from _check_trait_name(f"{field}.capacity[{key}]", key)
+        yield from check_trait_name(f"{field}.capacity[{key}]", key)
     count = len(attributes) + len(capacities)
     if count > TRAITS_MAX:
         why = f"the total number of attributes and capacities must not exceed {TRAITS_MAX}"
@@ -150,14 +141,16 @@ def _check_device(field: str, device: Json) -> Causes:
         yield from _check_taint(f"{field}.taints[{place}]", taint)
 
 
-def _check_label(field: str, name: str) -> Causes:
+def check_label(field: str, name: str) -> Causes:
+    """A name that is a label."""
     if not name:
         yield required(field)
     else:
         yield from check_dns_label(field, name)
 
 
-def _check_trait_name(field: str, name: str) -> Causes:
+def check_trait_name(field: str, name: str) -> Causes:
+    """The name of an attribute or of a capacity."""
     domain, slash, short = name.rpartition("/")
     if not name:
         yield required(field, "name required")
@@ -205,156 +198,3 @@ def _check_taint(field: str, taint: Json) -> Causes:
         yield required(f"{field}.effect")
     elif effect not in EFFECTS:
         yield not_supported(f"{field}.effect", effect, EFFECTS)
-
-
-def check_claim(obj: Json) -> Causes:
-    """A ResourceClaim."""
-    yield from _check_devices("spec.devices", obj["spec"]["devices"])
-
-
-def check_claim_template(obj: Json) -> Causes:
-    """A ResourceClaimTemplate."""
-    yield from _check_devices("spec.spec.devices", obj["spec"]["spec"]["devices"])
-
-
-def _check_devices(field: str, devices: Json) -> Causes:
-    requests = devices.get("requests") or []
-    if len(requests) > REQUESTS_MAX:
-        yield too_many(f"{field}.requests", len(requests), REQUESTS_MAX)
-    names = [request.get("name", "") for request in requests]
-    again = repeated_places(names)
-    for place, request in enumerate(requests):
-        where = f"{field}.requests[{place}]"
-        if names[place] and place in again:
-            yield duplicate(where, names[place])
-        yield from _check_label(f"{where}.name", names[place])
-        yield from _check_request(where, request)
-    known = known_requests(requests)
-    for place, constraint in enumerate(devices.get("constraints") or ()):
-        where = f"{field}.constraints[{place}]"
-        yield from _check_references(f"{where}.requests", constraint.get("requests") or [], known)
-        yield from _check_constraint(where, constraint)
-    for place, config in enumerate(devices.get("config") or ()):
-        where = f"{field}.config[{place}]"
-        yield from _check_references(f"{where}.requests", config.get("requests") or [], known)
-        yield from _check_config(where, config)
-
-
-def known_requests(requests: list[Json]) -> set[str]:
-    """What the requests of a claim can be called, and their alternatives."""
-    known = set()
-    for request in requests:
-        name = request.get("name", "")
-        known.add(name)
-        known |= {f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ()}
-    return known
-
-
-def _check_request(field: str, request: Json) -> Causes:
-    exactly, first = request.get("exactly"), request.get("firstAvailable") or []
-    if first:
-        if len(first) > ALTERNATIVES_MAX:
-            yield too_many(f"{field}.firstAvailable", len(first), ALTERNATIVES_MAX)
-        names = [one.get("name", "") for one in first]
-        again = repeated_places(names)
-        for place, one in enumerate(first):
-            where = f"{field}.firstAvailable[{place}]"
-            if names[place] and place in again:
-                yield duplicate(where, names[place])
-            yield from _check_label(f"{where}.name", names[place])
-            yield from _check_wish(where, one)
-    if exactly is not None:
-        yield from _check_wish(f"{field}.exactly", exactly)
-    if exactly is None and not first:
-        yield required(field, _ONE_WAY)
-    elif exactly is not None and first:
-        yield invalid(field, None, f"{_ONE_WAY}, but multiple fields are set")
-
-
-def _check_wish(field: str, wish: Json) -> Causes:
-    name = wish.get("deviceClassName", "")
-    if not name:
-        yield required(f"{field}.deviceClassName")
-    else:
-        yield from check_subdomain(f"{field}.deviceClassName", name)
-    yield from check_selectors(f"{field}.selectors", wish.get("selectors") or [])
-    mode, count = wish.get("allocationMode", ""), wish.get("count", 0)
-    if mode == "All" and count:
-        why = "must not be specified when allocationMode is 'All'"
-        yield invalid(f"{field}.count", count, why)
-    elif mode == "ExactCount" and count <= 0:
-        yield invalid(f"{field}.count", count, "must be greater than zero")
-    elif mode not in ("All", "ExactCount"):
-        yield not_supported(f"{field}.allocationMode", mode, ("All", "ExactCount"))
-    for place, toleration in enumerate(wish.get("tolerations") or ()):
-        yield from _check_toleration(f"{field}.tolerations[{place}]", toleration)
-
-
-def _check_toleration(field: str, toleration: Json) -> Causes:
-    if toleration.get("key"):
-        yield from check_qualified_name(f"{field}.key", toleration["key"])
-    value, effect = toleration.get("value", ""), toleration.get("effect", "")
-    match toleration.get("operator", ""):
-        case "Exists":
-            if value:
-                yield invalid(f"{field}.value", value, "must be empty for operator `Exists`")
-        case "Equal":
-            yield from check_label_value(f"{field}.value", value)
-        case "":
-            yield required(f"{field}.operator")
-        case other:
-            yield not_supported(f"{field}.operator", other, ("Equal", "Exists"))
-    if effect and effect not in EFFECTS:
-        yield not_supported(f"{field}.effect", effect, EFFECTS)
-
-
-def check_reference(field: str, name: str, known: AbstractSet[str]) -> Causes:
-    """The name of a request, out of those that are `known`."""
-    parts = name.split("/")
-    if len(parts) > 2:
-        yield invalid(field, name, _REFERENCE)
-        return
-    for part in parts:
-        yield from check_dns_label(field, part)
-    if name not in known:
-        yield invalid(field, name, _REFERENCE)
-
-
-def _check_references(field: str, names: list[str], known: AbstractSet[str]) -> Causes:
-    for place, name in enumerate(names):
-        yield from check_reference(f"{field}[{place}]", name, known)
-    for place in sorted(repeated_places(names)):
-        yield duplicate(f"{field}[{place}]", names[place])
-
-
-def _check_constraint(field: str, constraint: Json) -> Causes:
-    name = constraint.get("matchAttribute")
-    if name is None:
-        if constraint.get("distinctAttribute") is None:
-            yield required(f"{field}.matchAttribute")
-        return
-    yield from _check_trait_name(f"{field}.matchAttribute", name)
-    if name and "/" not in name:
-        yield invalid(f"{field}.matchAttribute", name, "must include a domain")
-
-
-def _check_config(field: str, config: Json) -> Causes:
-    opaque = config.get("opaque")
-    if opaque is None:
-        yield required(f"{field}.opaque")
-        return
-    yield from check_driver(f"{field}.opaque.driver", opaque.get("driver", ""))
-    parameters = opaque.get("parameters")
-    where = f"{field}.opaque.parameters"
-    if parameters is None:
-        yield required(where)
-    elif not isinstance(parameters, dict):
-        yield invalid(where, "<value omitted>", "parameters must be a valid JSON object")
-
-
-def check_class(obj: Json) -> Causes:
-    """A DeviceClass."""
-    spec = obj["spec"]
-    yield from check_selectors("spec.selectors", spec.get("selectors") or [])
-    for place, config in enumerate(spec.get("config") or ()):
-        yield from _check_config(f"spec.config[{place}]", config)

@@ -31,6 +31,7 @@ from fairlead.apiserver.validation.served import (
     configuration,
     csi,
     device,
+    device_claim,
     endpoint,
     event,
     flow,
@@ -207,10 +208,10 @@ _ANY: Final[Mapping[str, Check]] = {
     "servicecidrs.networking.k8s.io": address.check_service_cidr,
     "namespaces": _namespace,
     "apiservices.apiregistration.k8s.io": api_service.check_api_service,
-    "deviceclasses.resource.k8s.io": device.check_class,
+    "deviceclasses.resource.k8s.io": device_claim.check_class,
     "resourceslices.resource.k8s.io": device.check_slice,
-    "resourceclaims.resource.k8s.io": device.check_claim,
-    "resourceclaimtemplates.resource.k8s.io": device.check_claim_template,
+    "resourceclaims.resource.k8s.io": device_claim.check_claim,
+    "resourceclaimtemplates.resource.k8s.io": device_claim.check_claim_template,
 }
 _CHANGED: Final[Mapping[str, CheckUpdate]] = {
     "configmaps": configuration.check_config_map_update,

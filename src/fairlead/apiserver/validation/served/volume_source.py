@@ -8,7 +8,6 @@ upstream: pkg/apis/core/validation/validation.go:validateVolumeSource, ValidateP
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -20,9 +19,23 @@ from fairlead.apiserver.validation.field import (
     not_supported,
     required,
 )
-from fairlead.apiserver.validation.metadata import dns_label_problems, dns_subdomain_problems
+from fairlead.apiserver.validation.metadata import dns_subdomain_problems
 from fairlead.apiserver.validation.served.form import check_dns_label, check_subdomain, too_long
 from fairlead.apiserver.validation.served.local_path import check_backsteps, check_local_path
+from fairlead.apiserver.validation.served.network_volume import (
+    check_azure_disk,
+    check_fibre,
+    check_flex,
+    check_flocker,
+    check_iscsi,
+    check_nfs,
+    check_persistent_azure_file,
+    check_persistent_gluster,
+    check_quobyte,
+    cinder,
+    disk,
+    storage_os,
+)
 from fairlead.apiserver.validation.served.volume_file import (
     check_downward,
     check_keyed_files,
@@ -33,7 +46,6 @@ Json = dict[str, Any]
 Check = Callable[[str, Json], Causes]
 
 DRIVER_LENGTH_MAX: Final = 63
-ISCSI_NAME_MAX: Final = 64
 HOST_PATH_TYPES: Final = (
     "", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate",
     "Socket",
@@ -67,20 +79,6 @@ _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "portworxVolume": ("volumeID",),
     "scaleIO": ("gateway", "system", "volumeName"),
 }
-_RESERVED: Final = (".kubernetes.io", ".k8s.io")
-_INITIATORS: Final[Mapping[str, re.Pattern[str]]] = {
-    "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$"),
-    "eui": re.compile(r"^eui.[A-Za-z0-9]{16}$"),
-    "naa": re.compile(r"^naa.[A-Za-z0-9]{32}$"),
-}
-_CACHING: Final = ("None", "ReadOnly", "ReadWrite")
-_DISKS: Final = ("Dedicated", "Managed", "Shared")
-_MANAGED: Final = (
-    "/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/"
-    "{disk-id}"
-)
-_BLOB: Final = "https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd"
-_HOST_AND_PORT: Final = "must be a host:port pair or multiple pairs separated by commas"
 
 
 def check_inline(field: str, volume: Json) -> Causes:
@@ -134,20 +132,6 @@ def _check_git(field: str, source: Json) -> Causes:
     yield from check_local_path(f"{field}.directory", source.get("directory", ""))
 
 
-def _disk(name: str, shown: str = "") -> Check:
-    """A disk that is named by `name`; `shown` is what PersistentVolumes call the source."""
-
-    def check(field: str, source: Json) -> Causes:
-        where = f"{field.rpartition('.')[0]}.{shown}" if shown else field
-        if not source.get(name):
-            yield required(f"{where}.{name}")
-        part = source.get("partition", 0)
-        if not 0 <= part <= 255:
-            yield invalid(f"{where}.partition", part, "must be between 1 and 255, inclusive")
-
-    return check
-
-
 def _check_secret(field: str, source: Json) -> Causes:
     if not source.get("secretName"):
         yield required(f"{field}.secretName")
@@ -158,135 +142,6 @@ def _check_config_map(field: str, source: Json) -> Causes:
     if not source.get("name"):
         yield required(f"{field}.name")
     yield from check_keyed_files(field, source)
-
-
-def _check_nfs(field: str, source: Json) -> Causes:
-    for key in ("server", "path"):
-        if not source.get(key):
-            yield required(f"{field}.{key}")
-    path = source.get("path", "")
-    if not path.startswith("/"):
-        yield invalid(f"{field}.path", path, "must be an absolute path")
-
-
-def _check_iscsi(field: str, source: Json) -> Causes:
-    if not source.get("targetPortal"):
-        yield required(f"{field}.targetPortal")
-    name = source.get("iqn", "")
-    if not name:
-        yield required(f"{field}.iqn")
-    else:
-        yield from _check_initiator(f"{field}.iqn", name)
-    unit = source.get("lun", 0)
-    if not 0 <= unit <= 255:
-        yield invalid(f"{field}.lun", unit, "must be between 0 and 255, inclusive")
-    if any(source.get(f"chapAuth{key}") for key in ("Discovery", "Session")) and (
-        source.get("secretRef") is None
-    ):
-        yield required(f"{field}.secretRef")
-    if source.get("initiatorName") is not None:
-        yield from _check_initiator(f"{field}.initiatorname", source["initiatorName"])
-
-
-def _check_initiator(field: str, name: str) -> Causes:
-    form = _INITIATORS.get(name[:3])
-    if form is None:
-        yield invalid(field, name, "must be valid format starting with iqn, eui, or naa")
-    elif not form.search(name):
-        yield invalid(field, name, "must be valid format")
-
-
-def _check_flocker(field: str, source: Json) -> Causes:
-    name, uuid = source.get("datasetName", ""), source.get("datasetUUID", "")
-    if not name and not uuid:
-        yield required(field, "one of datasetName and datasetUUID is required")
-    if name and uuid:
-        why = "datasetName and datasetUUID can not be specified simultaneously"
-        yield invalid(field, "resource", why)
-    if "/" in name:
-        yield invalid(f"{field}.datasetName", name, "must not contain '/'")
-
-
-def _cinder(*, is_persistent: bool) -> Check:
-    def check(field: str, source: Json) -> Causes:
-        if not source.get("volumeID"):
-            yield required(f"{field}.volumeID")
-        yield from _check_secret_reference(field, source, is_persistent=is_persistent)
-
-    return check
-
-
-def _check_secret_reference(field: str, source: Json, *, is_persistent: bool) -> Causes:
-    reference = source.get("secretRef")
-    for key in ("name", "namespace") if is_persistent else ("name",):
-        if reference is not None and not reference.get(key):
-            yield required(f"{field}.secretRef.{key}")
-
-
-def _check_quobyte(field: str, source: Json) -> Causes:
-    registry = source.get("registry", "")
-    if not registry:
-        yield required(f"{field}.registry", _HOST_AND_PORT)
-    elif len(source.get("tenant", "")) > 64:
-        why = "must be a UUID and may not exceed a length of 64 characters"
-        yield required(f"{field}.tenant", why)
-    else:
-        for pair in registry.split(","):
-            if ":" not in pair:
-                yield invalid(f"{field}.registry", registry, _HOST_AND_PORT)
-    if not source.get("volume"):
-        yield required(f"{field}.volume")
-
-
-def _check_fibre(field: str, source: Json) -> Causes:
-    names, ids = source.get("targetWWNs") or [], source.get("wwids") or []
-    where = f"{field}.targetWWNs"
-    if not names and not ids:
-        yield required(where, "must specify either targetWWNs or wwids, but not both")
-    if names and ids:
-        why = "targetWWNs and wwids can not be specified simultaneously"
-        yield invalid(where, names, why)
-    unit = source.get("lun")
-    if names and unit is None:
-        yield required(f"{field}.lun", "lun is required if targetWWNs is specified")
-    elif names and unit is not None and not 0 <= unit <= 255:
-        yield invalid(f"{field}.lun", unit, "must be between 0 and 255, inclusive")
-
-
-def _check_flex(field: str, source: Json) -> Causes:
-    if not source.get("driver"):
-        yield required(f"{field}.driver")
-    for key in source.get("options") or {}:
-        domain = key.partition("/")[0]
-        if f".{domain.lower()}".endswith(_RESERVED):
-            why = "kubernetes.io and k8s.io namespaces are reserved"
-            yield invalid(f"{field}.options[{key}]", key, why)
-
-
-def _check_azure_disk(field: str, source: Json) -> Causes:
-    for key in ("diskName", "diskURI"):
-        if not source.get(key):
-            yield required(f"{field}.{key}")
-    for key, known in (("cachingMode", _CACHING), ("kind", _DISKS)):
-        if source.get(key) is not None and source[key] not in known:
-            yield not_supported(f"{field}.{key}", source[key], known)
-    sort, place = source.get("kind"), source.get("diskURI", "")
-    if sort == "Managed" and not place.startswith("/subscriptions/"):
-        yield not_supported(f"{field}.diskURI", place, (_MANAGED,))
-    if sort not in (None, "Managed") and not place.startswith("https://"):
-        yield not_supported(f"{field}.diskURI", place, (_BLOB,))
-
-
-def _storage_os(*, is_persistent: bool) -> Check:
-    def check(field: str, source: Json) -> Causes:
-        if not source.get("volumeName"):
-            yield required(f"{field}.volumeName")
-        for key in ("volumeName", "volumeNamespace"):
-            if source.get(key):
-                yield from check_dns_label(f"{field}.{key}", source[key])
-        yield from _check_secret_reference(field, source, is_persistent=is_persistent)
-
-    return check
 
 
 def check_driver_name(field: str, name: str) -> Causes:
@@ -344,52 +199,38 @@ def _check_local(field: str, source: Json) -> Causes:
         yield from check_backsteps(f"{field}.path", source["path"])
 
 
-def _check_persistent_gluster(field: str, source: Json) -> Causes:
-    namespace = source.get("endpointsNamespace")
-    if namespace == "":
-        why = "if the endpointnamespace is set, it must be a valid namespace name"
-        yield invalid(f"{field}.endpointsNamespace", "", why)
-    for problem in dns_label_problems(namespace) if namespace else ():
-        yield invalid(f"{field}.endpointsNamespace", namespace, problem)
-
-
-def _check_persistent_azure_file(field: str, source: Json) -> Causes:
-    if source.get("secretNamespace") == "":
-        yield required(f"{field}.secretNamespace")
-
-
 _SHARED: Final[Mapping[str, Check]] = {
     "hostPath": _check_host_path,
-    "awsElasticBlockStore": _disk("volumeID"),
-    "nfs": _check_nfs,
-    "iscsi": _check_iscsi,
-    "flocker": _check_flocker,
-    "quobyte": _check_quobyte,
-    "fc": _check_fibre,
-    "flexVolume": _check_flex,
-    "azureDisk": _check_azure_disk,
+    "awsElasticBlockStore": disk("volumeID"),
+    "nfs": check_nfs,
+    "iscsi": check_iscsi,
+    "flocker": check_flocker,
+    "quobyte": check_quobyte,
+    "fc": check_fibre,
+    "flexVolume": check_flex,
+    "azureDisk": check_azure_disk,
 }
 _INLINE_RULES: Final[Mapping[str, Check]] = {
     **_SHARED,
     "emptyDir": _check_empty_dir,
     "gitRepo": _check_git,
-    "gcePersistentDisk": _disk("pdName"),
+    "gcePersistentDisk": disk("pdName"),
     "secret": _check_secret,
-    "cinder": _cinder(is_persistent=False),
+    "cinder": cinder(is_persistent=False),
     "downwardAPI": check_downward,
     "configMap": _check_config_map,
-    "storageos": _storage_os(is_persistent=False),
+    "storageos": storage_os(is_persistent=False),
     "projected": check_projected,
     "csi": _check_csi,
     "image": _check_image,
 }
 _PERSISTENT_RULES: Final[Mapping[str, Check]] = {
     **_SHARED,
-    "gcePersistentDisk": _disk("pdName", shown="persistentDisk"),
-    "glusterfs": _check_persistent_gluster,
-    "cinder": _cinder(is_persistent=True),
-    "azureFile": _check_persistent_azure_file,
-    "storageos": _storage_os(is_persistent=True),
+    "gcePersistentDisk": disk("pdName", shown="persistentDisk"),
+    "glusterfs": check_persistent_gluster,
+    "cinder": cinder(is_persistent=True),
+    "azureFile": check_persistent_azure_file,
+    "storageos": storage_os(is_persistent=True),
     "local": _check_local,
     "csi": _check_persistent_csi,
 }
