@@ -37,7 +37,7 @@ WORK_MAX: Final = 100_000_000
 ROOM_MAX: Final = 64 << 20  # bytes
 ROUNDS_MAX: Final = 10_000  # the library's own bound
 _STEP: Final = 20
-_LOOK: Final = 300  # at a value, here
+_LOOK: Final = 120  # at a value, here
 _ITEM_BYTES: Final = 16
 _OPTIONAL: Final = ("_?._", "_[?_]")
 
@@ -51,20 +51,26 @@ def spend(root: Node, known: Mapping[str, Any], scale: Scale | None = None) -> i
 
     `scale` may have weighed these values before.
     """
-    going = _Going(known, scale or Scale())
-    looked = going.scale.looked
+    scale = scale or Scale()
+    going = _Going(known, scale, looked_before=scale.looked)
     going.extent(root)
-    return going.work + (going.scale.looked - looked) * _LOOK
+    return going.work + going.looking
 
 
 @dataclass(slots=True)
 class _Going:
     known: Mapping[str, Any]
     scale: Scale
+    looked_before: int
     scope: dict[str, Extent] = field(default_factory=dict)
     work: int = 0
     room: int = 0
     rounds: int = 1
+
+    @property
+    def looking(self) -> int:
+        """What it has taken so far to look at the values here."""
+        return (self.scale.looked - self.looked_before) * _LOOK
 
     def extent(self, node: Node) -> Extent:
         """How large the value of `node` may be; what it takes is added up."""
@@ -89,7 +95,7 @@ class _Going:
     def _take(self, work: int, room: int = 0) -> None:
         self.work += work * self.rounds
         self.room += room * self.rounds
-        if self.work > WORK_MAX or self.room > ROOM_MAX:
+        if self.work + self.looking > WORK_MAX or self.room > ROOM_MAX:
             raise TooCostlyError
 
     def _name(self, node: Name) -> Extent:

@@ -40,6 +40,7 @@ ATTACKS = {
     "comparing all with all": ("self.all(a, self == self)", ROWS * 4),
     "long texts that are nearly there": (f"self.contains('{'a' * 90_000}b')", TEXT),
     "sets": ("sets.equivalent(self, self)", ROWS * 5),
+    "many looks": (f"self.all(x, {' && '.join(['x.v >= 0'] * 300)})", ROWS * 50),
     "three loops": ("self.all(a, self.all(b, self.all(c, true)))", list(range(300))),
     "what is printed": ("self.map(a, '%s'.format([self])).size() > 0", ROWS[:500]),
 }
