@@ -1,0 +1,102 @@
+"""What upstream 1.36.4 made of objects by patches of all four types, and how it refused.
+
+Each line of the file is a live object of a built-in kind, a patch, and the answer of upstream's own
+handlers (apiserver, apimachinery, structured-merge-diff) to it, without defaults and strategies.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from urllib.parse import parse_qsl
+
+import pytest
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.request import Request
+from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.options import write_options
+from fairlead.apiserver.serving.patching import patch_of
+from fairlead.apiserver.serving.route import Target
+from fairlead.apiserver.serving.status import failure
+from fairlead.apiserver.serving.writing import in_namespace, named, write_of
+
+FILE = Path(__file__).with_name("recorded_patches.jsonl.gz")
+CASES = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitlines()]
+SERVERS = ("uid", "creationTimestamp", "resourceVersion", "generation", "selfLink")
+
+
+class NoStore:
+    """What a call needs of a server whose store is not asked."""
+
+    identity = None
+
+
+def call_of(case):
+    kind = kind_of({"apiVersion": case["apiVersion"], "kind": case["kind"]})
+    request = Request(
+        method="PATCH",
+        path="/",
+        query=tuple(parse_qsl(case["query"])),
+        headers={"content-type": f"application/{case['type']}", "user-agent": "agent/1"},
+        body=case["body"].encode(),
+    )
+    namespace = "ns" if kind.namespaced else ""
+    target = Target(kind.group, kind.version, kind.plural, namespace, "n", case["sub"])
+    return Call(NoStore(), request, target, kind, "patch", case["now"] * 1_000_000_000)
+
+
+def patched(call, live):
+    """`live` after the patch, or it itself where nothing changed but times."""
+    options, part = write_options(call.request, "PatchOptions"), call.target.subresource
+    change = patch_of(call, options, call.kind, part)
+    write = write_of(call, options, change.operation, part)
+    made = change.created() if live is None else change.of(live)
+    made = own(write.tracked(live, named(call, in_namespace(call, made))))
+    return own(live) if live is not None and write.is_same(own(live), made) else made
+
+
+def own(obj):
+    """`obj` without what a server says of it."""
+    meta = {key: value for key, value in obj["metadata"].items() if key not in SERVERS}
+    return {**obj, "metadata": meta}
+
+
+def ordered(obj):
+    """`obj` so that the order of fields counts where upstream's does."""
+    entries = obj["metadata"].get("managedFields", ())
+    return obj, [json.dumps(entry.get("fieldsV1")) for entry in entries]
+
+
+def told(status):
+    """What a refusal says; fields that are wrong, and managers, come in any order."""
+    causes = (status.get("details") or {}).get("causes") or status.get("causes") or []
+    return sorted(status["message"].split("\n")), sorted(map(str, causes))
+
+
+def answer(case):
+    """Code, and an object or what a refusal says, and warnings."""
+    call = call_of(case)
+    try:
+        made = ordered(patched(call, case["live"]))
+    except ApiError as refused:
+        return refused.code, told(failure(refused)), call.warnings
+    return 200, made, call.warnings
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['kind']} {case['type']}")
+def test_a_patch(case):
+    """The same object and owners, or the same refusal, and the same warnings."""
+    is_done = case["code"] < 300
+    said = ordered(own(case["answer"])) if is_done else told(case["answer"])
+    assert answer(case) == (200 if is_done else case["code"], said, case["warnings"])
+
+
+def test_all_sorts_are_recorded():
+    """Enough of each type of patch, refused and not."""
+    sorts = Counter((case["type"], case["code"] < 300) for case in CASES)
+    assert len(sorts) == 8
+    assert min(sorts.values()) > 9
