@@ -9,6 +9,7 @@ upstream: encoding/json with the UnmarshalJSON of resource.Quantity, metav1.Time
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final, NoReturn
 
 from fairlead.api.quantity import NO_QUANTITY, QuantityError, canonical, parse_quantity
@@ -25,6 +26,8 @@ _LIMITS: Final = {
     Type.INT64: (-(1 << 63), (1 << 63) - 1),
     Type.BYTES: (0, (1 << 8) - 1),
 }
+_LARGE: Final = 1e16
+_WITHOUT_EXPONENT: Final = 1e21
 _WHOLE: Final = Schema(Type.INT32)  # what an IntOrString reads that is no text
 BYTE: Final = Schema(Type.BYTES)  # one of a list
 
@@ -72,6 +75,8 @@ def whole_number(schema: Schema, value: Any, place: Place) -> int:
 
 
 def _number_text(value: float) -> str:
+    if isinstance(value, float) and _LARGE <= abs(value) < _WITHOUT_EXPONENT:
+        return f"{Decimal(repr(value)):f}"  # as YAML's come out of upstream's JSON
     return repr(value)  # as it most likely was written
 
 

@@ -7,15 +7,19 @@ Delete, DeleteCollection
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from fairlead.api.field_problem import quoted
 from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Request, Response
+from fairlead.apiserver.schema.single import TypeMismatchError
 from fairlead.apiserver.serving.body import decoded
+from fairlead.apiserver.serving.body_type import stated_type
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.listing import listed
 from fairlead.apiserver.serving.options import dry_run_causes, integer, is_true, list_options
@@ -24,13 +28,14 @@ from fairlead.apiserver.serving.refusal import bad_option
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.serving.status import success
 from fairlead.apiserver.serving.sweep import Sweep
-from fairlead.apiserver.serving.typed import IGNORE, typed
+from fairlead.apiserver.serving.typed import read_by_type
 from fairlead.apiserver.storage import Json, value_of
+from fairlead.apiserver.validation.field import invalid, not_supported
 from fairlead.apiserver.write import Write
 
 DELETE_OPTIONS: Final = Kind("", "v1", "DeleteOptions", "deleteoptions")
 _UNKNOWN_OPTIONS: Final = (
-    'no kind "{}" is registered for version "{}" in scheme '
+    "no kind {} is registered for version {} in scheme "
     '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
 )
 _NO_END: Final = sys.maxsize
@@ -148,7 +153,7 @@ def _warn(call: Call, deletion: Deletion) -> None:
 
 def _options(call: Call) -> _Options:
     """DeleteOptions from the body, else from the query. Raises ApiError."""
-    body = _body_options(call) if call.request.body.strip() else _query_options(call.request)
+    body = _body_options(call) if call.request.body else _query_options(call.request)
     causes = (*_causes(body), *dry_run_causes(tuple(body.get("dryRun") or ())))
     if causes:
         raise bad_option("DeleteOptions", *causes)
@@ -174,11 +179,14 @@ def _body_options(call: Call) -> Json:
     request = call.request
     content_type = request.headers.get("content-type", "")
     body = decoded(request.body, content_type, "", call.parts.protobuf)
-    kind = body.get("kind") or DELETE_OPTIONS.kind
-    if kind != DELETE_OPTIONS.kind:
-        version = body.get("apiVersion") or DELETE_OPTIONS.version
-        raise bad_request(_UNKNOWN_OPTIONS.format(kind, version))
-    options, _ = typed(DELETE_OPTIONS, body, IGNORE)
+    version, kind = stated_type(body)
+    if kind not in ("", DELETE_OPTIONS.kind):
+        known = quoted(kind), quoted(version or DELETE_OPTIONS.version)
+        raise bad_request(_UNKNOWN_OPTIONS.format(*known))
+    try:
+        options, _ = read_by_type(DELETE_OPTIONS, body)
+    except TypeMismatchError as cause:
+        raise bad_request(str(cause)) from None
     return options
 
 
@@ -201,16 +209,11 @@ def _query_options(request: Request) -> Json:
     return options
 
 
-def _causes(options: Json) -> list[Cause]:
+def _causes(options: Json) -> Iterator[Cause]:
     # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateDeleteOptions
     policy, orphans = options.get("propagationPolicy"), options.get("orphanDependents")
     if policy is not None and orphans is not None:
         why = "orphanDependents and deletionPropagation cannot be both set"
-        return [
-            Cause("FieldValueInvalid", f'Invalid value: "{policy}": {why}', "propagationPolicy")
-        ]
+        yield invalid("propagationPolicy", policy, why)
     if policy is not None and policy not in POLICIES:
-        supported = ", ".join(f'"{name}"' for name in (*POLICIES, "nil"))
-        text = f'Unsupported value: "{policy}": supported values: {supported}'
-        return [Cause("FieldValueNotSupported", text, "propagationPolicy")]
-    return []
+        yield not_supported("propagationPolicy", policy, (*POLICIES, "nil"))
