@@ -37,7 +37,7 @@ class KubeletConfig:
     when the containers of a terminating pod have ended, never later than its grace period;
     `removal_delay` passes from there until the object is gone. Without `tends_pods` somebody else
     starts and stops them; with `accepts_pods` it is told that a node has taken a pod on,
-    and that it has observed a change.
+    and that it has observed a change; with `heeds_gates` readiness gates count.
     `input_duration` is how long pods run that live on what somebody types, where nobody can (None:
     for ever, as others). `nodes` are those that have a kubelet, None for all. `eviction` is for
     nodes that run short of something.
@@ -51,6 +51,7 @@ class KubeletConfig:
     removal_delay: DurationNs = 0
     tends_pods: bool = True
     accepts_pods: bool = False
+    heeds_gates: bool = False
     input_duration: DurationNs | None = None
     nodes: tuple[str, ...] | None = None
     eviction: EvictionConfig = field(default_factory=EvictionConfig)

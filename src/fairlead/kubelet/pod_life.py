@@ -75,15 +75,17 @@ def next_act(
         return Due(Act.START, bound_at + config.start_delay)
     if pod.status.phase != "Running":
         return None
-    dues = [end_due(pod, started_at, config), ready_due(pod, ready_at)]
+    dues = [end_due(pod, started_at, config), ready_due(pod, ready_at, config)]
     if config.accepts_pods and pod.status.observed_generation < pod.metadata.generation:
         dues.append(Due(Act.OBSERVE, started_at))
     return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
 
 
-def ready_due(pod: Pod, ready_at: Instant | None) -> Due | None:
+def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
     """When to say that the containers of the running `pod` are ready, None where that is said."""
-    if ready_at is None or condition(pod, "Ready") is None or says_ready(pod):
+    if ready_at is None or condition(pod, "Ready") is None:
+        return None
+    if says_ready(pod, heeds_gates=config.heeds_gates):
         return None
     return Due(Act.READY, ready_at)
 

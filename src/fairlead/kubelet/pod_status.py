@@ -12,7 +12,7 @@ from fairlead.api.objects import Pod
 from fairlead.api.timestamp import format_timestamp
 from fairlead.core.command import Condition, ObjectRef, PatchStatus
 from fairlead.core.instant import Instant
-from fairlead.kubelet.readiness import readiness
+from fairlead.kubelet.readiness import Readiness
 
 COMPLETED: Final = "PodCompleted"
 FAILED: Final = "PodFailed"
@@ -40,21 +40,24 @@ def accepted(ref: ObjectRef, pod: Pod, now: Instant) -> PatchStatus:
     return PatchStatus(ref, fields, (making, initialized, *_not_ready(pod)))
 
 
-def running(ref: ObjectRef, pod: Pod, now: Instant, *, is_ready: bool = True) -> PatchStatus:
-    """All containers of `pod` run; startTime is `now`, cut to whole seconds."""
+def running(ref: ObjectRef, pod: Pod, now: Instant, ready: Readiness | None) -> PatchStatus:
+    """All containers of `pod` run; startTime is `now`, cut to whole seconds.
+
+    `ready` is what to say where they are ready, too, else None.
+    """
     start_time = pod.status.start_time or format_timestamp(now)
-    conditions = (*_STARTED, *(readiness(pod) if is_ready else _not_ready(pod)))
+    conditions = (*_STARTED, *(ready or _not_ready(pod)))
     return PatchStatus(ref, {"phase": "Running", "startTime": start_time}, conditions)
 
 
-def ready(ref: ObjectRef, pod: Pod) -> PatchStatus:
-    """All containers of `pod` are ready."""
-    return PatchStatus(ref, conditions=readiness(pod))
+def made_ready(ref: ObjectRef, ready: Readiness) -> PatchStatus:
+    """All containers are ready."""
+    return PatchStatus(ref, conditions=ready)
 
 
-def observed(ref: ObjectRef, pod: Pod, *, is_ready: bool) -> PatchStatus:
-    """The running `pod` is what its changed specification says."""
-    conditions = (*_STARTED, *(readiness(pod) if is_ready else _not_ready(pod)))
+def observed(ref: ObjectRef, pod: Pod, ready: Readiness | None) -> PatchStatus:
+    """The running `pod` is what its changed specification says; `ready` as for `running`."""
+    conditions = (*_STARTED, *(ready or _not_ready(pod)))
     return PatchStatus(ref, {"phase": "Running"}, conditions)
 
 

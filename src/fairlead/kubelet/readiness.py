@@ -1,6 +1,7 @@
 """Readiness: a running pod is ready when its containers are, and all its readiness gates say so.
 
-Gates are conditions that somebody else writes; the kubelet looks again whenever one changes.
+Gates are conditions that somebody else writes; the kubelet looks again whenever one changes. In a
+simulation there is nobody who would, so that gates are not heeded there.
 
 upstream: pkg/kubelet/status/generate.go:GeneratePodReadyCondition
 """
@@ -15,22 +16,24 @@ from fairlead.api.pod import condition
 from fairlead.core.command import Condition
 
 GATES_NOT_READY: Final = "ReadinessGatesNotReady"
+Readiness = tuple[Condition, ...]
+
 _CONTAINERS_READY: Final = Condition("ContainersReady", "True")
 
 
-def readiness(pod: Pod) -> tuple[Condition, ...]:
+def readiness(pod: Pod, *, heeds_gates: bool) -> Readiness:
     """What the kubelet says of `pod` when all its containers are ready."""
-    closed = ", ".join(_closed_gates(pod))
+    closed = ", ".join(_closed_gates(pod)) if heeds_gates else ""
     ready = Condition("Ready", "True")
     if closed:
         ready = Condition("Ready", "False", GATES_NOT_READY, closed)
     return ready, _CONTAINERS_READY
 
 
-def says_ready(pod: Pod) -> bool:
+def says_ready(pod: Pod, *, heeds_gates: bool) -> bool:
     """Whether the status of `pod` says already what it should when all its containers are ready."""
     ready, containers = condition(pod, "Ready"), condition(pod, "ContainersReady")
-    wanted = readiness(pod)[0]
+    wanted = readiness(pod, heeds_gates=heeds_gates)[0]
     if ready is None or ready.status != wanted.status:
         return False
     if wanted.status == "True":

@@ -35,7 +35,7 @@ from fairlead.kubelet.pod_life import (
     ready_delay_of,
     start_time,
 )
-from fairlead.kubelet.readiness import is_held_by_gates
+from fairlead.kubelet.readiness import is_held_by_gates, readiness
 from fairlead.kubelet.usage import usage_problem
 
 REPORTING_CONTROLLER: Final = "kubelet"
@@ -189,18 +189,19 @@ class Tenants:
         due = tenant.pending
         assert due is not None
         tenant.pending, tenant.sent = None, due
+        ready = readiness(tenant.pod, heeds_gates=self.config.heeds_gates)
         match due.act:
             case Act.ACCEPT:
                 return pod_status.accepted(tenant.ref, tenant.pod, now)
             case Act.START:
                 delay = ready_delay_of(tenant.pod, self.config)
                 tenant.started_at, tenant.ready_at = now, now + delay
-                return pod_status.running(tenant.ref, tenant.pod, now, is_ready=not delay)
+                return pod_status.running(tenant.ref, tenant.pod, now, None if delay else ready)
             case Act.READY:
-                return pod_status.ready(tenant.ref, tenant.pod)
+                return pod_status.made_ready(tenant.ref, ready)
             case Act.OBSERVE:
                 is_up = tenant.ready_at is not None and tenant.ready_at <= now
-                return pod_status.observed(tenant.ref, tenant.pod, is_ready=is_up)
+                return pod_status.observed(tenant.ref, tenant.pod, ready if is_up else None)
             case Act.END if due.why == "completed":
                 return pod_status.succeeded(tenant.ref)
             case Act.END:

@@ -44,7 +44,9 @@ STOPPING: Final[DurationNs] = seconds(1)
 # Nobody can attach and type, so that what lives on that has heard all there is.
 LISTENING: Final[DurationNs] = seconds(2)
 OBSERVED: Final = EngineConfig(
-    kubelet=KubeletConfig(stop=StopAfter(STOPPING), accepts_pods=True, input_duration=LISTENING),
+    kubelet=KubeletConfig(
+        stop=StopAfter(STOPPING), accepts_pods=True, heeds_gates=True, input_duration=LISTENING
+    ),
     workloads=WorkloadsConfig(is_observed=True),
     batch=shipped_configuration(RECOMMENDED),
 )
