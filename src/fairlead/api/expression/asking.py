@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.api.expression.bound import TooCostlyError, spend
 from fairlead.api.expression.expansion import ExpressionError, check_size
 from fairlead.api.expression.extent import Scale
+from fairlead.api.expression.kept import tree_of
 from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
 from fairlead.api.expression.problem import (
     CALL_LIMIT,
@@ -25,7 +26,7 @@ from fairlead.api.expression.problem import (
 )
 from fairlead.api.expression.reading import parsed_tree
 from fairlead.api.expression.retelling import needs_retelling, retold
-from fairlead.api.expression.tree import Loop, Node, tree_of
+from fairlead.api.expression.tree import Loop, Node
 from fairlead.api.expression.writing import written
 
 if TYPE_CHECKING:

@@ -39,6 +39,7 @@ from fairlead.api.expression.tree import (
     Node,
     Select,
     Tree,
+    path_of,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 
 Fields = Mapping[str, Mapping[str, Kind]]
 
-PROBLEMS_MAX: Final = 100
 # upstream: common/types/provider.go, and what Kubernetes' libraries add
 _TYPES: Final = {
     **{one: kind_of(one) for one in ("bool", "bytes", "double", "int", "string", "uint")},
@@ -148,7 +148,7 @@ class _Checker:
         return Kind("type", (Kind(name),)) if name in self.fields else None
 
     def _select(self, node: Select) -> Kind:
-        path = None if node.is_test else _path(node)
+        path = None if node.is_test else path_of(node)
         if path and path.partition(".")[0] not in self.scope:
             found = self._global(path)
             if found is not None:
@@ -185,7 +185,7 @@ class _Checker:
         for argument in node.arguments:
             self.check(argument)
         known, target = signatures(), node.target
-        path = _path(target) if target is not None else ""
+        path = path_of(target) if target is not None else ""
         if path and f"{path}.{node.function}" in known:
             return self._resolved(node, f"{path}.{node.function}", node.arguments)
         if target is not None:
@@ -358,30 +358,3 @@ def _name_anew(kind: Kind, fresh: dict[Kind, Kind], bound: Bindings) -> None:
         fresh[kind] = bound.fresh()
     for inner in kind.made_of:
         _name_anew(inner, fresh, bound)
-
-
-def _path(node: Node) -> str:
-    """`a.b.c`; nothing where a node is no such path."""
-    if isinstance(node, Name):
-        return node.name
-    if isinstance(node, Select) and not node.is_test:
-        inner = _path(node.operand)
-        return f"{inner}.{node.field}" if inner else ""
-    return ""
-
-
-def shown(expression: str, problems: Sequence[tuple[int, str]]) -> str:
-    """Problems as the compiler tells them, with a picture of each place."""
-    told = [_shown(expression, place, text) for place, text in problems[:PROBLEMS_MAX]]
-    if len(problems) > PROBLEMS_MAX:
-        told.append(f"{len(problems) - PROBLEMS_MAX} more errors were truncated")
-    return "\n".join(told)
-
-
-def _shown(expression: str, place: int, text: str) -> str:
-    before = expression[:place].split("\n")
-    column, line = len(before[-1]), expression.split("\n")[len(before) - 1].replace("\t", " ")
-    wide = [len(one.encode()) > 1 for one in line[: column + 1]]
-    dots = "".join("\uff0e" if one else "." for one in wide[:column])
-    mark = "\uff3e" if wide[column:] == [True] else "^"
-    return f"ERROR: <input>:{len(before)}:{column + 1}: {text}\n | {line}\n | {dots}{mark}"

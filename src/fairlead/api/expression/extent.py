@@ -43,10 +43,12 @@ def union(one: Extent, other: Extent) -> Extent:
     """Either of them."""
     if one is NEVER or other is NEVER:
         return other if one is NEVER else one
+    if one is other:
+        return one
+    examples: tuple[Any, ...] | None = None
     if one.examples is not None and other.examples is not None:
-        examples: tuple[Any, ...] | None = one.examples + other.examples
-    else:
-        examples = None
+        both = len(one.examples) + len(other.examples)
+        examples = one.examples + other.examples if both <= EXAMPLES_MAX else None
     item = union(one.item, other.item) if one.item and other.item else None
     return Extent(
         max(one.size, other.size),

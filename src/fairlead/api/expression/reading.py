@@ -13,12 +13,14 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.api.expression.checking import Checked, Fields, checked, shown
+from fairlead.api.expression.checking import Checked, Fields, checked
 from fairlead.api.expression.expansion import ExpressionError, check_size
+from fairlead.api.expression.kept import tree_of
 from fairlead.api.expression.kind import Kind
 from fairlead.api.expression.library import BINDINGS, PARTS, configured
 from fairlead.api.expression.mixture import mixed
-from fairlead.api.expression.tree import Call, Literal, Node, nodes, tree_of
+from fairlead.api.expression.picture import shown
+from fairlead.api.expression.tree import Call, Literal, Node, nodes
 from fairlead.api.pattern import compiled_pattern
 
 if TYPE_CHECKING:

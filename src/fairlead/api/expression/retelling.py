@@ -20,6 +20,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from fairlead.api.expression.macro import is_made
 from fairlead.api.expression.signature import signatures
 from fairlead.api.expression.tree import (
     Call,
@@ -30,8 +31,8 @@ from fairlead.api.expression.tree import (
     Name,
     Node,
     Select,
-    is_made,
     nodes,
+    path_of,
 )
 
 _ADDRESSES: Final = ("ip", "cidr", "masked")
@@ -88,18 +89,9 @@ def _retold_call(node: Call) -> Node:
 
 def _name(node: Call) -> str:
     """The name of a function with what stands before it, where that belongs to the name."""
-    before = _path(node.target) if node.target is not None else ""
+    before = path_of(node.target) if node.target is not None else ""
     whole = f"{before}.{node.function}"
     return whole if before and whole in signatures() else node.function
-
-
-def _path(node: Node) -> str:
-    if isinstance(node, Name):
-        return node.name
-    if isinstance(node, Select) and not node.is_test:
-        inner = _path(node.operand)
-        return f"{inner}.{node.field}" if inner else ""
-    return ""
 
 
 def _teller(node: Call) -> Callable[[Call], Node] | None:

@@ -1,6 +1,6 @@
 """Writing: a tree in the form in which the library keeps expressions that it has not checked.
 
-upstream: cel-spec's proto/cel/expr/syntax.proto; `tree` says which numbers its fields have
+upstream: cel-spec's proto/cel/expr/syntax.proto; `kept` says which numbers its fields have
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ ATTACKS = {
     "comparing all with all": ("self.all(a, self == self)", ROWS * 4),
     "long texts that are nearly there": (f"self.contains('{'a' * 90_000}b')", TEXT),
     "sets": ("sets.equivalent(self, self)", ROWS * 5),
-    "many looks": (f"self.all(x, {' && '.join(['x.v >= 0'] * 300)})", ROWS * 50),
+    "many looks": (f"self.all(x, {' && '.join(['x.v >= 0'] * 100)})", ROWS * 20),
     "three loops": ("self.all(a, self.all(b, self.all(c, true)))", list(range(300))),
     "what is printed": ("self.map(a, '%s'.format([self])).size() > 0", ROWS[:500]),
 }
@@ -105,3 +105,11 @@ def test_a_budget_ends():
     budget.take(BUDGET)
     with pytest.raises(OutOfBudgetError):
         seen.ask(one, budget)
+
+
+@pytest.mark.parametrize("step", ["self == 1 ? a : a", "self == 1 ? a : [self][0]", "[a, a][0]"])
+def test_values_that_are_the_same_in_many_ways(step):
+    """What is known of them does not grow with each."""
+    began = time.process_time()
+    assert asked(f"[1]{f'.map(a, {step})' * 27}.size() == 1", 1).value is True
+    assert time.process_time() - began < 0.5

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.expression.asking import Budget, Seen, program
+from fairlead.api.expression.kept import tree_of
 from fairlead.api.expression.library import environment
-from fairlead.api.expression.tree import tree_of
 from fairlead.api.expression.writing import written
 from fairlead.apiserver.custom import named_format
 
