@@ -129,6 +129,10 @@ class Storage:
             if namespace is None or key[0] == namespace:
                 yield key, kept
 
+    def count(self, kind: Kind) -> int:
+        """How many objects of `kind` there are."""
+        return len(self._objects.get(kind.resource, _NONE))
+
     def kinds(self) -> list[Kind]:
         """The kinds of which there are or were objects, in the order of the first ones."""
         return list(self._kinds.values())

@@ -9,6 +9,7 @@ from typing import Final
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
+from fairlead.apiserver.admission.pod_bound import PodBound
 from fairlead.apiserver.auth.bootstrap import bootstrap_objects
 from fairlead.apiserver.auth.certificate import Pair
 from fairlead.apiserver.auth.node import NodeAuthorizer
@@ -49,6 +50,8 @@ METRICS: Final = "metrics"
 _CONTROLLERS: Final = "workloads"
 # What can be left out.
 PARTS: Final = (*ENGINE_PARTS, METRICS)
+# A third more than upstream knows to work (150,000); they take some 2 GiB.
+PODS_MAX: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +60,7 @@ class LocalOptions:
 
     `authority` is the PEM text of the CA that clients inside the cluster should trust, and
     `authority_key` of its key, "" where nobody signs with it; `without` names those of PARTS to
-    leave out.
+    leave out; `pods_max` is how many pods there may be.
     """
 
     nodes: int = 3
@@ -67,6 +70,7 @@ class LocalOptions:
     authority_key: str = ""
     without: tuple[str, ...] = ()
     engine: EngineConfig = field(default_factory=lambda: OBSERVED)
+    pods_max: int = PODS_MAX
 
 
 class LocalCluster:
@@ -89,7 +93,7 @@ class LocalCluster:
         ids = ReplayedIds(RandomIds())
         self.store = Store(
             ids,
-            admission=served_admission(ids.new_suffix),
+            admission=(*served_admission(ids.new_suffix), PodBound(options.pods_max)),
             strategies=LocalStrategies(),
             storage=ColdStorage(),
         )
