@@ -29,7 +29,23 @@ _TOKEN: Final = re.compile(
 
 
 class ExpressionError(ValueError):
-    """An expression that is none; the text says why, as its compiler does."""
+    """An expression that is none; the text says why, as its compiler does.
+
+    `stage` is what has failed.
+    """
+
+    stage = "compilation"
+
+    @property
+    def whole(self) -> str:
+        """What has failed, and why."""
+        return f"{self.stage} failed: {self}"
+
+
+class ConstantError(ExpressionError):
+    """An expression with a constant that is none of what it is made to be."""
+
+    stage = "program instantiation"
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.checking import Checked, Fields, checked
 from fairlead.api.expression.expansion import ExpressionError, check_size
+from fairlead.api.expression.folding import converted, require_constants
 from fairlead.api.expression.kept import tree_of
 from fairlead.api.expression.kind import Kind
 from fairlead.api.expression.library import BINDINGS, PARTS, configured
@@ -55,6 +56,7 @@ def read(
     )
     if problems:
         raise ExpressionError(shown(expression, problems))
+    require_constants(found)
     return found
 
 
@@ -90,20 +92,10 @@ def _misread(found: Checked) -> Iterator[tuple[Node, str]]:
 
 
 def _is_readable(name: str, value: Any) -> bool:
-    if not isinstance(value, str):
-        return True
-    if name == "matches":
-        try:
-            compiled_pattern(value)
-        except ValueError:
-            return False
-        return True
-    return _reads(name, value)
-
-
-@lru_cache(maxsize=256)
-def _reads(name: str, text: str) -> bool:
-    """Whether a text is an instant or a duration, as the library has it."""
-    env = configured({"text": "string"}, (), ())
-    result = env.compile(f"{name}(text)").eval(data={"text": text})
-    return bool(result.type().name() != "ERROR")
+    if name != "matches":
+        return not converted(name, value)[1]
+    try:
+        compiled_pattern(value)
+    except ValueError:
+        return False
+    return True

@@ -79,7 +79,7 @@ def _wrong_expressions(rule: Json, known: Declared, place: str, asking: Asking) 
         asked = read(text, variables, known.structures())
         problem = "" if asked.kind == BOOL else "cel expression must evaluate to a bool"
     except ExpressionError as cause:
-        asked, problem = None, f"compilation failed: {cause}"
+        asked, problem = None, cause.whole
     if asked is None or problem:
         yield _about(f"{place}.rule", rule, problem)
     else:
@@ -102,7 +102,7 @@ def _wrong_message(rule: Json, known: Declared, place: str, asking: Asking) -> I
     try:
         asked = read(expression, variables_of(known, rule), known.structures())
     except ExpressionError as cause:
-        yield _about(name, rule, f"messageExpression compilation failed: {cause}")
+        yield _about(name, rule, f"messageExpression {cause.whole.removeprefix('program ')}")
         return
     if asked.kind != STRING:
         yield _about(name, rule, "messageExpression must evaluate to a string")

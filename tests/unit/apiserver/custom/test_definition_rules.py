@@ -57,3 +57,25 @@ def test_a_default_of_a_type_with_a_rule_that_is_none():
     assert cause.message.startswith(
         'Invalid value: "object": rule compile error: compilation failed: ERROR: <input>:1:7'
     )
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "said"),
+    [
+        (
+            {"rule": "self.a == int('x')"},
+            "rule",
+            "program instantiation failed: type conversion error from 'string' to 'int'",
+        ),
+        (
+            {"rule": "self.b", "messageExpression": "string(b'\\xff')"},
+            "messageExpression",
+            "messageExpression instantiation failed: invalid UTF-8 in bytes",
+        ),
+    ],
+)
+def test_constants_that_cannot_be_converted(rule, field, said):
+    """They are told when a program is made of the rule, not when it is asked."""
+    ((where, message),) = wrong(**rule)
+    assert where == field
+    assert said in message

@@ -52,7 +52,7 @@ def _judged(expression: str) -> tuple[str, int]:
     try:
         asked = read_selector(expression)
     except ExpressionError as cause:
-        return f"compilation failed: {cause}", 0
+        return cause.whole, 0
     if asked.kind.name not in ("bool", "any"):
         return f"must evaluate to bool or the unknown type, not {asked.kind.named}", 0
     return "", estimated(asked, device_size).high

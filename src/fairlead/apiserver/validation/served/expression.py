@@ -150,7 +150,7 @@ def check_expression(
         return
     problem, made = _judged(expression, known or Known())
     if problem:
-        yield invalid(place, expression, f"compilation failed: {problem}")
+        yield invalid(place, expression, problem)
     elif wanted and made.named not in wanted:
         which = wanted[0] if not wanted[1:] else f"one of [{' '.join(wanted)}]"
         yield invalid(place, expression, f"must evaluate to {which} but got {made.named}")
@@ -160,7 +160,7 @@ def check_variable(place: str, name: str, expression: str, known: Known) -> Caus
     """A variable, which the expressions after it can name."""
     problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
     if problem:
-        yield invalid(place, expression, f"compilation failed: {problem}")
+        yield invalid(place, expression, problem)
     elif known.variables is not None:
         known.variables[name] = made
 
@@ -169,7 +169,10 @@ def _judged(expression: str, known: Known) -> tuple[str, Kind]:
     """What is wrong with an expression, or the type that it comes to."""
     known.left[0] -= len(expression) + _CHARACTERS_EACH
     if known.left[0] < 0:
-        return f"all expressions may have {CHARACTERS_MAX} characters altogether", DYN
+        return (
+            f"compilation failed: all expressions may have {CHARACTERS_MAX} characters altogether",
+            DYN,
+        )
     named = None if known.variables is None else tuple(known.variables.items())
     return _read(expression, _named(known), named, makes_objects=known.makes_objects)
 
@@ -195,4 +198,4 @@ def _read(
     try:
         return "", read(expression, variables, fields).kind
     except ExpressionError as cause:
-        return str(cause), DYN
+        return cause.whole, DYN
