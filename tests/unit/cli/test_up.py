@@ -64,6 +64,15 @@ def test_a_cluster_from_beginning_to_end(tmp_path, capsys):
     assert "does not answer" in capsys.readouterr().err
 
 
+@pytest.fixture
+def hanging_up_ends():
+    """Who runs these tests may have been told to go on when a terminal closes."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hanging_up_ends")
 @pytest.mark.parametrize("nohup", [(), ("nohup",)])
 def test_a_terminal_that_closes_ends_it_but_where_it_was_started_with_nohup(tmp_path, nohup):
     """Nothing temporary is left."""
