@@ -62,6 +62,10 @@ def _always() -> bool:
     return True
 
 
+def _as_it_is(_: Kind, obj: Json) -> Json:
+    return obj
+
+
 def value_of(kept: Kept) -> Json:
     """An object as a value."""
     return _decode(kept) if isinstance(kept, bytes) else kept
@@ -78,6 +82,8 @@ class Storage:
         self._listeners: list[Listener] = []
         self._version = 0
         self._oldest = 0
+        # In which order an object's members are kept, for whoever shows it.
+        self.arranged: Callable[[Kind, Json], Json] = _as_it_is
         # Whether there is room for changes, for whoever keeps them.
         self.has_room: Callable[[], bool] = _always
         self._is_full = False
@@ -146,7 +152,7 @@ class Storage:
             raise no_space()
         self._version += 1
         meta = {**obj["metadata"], "resourceVersion": str(self._version)}
-        stored = {**obj, "metadata": meta}
+        stored = self.arranged(kind, {**obj, "metadata": meta})
         objects = self._of(kind)
         key = (meta.get("namespace", ""), meta["name"])
         previous = objects.get(key)

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http.header import headers_of
+from fairlead.apiserver.http.layout import laid_out
 from fairlead.apiserver.http.peer import PEER
 from fairlead.apiserver.http.piece import pieces_of
 from fairlead.apiserver.http.receiving import BodyTooLongError, ClientGone, read_body
@@ -29,7 +30,7 @@ from fairlead.apiserver.http.stream import stream
 from fairlead.apiserver.http.warning_header import warning_headers
 from fairlead.apiserver.http.webhooks import ask_webhook
 from fairlead.apiserver.request import Request, Response, User
-from fairlead.apiserver.serving.audit import audit_line
+from fairlead.apiserver.serving.audit import AUDIT_ID, audit_id, audit_line
 from fairlead.apiserver.serving.server import ApiServer, refused
 from fairlead.apiserver.serving.watch import Watch
 
@@ -85,7 +86,7 @@ class ApiApp:
         """
         self._acts = acts
         self._audit = audit
-        self._audited = 0
+        self._asked = 0
         self._server = server
         self._authenticate = authenticate
         self._clock = clock
@@ -94,6 +95,10 @@ class ApiApp:
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """One request (ASGI)."""
         headers, user = headers_of(scope["headers"]), NOBODY
+        # upstream: apiserver/pkg/endpoints/filters/audit_init.go: who asks may choose it
+        if not headers.get(AUDIT_ID):
+            self._asked += 1
+            headers[AUDIT_ID] = audit_id(self._clock(), self._asked)
         try:
             # A certificate says more than any token, as upstream has it.
             user = scope.get("state", NO_STATE).get(PEER) or self._authenticate(headers)
@@ -106,9 +111,12 @@ class ApiApp:
         except ClientGone:
             return
         if isinstance(answer, Watch):
+            send = _with_header(send, headers)
             await stream(answer, self._server.watches, receive, send, self._settle)
         else:
-            await _send(send, scope["method"], headers, answer)
+            pretty = _pretty(scope["query_string"])
+            answer = replace(answer, body=laid_out(answer, scope["path"], pretty, headers))
+            await _send(_with_header(send, headers), scope["method"], headers, answer)
 
     async def _answer(
         self, scope: Message, headers: Mapping[str, str], user: User, receive: Receive
@@ -139,13 +147,20 @@ class ApiApp:
 
     def _noted(self, request: Request, answer: Answer) -> Answer:
         if self._audit is not None:
-            self._audited += 1
-            self._audit(audit_line(request, answer, self._clock(), self._audited))
+            self._audit(audit_line(request, answer, self._clock()))
         return answer
 
     def close(self) -> None:
         """End all watches in good order: the server is about to stop."""
         self._server.watches.close_all()
+
+
+def _pretty(query: bytes) -> str:
+    """The parameter of that name, "" where it is not given."""
+    if b"pretty=" not in query:
+        return ""
+    parts = query.decode("latin-1").split("&", PARAMETERS_MAX)
+    return next((part[len("pretty=") :] for part in parts if part.startswith("pretty=")), "")
 
 
 def _parameters(query: str) -> tuple[tuple[str, str], ...]:
@@ -170,6 +185,18 @@ async def _body(headers: Mapping[str, str], receive: Receive) -> bytes:
     except TimeoutError:
         text = f"the body took longer than {BODY_SECONDS_MAX:g} seconds"
         raise _UnreadError("Timeout", 408, text) from None
+
+
+def _with_header(send: Send, asked: Mapping[str, str]) -> Send:
+    """`send`, that says under which id it has noted the request."""
+    header = (b"audit-id", asked[AUDIT_ID].encode("latin-1"))
+
+    async def marked(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [header, *message["headers"]]
+        await send(message)
+
+    return marked
 
 
 async def _send(send: Send, method: str, asked: Mapping[str, str], response: Response) -> None:

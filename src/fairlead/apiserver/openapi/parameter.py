@@ -35,7 +35,7 @@ _WORDS: Final = {
     "name": "name of the object",
     "namespace": "namespace of the objects",
     "orphanDependents": "the old way to say propagationPolicy: Orphan",
-    "pretty": "has no effect here",
+    "pretty": "lays the answer out over several lines",
     "propagationPolicy": "Orphan, Background or Foreground: what becomes of dependents",
     "resourceVersion": "which version of the list is wanted",
     "resourceVersionMatch": "Exact or NotOlderThan: how that is meant",

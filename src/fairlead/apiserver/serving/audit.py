@@ -22,16 +22,17 @@ from fairlead.apiserver.serving.watch import Watch
 
 Json = dict[str, Any]
 
+AUDIT_ID: Final = "audit-id"
 KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata"}
 
 
-def audit_line(request: Request, answer: Response | Watch, now: int, number: int) -> bytes:
-    """The line about a request that was answered at `now`; `number` is its place in the log."""
+def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
+    """The line about a request that was answered at `now`, and has an id among its headers."""
     code = 200 if isinstance(answer, Watch) else answer.status
     when = format_micro_time(now)
     event: Json = {
         **KIND,
-        "auditID": _id(now, number),
+        "auditID": request.headers.get(AUDIT_ID, ""),
         "stage": "ResponseStarted" if isinstance(answer, Watch) else "ResponseComplete",
         "requestURI": _uri(request),
         "verb": request.method.lower(),
@@ -63,7 +64,8 @@ def audit_line(request: Request, answer: Response | Watch, now: int, number: int
     return encode(event) + b"\n"
 
 
-def _id(now: int, number: int) -> str:
+def audit_id(now: int, number: int) -> str:
+    """The id of the request that came as number `number` at `now`."""
     digits = hashlib.sha256(f"{now}/{number}".encode()).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
 

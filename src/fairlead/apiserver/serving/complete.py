@@ -11,6 +11,7 @@ from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.protobuf.decoding import decode
 from fairlead.apiserver.registry import BUILT_IN, Registry
+from fairlead.apiserver.serving.arrangement import arranged
 from fairlead.apiserver.serving.call import Authorize, Observed, allow_all
 from fairlead.apiserver.serving.component_status import ONE_PROCESS, Components
 from fairlead.apiserver.serving.identity import Identity
@@ -40,6 +41,7 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     parts of the control plane, `observed` is what is served besides without being stored, `late` is
     how late the server acts by itself.
     """
+    store.storage.arranged = arranged
     registry = Registry((*BUILT_IN, *observed))
     documents: list[Document] = [Documents(registry, address, version), OpenApi(registry, version)]
     if identity is not None:

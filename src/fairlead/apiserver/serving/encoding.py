@@ -60,12 +60,13 @@ class EncodedObjects:
         known = texts.get(key)
         if known is not None and known[0] is obj:
             return known[1]
-        text = rest_of(obj)
         # What is no longer stored, or never was, nobody would forget.
-        if self._storage.find_kept(kind, *key) is obj:
-            if len(texts) >= TEXTS_MAX:
-                texts.clear()
-            texts[key] = (obj, text)
+        if self._storage.find_kept(kind, *key) is not obj:
+            return rest_of(self._storage.arranged(kind, obj))
+        text = rest_of(obj)
+        if len(texts) >= TEXTS_MAX:
+            texts.clear()
+        texts[key] = (obj, text)
         return text
 
     def _forget(self, change: Change) -> None:
@@ -77,7 +78,8 @@ class EncodedObjects:
 
 def preamble(kind: Kind) -> bytes:
     """How the text of an object of `kind` begins."""
-    return _beginnings(kind.kind, kind.api_version)[0]
+    first, by_name = _beginnings(kind.kind, kind.api_version)
+    return by_name if kind.is_custom else first
 
 
 def rest_of_text(kind: Kind, text: bytes) -> bytes:

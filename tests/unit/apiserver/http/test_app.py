@@ -117,6 +117,15 @@ def test_whoever_shows_a_wrong_token_is_nobody(app):
     assert (refused.status, json.loads(refused.body)["reason"]) == (401, "Unauthorized")
 
 
+def test_an_answer_says_under_which_id_it_was_noted(app):
+    """Each has its own, unless the client has given one."""
+    first, second = (dict(ask(app, "GET", "/version").headers)["audit-id"] for _ in range(2))
+    assert len(first) == len("00000000-0000-4000-8000-000000000000")
+    assert first != second
+    chosen = ask(app, "GET", "/version", audit_id="mine")
+    assert dict(chosen.headers)["audit-id"] == "mine"
+
+
 def test_who_is_turned_away_is_on_record_too(server, monkeypatch):
     """Whether nobody knows them, or they say too much."""
     lines = []

@@ -15,7 +15,7 @@ NOW = 1_767_225_600_000_000_000
 def line(method, path, *query, status=200, user=ALICE, **headers):
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     request = Request(method, path, query, {"user-agent": "kubectl/v1", **named}, b"secret", user)
-    text = audit_line(request, Response(status), NOW, 1)
+    text = audit_line(request, Response(status), NOW)
     assert text.endswith(b"\n")
     assert b"secret" not in text
     return json.loads(text)

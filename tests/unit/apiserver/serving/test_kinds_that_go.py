@@ -24,7 +24,7 @@ DEFINITION = {
 def test_what_is_known_by_kind_does_not_keep_the_kinds_of_others():
     (kind,) = kinds_of(DEFINITION)
     before = sys.getrefcount(kind)
-    assert preamble(kind) == b'{"kind":"W","apiVersion":"e.com/v1",'
+    assert preamble(kind) == b'{"apiVersion":"e.com/v1","kind":"W",'
     assert rest_of_text(kind, b'{"apiVersion":"e.com/v1","kind":"W","a":1}') == b'"a":1}'
     assert zero_object(kind) == {}
     assert tracking_of(kind, "status") is not None

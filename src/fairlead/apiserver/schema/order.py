@@ -1,0 +1,121 @@
+"""Order: the members of objects as upstream writes them, whatever order they came in.
+
+Upstream's types write their fields in the order in which they are declared, and the keys of maps
+by name; what it keeps without a type (custom resources) it writes by name at every depth. Values
+are shared, never mutated: what is in order already comes back as it is.
+
+upstream: encoding/json/encode.go:{structEncoder,mapEncoder}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+from fairlead.apiserver.schema.model import Schema, Type
+
+Json = dict[str, Any]
+_Order = Callable[[Any], Any]
+_Row = tuple[int, _Order | None]
+_Rows = dict[str, _Row]
+
+
+def ordered(schema: Schema, value: Any) -> Any:
+    """`value`, of that type, with its members in order; unknown ones stand last."""
+    order = _order_of(schema)
+    return value if order is None else order(value)
+
+
+def ordered_by_name(value: Any) -> Any:
+    """`value` with its members by name, at every depth."""
+    if isinstance(value, dict):
+        items = {key: ordered_by_name(item) for key, item in value.items()}
+        return _by_name(items, value if not _is_changed(value, items) else items)
+    if isinstance(value, list):
+        made = list(map(ordered_by_name, value))
+        return made if any(map(_is_other, made, value)) else value
+    return value
+
+
+# Types are shared and few, and may contain themselves. None has no order: it is a single value.
+_ORDERS: Final[dict[Schema, _Order | None]] = {}
+
+
+def _order_of(schema: Schema) -> _Order | None:
+    if schema not in _ORDERS:
+        _ORDERS[schema] = None
+        _ORDERS[schema] = _made(schema)
+    return _ORDERS[schema]
+
+
+def _made(schema: Schema) -> _Order | None:
+    match schema.type:
+        case Type.OBJECT if schema.fields:
+            rows: _Rows = {}
+            order = partial(_object, rows)
+            _ORDERS[schema] = order  # which a type inside may need
+            for number, (key, field) in enumerate(schema.fields.items()):
+                rows[key] = number, _order_of(field.schema)
+            return order
+        case Type.LIST if schema.items is not None:
+            inner = _order_of(schema.items)
+            return None if inner is None else partial(_list, inner)
+        case Type.MAP if schema.items is not None:
+            return partial(_map, _order_of(schema.items))
+        case _:
+            return None
+
+
+def _object(rows: _Rows, value: Any) -> Any:
+    if type(value) is not dict:
+        return value
+    last, is_sorted, changed = -1, True, None
+    for key, item in value.items():
+        number, inner = rows.get(key, _UNKNOWN)
+        is_sorted = is_sorted and number >= last
+        last = number
+        if inner is None:
+            continue
+        new = inner(item)
+        if new is not item:
+            changed = {key: new} if changed is None else {**changed, key: new}
+    if is_sorted and changed is None:
+        return value
+    made = value if changed is None else {**value, **changed}
+    if is_sorted:
+        return made
+    return {key: made[key] for key in sorted(made, key=lambda key: rows.get(key, _UNKNOWN)[0])}
+
+
+def _list(inner: _Order, value: Any) -> Any:
+    if type(value) is not list:
+        return value
+    made = list(map(inner, value))
+    return made if any(map(_is_other, made, value)) else value
+
+
+def _map(inner: _Order | None, value: Any) -> Any:
+    if type(value) is not dict:
+        return value
+    if inner is None:
+        return _by_name(value, value)
+    made = {key: inner(item) for key, item in value.items()}
+    return _by_name(made, made if _is_changed(value, made) else value)
+
+
+def _by_name(made: Json, like_that: Json) -> Json:
+    """`made` by name; `like_that` where it is so already."""
+    keys, names = list(made), sorted(made)
+    return like_that if keys == names else {key: made[key] for key in names}
+
+
+def _is_changed(before: Json, after: Json) -> bool:
+    return any(after[key] is not item for key, item in before.items())
+
+
+def _is_other(value: Any, other: Any) -> bool:
+    return value is not other
+
+
+_UNKNOWN: Final[_Row] = (1 << 30, None)

@@ -1,0 +1,78 @@
+"""Members of objects stand as upstream writes them: recorded from upstream 1.36.4."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.apiserver.schema.model import schema_of
+from fairlead.apiserver.schema.order import ordered, ordered_by_name
+
+POD = schema_of("v1", "Pod")
+SHUFFLED = {
+    "spec": {
+        "nodeName": "n",
+        "containers": [
+            {"image": "i", "name": "c", "resources": {"limits": {"memory": 1, "cpu": 2}}}
+        ],
+        "nodeSelector": {"b": "1", "a": "2"},
+    },
+    "metadata": {"labels": {"z": "1", "a": "2"}, "uid": "u", "namespace": "n", "name": "p"},
+    "apiVersion": "v1",
+    "kind": "Pod",
+}
+
+
+def names(value):
+    """The members at every depth, in order."""
+    if isinstance(value, dict):
+        return [(key, names(item)) for key, item in value.items()]
+    return list(map(names, value)) if isinstance(value, list) else value
+
+
+def test_fields_as_they_are_declared_and_keys_by_name():
+    """Types say the order of their fields; maps are written by name."""
+    made = ordered(POD, SHUFFLED)
+    assert made == SHUFFLED
+    assert list(made) == ["kind", "apiVersion", "metadata", "spec"]
+    assert list(made["metadata"]) == ["name", "namespace", "uid", "labels"]
+    assert list(made["metadata"]["labels"]) == ["a", "z"]
+    assert list(made["spec"]) == ["containers", "nodeSelector", "nodeName"]
+    assert list(made["spec"]["containers"][0]) == ["name", "image", "resources"]
+    assert list(made["spec"]["containers"][0]["resources"]["limits"]) == ["cpu", "memory"]
+
+
+def test_what_no_type_knows_stands_last():
+    """It is kept all the same."""
+    assert list(ordered(POD, {"other": 1, "kind": "Pod"})) == ["kind", "other"]
+
+
+def test_without_a_type_everything_is_by_name():
+    """So custom resources are written."""
+    made = ordered_by_name({"kind": "W", "b": [{"d": 1, "c": 2}], "apiVersion": "e/v1"})
+    assert names(made) == [("apiVersion", "e/v1"), ("b", [[("c", 2), ("d", 1)]]), ("kind", "W")]
+
+
+@pytest.mark.parametrize("order", [ordered_by_name, lambda value: ordered(POD, value)])
+def test_what_is_in_order_comes_back_itself(order):
+    """Nothing is made anew for nothing."""
+    made = order(SHUFFLED)
+    assert order(made) is made
+
+
+JSON = st.recursive(
+    st.integers() | st.text(max_size=3) | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_order_changes_no_value(value):
+    """Whatever it is given, even what no pod is."""
+    assert ordered_by_name(value) == value
+    assert ordered(POD, {"metadata": value, "spec": {"containers": value}}) == {
+        "metadata": value,
+        "spec": {"containers": value},
+    }
