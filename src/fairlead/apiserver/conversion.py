@@ -2,9 +2,11 @@
 
 Events of both groups are the same objects, and so are HorizontalPodAutoscalers of both versions.
 What is stored is the form of `Kind.stored_as`; a kind that is stored as it is shown passes
-unchanged. Versions of a custom resource differ in their name alone.
+unchanged. Versions of a custom resource differ in their name, and in what their types know: what
+the version that is stored does not know is lost, what the one that is shown does not is not there.
 
-upstream: pkg/apis/events/v1/conversion.go
+upstream: pkg/apis/events/v1/conversion.go,
+apiextensions-apiserver/pkg/apiserver/customresource_handler.go:schemaCoercingConverter
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fairlead.apiserver.autoscaler_form import new_autoscaler, old_autoscaler
+from fairlead.apiserver.custom.shaping import pruned_object
 from fairlead.apiserver.kind import Kind
 
 Json = dict[str, Any]
@@ -41,6 +44,8 @@ def shown(kind: Kind, obj: Json) -> Json:
     """A stored object as `kind` shows it."""
     if not is_converted(kind):
         return obj
+    if kind.custom is not None:
+        return _named(pruned_object(kind.custom.schema, obj), kind.api_version)
     show, _ = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
     return _named(show(obj), kind.api_version)
 
@@ -51,6 +56,16 @@ def stored(kind: Kind, obj: Json) -> Json:
         return obj
     _, store = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
     return _named(store(obj), kind.stored_as)
+
+
+def kept(kind: Kind, obj: Json) -> Json:
+    """A valid object of `kind`, which has the form in which it is stored, as it can be stored."""
+    if kind.custom is None or not is_converted(kind):
+        return obj
+    for api_version, one in kind.all_types:
+        if api_version == kind.stored_as:
+            return pruned_object(one.schema, obj)
+    return obj
 
 
 def _named(obj: Json, api_version: str) -> Json:

@@ -22,6 +22,7 @@ from fairlead.apiserver import loading
 from fairlead.apiserver.admission.chain import ADMISSION
 from fairlead.apiserver.admission.plugin import AdmissionPlugin, Operation
 from fairlead.apiserver.condition import with_conditions
+from fairlead.apiserver.conversion import kept
 from fairlead.apiserver.deletion import Deletion, with_garbage_finalizer
 from fairlead.apiserver.error import STALE, conflict, not_found
 from fairlead.apiserver.first_form import FirstForms
@@ -123,6 +124,7 @@ class Store:
         Raises ApiError: 409 the name is taken, 422 or 400 invalid, 403 not admitted.
         """
         kind, sent, obj = created(self.stations, manifest, now, kind, write)
+        obj = kept(kind, obj)
         if write.dry_run:
             return obj
         stored = self.storage.put(kind, obj)
@@ -287,6 +289,7 @@ class Store:
         Nothing is stored where nothing has changed in storage. An object that was only held by
         finalizers goes with the last of them.
         """
+        new = kept(kind, new)
         if write.is_same(old, new) and not self._first_forms.is_short(kind, old):
             return old
         if write.dry_run:

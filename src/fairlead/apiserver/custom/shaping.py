@@ -42,6 +42,17 @@ def shaped(schema: Structural, obj: Json, tell: Tell) -> Json:
     return made
 
 
+def pruned_object(schema: Structural, obj: Json) -> Json:
+    """A whole object without what its type does not know, and nothing filled in."""
+    inner = {key: value for key, value in obj.items() if key not in IDENTITY}
+    made: Json = _pruned(schema, inner, Place(), _forget)
+    return {**{key: obj[key] for key in IDENTITY if key in obj}, **made}
+
+
+def _forget(_: Place) -> None:
+    """Nobody is told."""
+
+
 def shaped_value(schema: Structural, value: Any, tell: Tell) -> Any:
     """`value` of a type without what the type does not know, which is told."""
     return _pruned(schema, value, Place(), tell)
