@@ -67,32 +67,35 @@ class _Streaming:
         self._settle = settle
         self._loop = asyncio.get_running_loop()
         self._woken = asyncio.Event()
+        self._marking: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Send until the end, and say that it is the end if the client is still there."""
-        timers = self._timers()
+        ending = self._loop.call_later(self._watch.timeout_s, self._end)
+        self._mark_later(0.0)
         self._watch.on_data = self._woken.set
         self._leaving.add_done_callback(lambda _: self._woken.set())
         try:
             while await self._send_lines():
                 await self._woken.wait()
         finally:
-            for timer in timers:
-                timer.cancel()
+            ending.cancel()
+            if self._marking is not None:
+                self._marking.cancel()
         if not self._leaving.done():
             await self._send({"type": "http.response.body", "body": b""})
-
-    def _timers(self) -> list[asyncio.TimerHandle]:
-        timers = [self._loop.call_later(self._watch.timeout_s, self._end)]
-        if self._watch.bookmark_s is not None:
-            timers.append(self._loop.call_later(self._watch.bookmark_s, self._mark))
-        return timers
 
     def _end(self) -> None:
         self._watch.end()
 
-    def _mark(self) -> None:
+    def _mark_later(self, elapsed_s: float) -> None:
+        wait_s = self._watch.bookmark_in_s(elapsed_s)
+        if wait_s is not None:
+            self._marking = self._loop.call_later(wait_s, self._mark, elapsed_s + wait_s)
+
+    def _mark(self, elapsed_s: float) -> None:
         self._watch.bookmark(self._watches.version)
+        self._mark_later(elapsed_s)
 
     async def _send_lines(self) -> bool:
         """Send what there is; whether there may be more."""

@@ -25,6 +25,7 @@ from fairlead.apiserver.storage import Change, ChangeType, Json, Kept, Storage
 
 BACKLOG_BYTES_MAX: Final = 64 << 20
 PIECE_BYTES: Final = 4 << 20
+BOOKMARK_EVERY_S: Final = 60.0
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 Told = tuple[ChangeType, Json]
@@ -71,7 +72,7 @@ class Scope:
 
 
 class Watch:
-    """One client's watch; `timeout_s` is how long it may last, `bookmark_s` when to mark a place.
+    """One client's watch; `timeout_s` is how long it may last, `bookmark_s` when it is marked last.
 
     `bookmark_s` is None for a client that does not want bookmarks.
     """
@@ -102,6 +103,17 @@ class Watch:
     def is_first(self) -> bool:
         """Whether nothing was told yet."""
         return self._is_first
+
+    def bookmark_in_s(self, elapsed_s: float) -> float | None:
+        """How long until the next bookmark, `elapsed_s` after the beginning; None: there is none.
+
+        One comes each minute, so that who has not heard anything for long knows from where to
+        go on, and one just before the end.
+        """
+        # upstream: apiserver/pkg/storage/cacher/cache_watcher.go:nextBookmarkTime
+        if self.bookmark_s is None or elapsed_s >= self.bookmark_s:
+            return None
+        return min(BOOKMARK_EVERY_S, self.bookmark_s - elapsed_s)
 
     def begin(self, there: Sequence[Kept]) -> None:
         """Tell of the objects that are there, before anything else."""
