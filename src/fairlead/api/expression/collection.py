@@ -17,6 +17,7 @@ from fairlead.api.expression.function import (
     Function,
     member,
 )
+from fairlead.api.expression.problem import pattern_problem
 from fairlead.api.pattern import compiled_pattern
 
 
@@ -36,7 +37,7 @@ def _compiled(expression: str) -> Any:
     try:
         return compiled_pattern(expression)
     except ValueError as cause:
-        raise ValueError(f"Illegal regex: {cause}") from None
+        raise ValueError(f"Illegal regex: {pattern_problem(str(cause))}") from None
 
 
 def _is_sorted(items: list[Any]) -> bool:

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 from fairlead.api.expression.checking import Checked
 from fairlead.api.expression.expansion import ConstantError
 from fairlead.api.expression.library import configured
-from fairlead.api.expression.problem import problem_of
+from fairlead.api.expression.problem import pattern_problem, problem_of
 from fairlead.api.expression.tree import Call, Literal, Node, nodes
+from fairlead.api.pattern import compiled_pattern
 
 if TYPE_CHECKING:
     from cel_expr_python import cel
 
-_CONVERSIONS: Final = frozenset(
-    {"bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"}
-)
+# Texts of times and patterns are looked at before (`reading`).
+_CONVERSIONS: Final = frozenset({"bool", "bytes", "double", "int", "string", "uint"})
+_SEARCHES: Final = ("find", "findAll")
 _NONE: Final = object()
 
 
@@ -29,6 +30,8 @@ def require_constants(found: Checked) -> None:
     """Raises ConstantError where one cannot be converted."""
     for node in nodes(found.root):
         _constant(node)
+        if isinstance(node, Call) and node.function in _SEARCHES and node.arguments:
+            _require_pattern(node.arguments[0])
 
 
 def converted(name: str, value: Any) -> tuple[Any, str]:
@@ -37,6 +40,15 @@ def converted(name: str, value: Any) -> tuple[Any, str]:
     if result.type().name() == "ERROR":
         return None, problem_of(result)
     return result.plain_value(), ""
+
+
+def _require_pattern(node: Node) -> None:
+    if not isinstance(node, Literal) or not isinstance(node.value, str):
+        return
+    try:
+        compiled_pattern(node.value)
+    except ValueError as cause:
+        raise ConstantError(pattern_problem(str(cause))) from None
 
 
 def _constant(node: Node) -> Any:

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 CALL_LIMIT: Final = "operation cancelled: actual cost limit exceeded"
 # What is said of a name that is asked of what has no names in it; upstream says which.
 NO_NAMES: Final = "Applying SELECT to non-message type"
+_PATTERN: Final = re.compile(r"^invalid regular expression: (.*)$", re.DOTALL)
+_PATTERNS: Final = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid repetition size": "invalid repeat count",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+}
 _NOISE: Final = re.compile(r"^[A-Z_]+: ")
 _STATUS: Final = re.compile(r"^INVALID_ARGUMENT: |\s*\[INVALID_ARGUMENT\]$")
 _UNKNOWN_PATH: Final = re.compile(r"undeclared reference to '([A-Za-z_]\w*\.[\w.]+)'")
@@ -29,14 +38,6 @@ _TOLD: Final = (
     (
         re.compile(r"^Index error: expected integer type, got (\w+)$"),
         r"unsupported index type '\1' in list",
-    ),
-    (
-        re.compile(r"^invalid regular expression: missing ([])]): (.*)$", re.DOTALL),
-        r"error parsing regexp: missing closing \1: `\2`",
-    ),
-    (
-        re.compile(r"^invalid regular expression: no argument for (.*): (.*)$", re.DOTALL),
-        r"error parsing regexp: missing argument to \1: `\2`",
     ),
     (
         re.compile(r"^(decimal clause can only be used on) numbers"),
@@ -98,6 +99,18 @@ def failure_of(cause: Exception) -> str:
 
 
 def _told(said: str) -> str:
+    pattern = _PATTERN.match(said)
+    if pattern is not None:
+        return pattern_problem(pattern[1])
     for form, told in _TOLD:
         said = form.sub(told, said)
     return said
+
+
+def pattern_problem(said: str) -> str:
+    """Why a text is no pattern, said by the library that compiles it, in the words of Go's.
+
+    upstream: Go's regexp/syntax/parse.go:ErrorCode
+    """
+    what, _, where = said.partition(": ")
+    return f"error parsing regexp: {_PATTERNS.get(what, what)}: `{where}`"
