@@ -22,6 +22,8 @@ _SCALARS: Final = {
     "number": Type.NUMBER,
     "boolean": Type.BOOLEAN,
 }
+# upstream: kube-openapi/pkg/schemaconv/smd.go:convertPrimitive
+_TEXT_FORMATS: Final = ("", "byte")
 _LISTS: Final = {"set": Topology.SET, "map": Topology.MAP}
 
 
@@ -39,6 +41,8 @@ def field_type(schema: Structural, *, keeps: bool = False) -> Schema:
         return _list(schema, keeps=keeps)
     if schema.type in ("object", ""):
         return _object(schema, keeps=keeps)
+    if schema.type == "string" and schema.raw.get("format", "") not in _TEXT_FORMATS:
+        return Schema(Type.INT_OR_STRING)  # whatever JSON has for it
     return Schema(_SCALARS.get(schema.type, Type.ANY))
 
 

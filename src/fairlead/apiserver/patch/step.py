@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import repeat
 from typing import Any, Final
 
 from fairlead.api.field_problem import quoted
@@ -24,6 +25,7 @@ class NamelessItemError(ValueError):
     """Nothing tells an item from its neighbours; the text says why."""
 
 
+_ABSENT: Final = object()
 _COMPOSITE: Final = (Type.OBJECT, Type.MAP, Type.LIST, Type.ANY)
 
 
@@ -79,7 +81,7 @@ def item_step(schema: Schema, item: Any) -> str:
     if not isinstance(item, dict):
         sort = "a null element" if item is None else "non-map elements"
         raise NamelessItemError(f"associative list with keys may not have {sort}")
-    given = tuple(map(item.get, schema.keys))
+    given = tuple(map(item.get, schema.keys, repeat(_ABSENT)))
     try:
         return _key_step(schema, *given)
     except TypeError:  # a key that is no single value
@@ -92,15 +94,19 @@ def _key_step(schema: Schema, *given: Any) -> str:
     defaults = schema.items.key_defaults if schema.items else {}
     keys: dict[str, Any] = {}
     for key, value in zip(schema.keys, given, strict=True):
-        keys[key] = defaults.get(key, _zero_key(schema, key)) if value is None else value
-    known = {key: value for key, value in keys.items() if value is not None}
-    if not known:
+        if value is not _ABSENT:
+            keys[key] = value  # null tells an item apart, too
+            continue
+        default = defaults.get(key, _zero_key(schema, key))
+        if default is not None:
+            keys[key] = default
+    if not keys:
         listed = " ".join(map(quoted, schema.keys))
         raise NamelessItemError(
             f"associative list with keys has an element that omits all key fields [{listed}] "
             "(and doesn't have default values for any key fields)"
         )
-    return key_step(known)
+    return key_step(keys)
 
 
 def _nameless_value(item: Any) -> str:
