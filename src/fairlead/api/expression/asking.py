@@ -9,7 +9,10 @@ upstream: apiserver/pkg/apis/cel/config.go: PerCallLimit, RuntimeCELCostBudget
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.api.expression.bound import TooCostlyError, spend
@@ -26,7 +29,7 @@ from fairlead.api.expression.problem import (
 )
 from fairlead.api.expression.reading import parsed_tree
 from fairlead.api.expression.retelling import needs_retelling, retold
-from fairlead.api.expression.tree import Loop, Node
+from fairlead.api.expression.tree import Call, Items, Literal, Loop, Node, nodes
 from fairlead.api.expression.writing import written
 
 if TYPE_CHECKING:
@@ -34,6 +37,16 @@ if TYPE_CHECKING:
 
 BUDGET: Final = 200_000_000  # units of `bound`
 _READING: Final = 600  # for each character
+_LIGHT_NODES_MAX: Final = 24
+_LIGHT_UNITS: Final = 2_000
+_LIGHT: Final = frozenset(
+    {"_&&_", "_||_", "!_", "-_", "_-_", "_?_:_", "_[_]", "_?._", "_[?_]", "hasValue", "orValue"}
+    | {"type", "int", "double", "bool"}
+)
+# These are light where one of what they compare is written out.
+_COMPARISONS: Final = frozenset(
+    {"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_", "@in", "startsWith", "endsWith"}
+)
 OUT_OF_BUDGET: Final = (
     "validation failed due to running out of cost budget, no further validation rules will be run"
 )
@@ -59,7 +72,7 @@ class Budget:
             raise OutOfBudgetError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Program:
     """An expression that can be asked.
 
@@ -72,6 +85,25 @@ class Program:
     root: Node
     made: tuple[Node, ...] = ()
     reading_units: int = 0
+
+    @cached_property
+    def is_light(self) -> bool:
+        """Whether it takes little, whatever the values: nothing is repeated, nothing made."""
+        every = tuple(islice(nodes(self.root), _LIGHT_NODES_MAX + 1))
+        return len(every) <= _LIGHT_NODES_MAX and not self.made and all(map(_is_light, every))
+
+
+def _is_light(node: Node) -> bool:
+    if isinstance(node, Call):
+        is_compared = node.function in _COMPARISONS
+        return node.function in _LIGHT or (is_compared and _is_written(node.arguments[-1]))
+    return not isinstance(node, Loop)
+
+
+def _is_written(node: Node) -> bool:
+    return isinstance(node, Literal) or (
+        isinstance(node, Items) and all(isinstance(item, Literal) for item in node.items)
+    )
 
 
 def program(env: cel.Env, text: str, *, wrapped: int = 0) -> Program:
@@ -126,7 +158,9 @@ class Seen:
         self.scale.unnamed.clear()
         try:
             budget.take(asked.reading_units)
-            for node in (*asked.made, asked.root):
+            if asked.is_light:
+                budget.take(_LIGHT_UNITS)
+            for node in () if asked.is_light else (*asked.made, asked.root):
                 budget.take(spend(node, self.known, self.scale))
         except TooCostlyError:
             return Answer(problem=CALL_LIMIT)
@@ -138,12 +172,14 @@ class Seen:
             return Answer(problem=failure_of(cause))
         kind = result.type().name()
         if kind == "ERROR":
-            return Answer(problem=self._named_problem(problem_of(result)))
+            return Answer(problem=self._named_problem(asked, problem_of(result)))
         return Answer(_plain(result), kind=kind)
 
-    def _named_problem(self, problem: str) -> str:
+    def _named_problem(self, asked: Program, problem: str) -> str:
         if problem != NO_NAMES:
             return problem
+        with suppress(TooCostlyError):
+            spend(asked.root, self.known, self.scale)
         names = self.scale.unnamed
         return f"no such key: {names[0]}" if names else "no such overload"
 

@@ -113,3 +113,19 @@ def test_values_that_are_the_same_in_many_ways(step):
     began = time.process_time()
     assert asked(f"[1]{f'.map(a, {step})' * 27}.size() == 1", 1).value is True
     assert time.process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    ("text", "is_light"),
+    [
+        ("self.a > 1 && self.b.c == 'x' || !has(self.d)", True),
+        ("self.a in ['x', 'y'] ? self.b : self.c", True),
+        ("self == self", False),
+        ("'x' in self.a", False),
+        ("self.a.size() > 1", False),
+        ("self.all(x, x)", False),
+        (" && ".join(["self.a"] * 30), False),
+    ],
+)
+def test_what_takes_little_is_not_looked_through(text, is_light):
+    assert program(ENV, text).is_light is is_light
