@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +12,13 @@ from tests.fuzz.test_mutations import NOTHING, mutated
 from tests.fuzz.test_requests import FORMS, MANAGER, PATCHES, check
 from tests.unit.apiserver.serving.conftest import Api
 
+from fairlead.api.expression.asking import Budget, OutOfBudgetError, Seen
+from fairlead.api.expression.library import environment
+from fairlead.apiserver.custom.named_format import FUNCTIONS
 from fairlead.apiserver.custom.rules import RuleError, compiled
 from fairlead.apiserver.request import Request
 
+LANGUAGE = environment({"self": "dyn", "oldSelf": "dyn"}, FUNCTIONS)
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 OBJECTS = "/apis/example.com/v1/namespaces/default/widgets"
 TYPES = ("object", "array", "string", "integer", "number", "boolean", "", "x")
@@ -43,11 +48,9 @@ def expressions():
 
 @given(expressions(), json_values())
 def test_an_expression_is_answered_or_refused(expression, value):
-    try:
-        program = compiled(expression)
-    except RuleError:
-        return
-    program.eval(data={"self": value, "oldSelf": None}).plain_value()
+    seen = Seen(LANGUAGE, {"self": value, "oldSelf": None})
+    with suppress(RuleError, OutOfBudgetError):
+        seen.ask(compiled(expression), Budget())
 
 
 RULES = st.lists(

@@ -27,8 +27,8 @@ from fairlead.apiserver.custom.json_path import JsonPathError, json_path
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
+from fairlead.apiserver.serving.continue_token import Token, decoded, encoded
 from fairlead.apiserver.serving.negotiation import clauses, error_media_type, negotiated
-from fairlead.apiserver.serving.page import Token, decoded, encoded
 from fairlead.apiserver.serving.route import target_of
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem

@@ -19,12 +19,12 @@ def refusal(call):
 
 def test_a_directory_is_read_in_sorted_order_with_what_is_below(tmp_path):
     (tmp_path / "sub").mkdir()
-    (tmp_path / "b.yaml").write_text("n: 2\n---\nn: 3")
-    (tmp_path / "a.json").write_text('{"n": 1}')
-    (tmp_path / "sub" / "c.yml").write_text("n: 4")
+    (tmp_path / "b.yaml").write_text("number: 2\n---\nnumber: 3")
+    (tmp_path / "a.json").write_text('{"number": 1}')
+    (tmp_path / "sub" / "c.yml").write_text("number: 4")
     (tmp_path / "notes.txt").write_text("no: object")
     found = read(str(tmp_path))
-    assert [document.value["n"] for document in found] == [1, 2, 3, 4]
+    assert [document.value["number"] for document in found] == [1, 2, 3, 4]
     assert found[0].source == str(tmp_path / "a.json")
 
 
