@@ -34,6 +34,7 @@ from fairlead.apiserver.validation.field import invalid, not_supported
 from fairlead.apiserver.write import Write
 
 DELETE_OPTIONS: Final = Kind("", "v1", "DeleteOptions", "deleteoptions")
+_OPTIONS_VERSION: Final = "meta.k8s.io/v1"
 _UNKNOWN_OPTIONS: Final = (
     "no kind {} is registered for version {} in scheme "
     '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"'
@@ -181,7 +182,7 @@ def _body_options(call: Call) -> Json:
     body = decoded(request.body, content_type, "", call.parts.protobuf)
     version, kind = stated_type(body)
     if kind not in ("", DELETE_OPTIONS.kind):
-        known = quoted(kind), quoted(version or DELETE_OPTIONS.version)
+        known = quoted(kind), quoted(version or _OPTIONS_VERSION)
         raise bad_request(_UNKNOWN_OPTIONS.format(*known))
     try:
         options, _ = read_by_type(DELETE_OPTIONS, body)

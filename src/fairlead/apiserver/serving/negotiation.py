@@ -21,6 +21,7 @@ from fairlead.apiserver.serving.refusal import not_a_view, not_acceptable
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
 PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
 ACCEPTED: Final = (JSON, YAML, PROTOBUF)
 WATCHES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
 

@@ -15,7 +15,11 @@ from fairlead.api.field_problem import quoted
 from fairlead.api.integer import capped_integer, parse_int64
 from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.request import Request
+from fairlead.apiserver.serving.body import media_type_of
+from fairlead.apiserver.serving.negotiation import APPLY_PATCH
 from fairlead.apiserver.serving.refusal import bad_option
+from fairlead.apiserver.serving.selection import parsed_selectors
+from fairlead.apiserver.validation.field import invalid, not_supported, required
 
 FALSE: Final = ("false", "0")
 MANAGER_BYTES_MAX: Final = 128
@@ -83,6 +87,10 @@ class ListOptions:
 
 def list_options(request: Request, *, is_watch: bool) -> ListOptions:
     """The options of a list, a watch or the deletion of a collection. Raises ApiError 400, 422."""
+    timeout_s, limit = integer(request, "timeoutSeconds"), integer(request, "limit") or 0
+    labels, fields = request.parameter("labelSelector"), request.parameter("fieldSelector")
+    if labels or fields:
+        parsed_selectors(labels, fields)  # upstream reads all of them before it looks at any
     asked = request.has("sendInitialEvents")
     send_initial = is_true(request, "sendInitialEvents") if asked else None
     version, match = request.parameter("resourceVersion"), request.parameter(_MATCH)
@@ -90,13 +98,13 @@ def list_options(request: Request, *, is_watch: bool) -> ListOptions:
         # upstream: apimachinery meta/internalversion: SetListOptionsDefaults
         send_initial, match = True, NOT_OLDER_THAN
     options = ListOptions(
-        label_selector=request.parameter("labelSelector"),
-        field_selector=request.parameter("fieldSelector"),
+        label_selector=labels,
+        field_selector=fields,
         version=version,
         match=match,
-        limit=integer(request, "limit") or 0,
+        limit=limit,
         continue_token=request.parameter("continue"),
-        timeout_s=integer(request, "timeoutSeconds"),
+        timeout_s=timeout_s,
         bookmarks=is_true(request, "allowWatchBookmarks"),
         send_initial=send_initial,
         is_watch=is_watch,
@@ -167,7 +175,12 @@ def write_options(request: Request, name: str) -> WriteOptions:
         force=is_true(request, "force") if asked else None,
         asked_validation=request.parameter("fieldValidation"),
     )
-    causes = (*dry_run_causes(_all(request, "dryRun")), *_write_causes(options))
+    causes = (
+        *(_patch_causes(request, options) if name == "PatchOptions" else ()),
+        *_manager_causes(options.manager),
+        *dry_run_causes(_all(request, "dryRun")),
+        *_validation_causes(options.validation),
+    )
     if causes:
         raise bad_option(name, *causes)
     return options
@@ -176,25 +189,35 @@ def write_options(request: Request, name: str) -> WriteOptions:
 def dry_run_causes(values: tuple[str, ...]) -> Iterator[Cause]:
     """What is wrong with the values of dryRun."""
     if values and any(value != "All" for value in values):
-        listed = ",".join(f'"{value}"' for value in values)
-        yield _unsupported("dryRun", f"[{listed}]", '"All"')
+        yield not_supported("dryRun", list(values), ("All",))
 
 
-def _write_causes(options: WriteOptions) -> Iterator[Cause]:
-    if len(options.manager.encode()) > MANAGER_BYTES_MAX:
+def _patch_causes(request: Request, options: WriteOptions) -> Iterator[Cause]:
+    # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidatePatchOptions
+    if media_type_of(request.headers.get("content-type", "")) == APPLY_PATCH:
+        if not options.manager:
+            yield required("fieldManager", "is required for apply patch")
+    elif options.force is not None:
+        yield _forbidden("force", "may not be specified for non-apply patch")
+
+
+def _manager_causes(manager: str) -> Iterator[Cause]:
+    # upstream: validation.go:ValidateFieldManager
+    if len(manager.encode()) > MANAGER_BYTES_MAX:
         why = f"may not be more than {MANAGER_BYTES_MAX} bytes"
         yield Cause("FieldValueTooLong", f"Too long: {why}", "fieldManager")
-    elif not options.manager.isprintable():
-        at, mark = next(
-            (at, mark) for at, mark in enumerate(options.manager) if not mark.isprintable()
-        )
-        quoted = options.manager.encode("unicode_escape").decode()
-        why = f"invalid character U+{ord(mark):04X} (at position {at})"
-        yield Cause("FieldValueInvalid", f'Invalid value: "{quoted}": {why}', "fieldManager")
-    known = ("Ignore", "Warn", "Strict")
-    if options.validation not in known:
+    at = 0
+    for mark in manager:
+        if not mark.isprintable():
+            why = f"invalid character U+{ord(mark):04X} (at position {at})"
+            yield invalid("fieldManager", manager, why)
+        at += len(mark.encode())
+
+
+def _validation_causes(validation: str) -> Iterator[Cause]:
+    if validation not in ("Ignore", "Warn", "Strict"):
         supported = '"", "Ignore", "Strict", "Warn"'
-        yield _unsupported("fieldValidation", f'"{options.validation}"', supported)
+        yield _unsupported("fieldValidation", quoted(validation), supported)
 
 
 def _all(request: Request, name: str) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ import msgspec
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.yaml_values import YamlError
 from fairlead.apiserver.conversion import shown, stored
-from fairlead.apiserver.error import ApiError, Cause, bad_request
+from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.apiserver.patch.document_text import merged_part
@@ -41,10 +41,11 @@ from fairlead.apiserver.schema.restoring import restored
 from fairlead.apiserver.schema.single import TypeMismatchError
 from fairlead.apiserver.serving.body import media_type_of, parsed_yaml
 from fairlead.apiserver.serving.call import Call
+from fairlead.apiserver.serving.negotiation import APPLY_PATCH
 from fairlead.apiserver.serving.options import WriteOptions
 from fairlead.apiserver.serving.patch_refusal import Sent, Shown, Told, invalid_patch
 from fairlead.apiserver.serving.patched_kind import of_its_kind
-from fairlead.apiserver.serving.refusal import bad_option, unknown_body, unknown_patch
+from fairlead.apiserver.serving.refusal import unknown_body, unknown_patch
 from fairlead.apiserver.serving.tracking import tracking_of
 from fairlead.apiserver.serving.typed import (
     IGNORE,
@@ -61,7 +62,6 @@ from fairlead.apiserver.storage import Json
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
-APPLY_PATCH: Final = "application/apply-patch+yaml"
 _GO_MAP: Final = "map[string]interface {}"
 _NO_OBJECT: Final = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of "
@@ -272,7 +272,7 @@ def patch_of(
 ) -> Patch:
     """The patch in a body, for the call's kind unless another is meant.
 
-    Raises ApiError: 415 for a media type that is none, 422 for options that do not go with it.
+    Raises ApiError 415 for a media type that is none.
     """
     content_type = call.request.headers.get("content-type", "")
     media_type = media_type_of(content_type) if content_type else ""
@@ -281,22 +281,7 @@ def patch_of(
         raise unknown_body(CUSTOM_PATCHES)
     if media_type not in (*CUSTOM_PATCHES, STRATEGIC_PATCH):
         raise unknown_patch()
-    patch = Patch(call, options, kind, media_type, subresource)
-    causes = tuple(_causes(patch))
-    if causes:
-        raise bad_option("PatchOptions", *causes)
-    return patch
-
-
-def _causes(patch: Patch) -> list[Cause]:
-    # upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidatePatchOptions
-    if patch.is_apply and not patch.options.manager:
-        text = "Required value: is required for apply patch"
-        return [Cause("FieldValueRequired", text, "fieldManager")]
-    if not patch.is_apply and patch.options.force is not None:
-        text = "Forbidden: may not be specified for non-apply patch"
-        return [Cause("FieldValueForbidden", text, "force")]
-    return []
+    return Patch(call, options, kind, media_type, subresource)
 
 
 def _is_text(value: Any) -> bool:

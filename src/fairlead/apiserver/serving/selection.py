@@ -84,20 +84,25 @@ class Selection:
 EVERYTHING: Final = Selection()
 
 
+def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, tuple[Term, ...]]:
+    """Both selectors, as they were sent, whatever fields there are. Raises ApiError 400."""
+    try:
+        wanted = parse_selector(labels)
+    except SelectorError as cause:
+        raise bad_request(str(cause)) from None
+    return wanted, _terms(fields)
+
+
 @text_cache(maxsize=CACHE_SIZE)
 def selection(kind: Kind, labels: str, fields: str, name: str = "") -> Selection:
     """The objects of `kind` that two selectors, as they were sent, ask for; `name` pins one.
 
     Raises ApiError 400.
     """
-    terms = _terms(fields)
+    wanted, terms = parsed_selectors(labels, fields)
     if name:
         terms = (Term(NAME, name, is_equal=True), *terms)
     reads = tuple(reader(kind, term.field) for term in terms)
-    try:
-        wanted = parse_selector(labels)
-    except SelectorError as cause:
-        raise bad_request(str(cause)) from None
     is_any = not wanted.match_labels and not wanted.match_expressions
     words = () if kind.custom else tuple(_words(wanted, terms))
     return Selection(None if is_any else wanted, terms, reads, words)

@@ -22,7 +22,10 @@ SCHEME = '"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:
                 "propagationPolicy of type v1.DeletionPropagation"
             ),
         ),
-        ({"Kind": 'a"b'}, rf'no kind "a\"b" is registered for version "v1" in scheme {SCHEME}'),
+        (
+            {"Kind": 'a"b'},
+            rf'no kind "a\"b" is registered for version "meta.k8s.io/v1" in scheme {SCHEME}',
+        ),
         ({"apiVersion": "a/b/c"}, "unexpected GroupVersion string: a/b/c"),
         ("\n", "couldn't get version/kind; json parse error: unexpected end of JSON input"),
     ],
