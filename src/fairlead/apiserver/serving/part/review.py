@@ -29,6 +29,7 @@ _ONE_OF: Final = (
 _NOT_BOTH: Final = "cannot be specified in combination with resourceAttributes"
 _EMPTY: Final = "must be empty"
 _UNNAMED: Final = ("namespace", "managedFields")
+_MANY: Final = ("list", "watch", "deletecollection")
 _NOBODY: Final = 'Invalid value: "": at least one of user or group must be specified'
 _AUTHORIZATION: Final = Kind("authorization.k8s.io", "v1", "", "")
 _NO_SUBJECT: Final = User(name="")
@@ -170,7 +171,22 @@ def _asked(spec: Json, user: User) -> Attributes:
         about.get("subresource", ""),
         about.get("namespace", ""),
         about.get("name", ""),
+        _selector(about),
     )
+
+
+def _selector(about: Json) -> str:
+    """Which fields of many objects are asked about, as the selector of a request says it."""
+    # upstream: pkg/registry/authorization/util/helpers.go:ResourceAttributesFrom
+    said = about.get("fieldSelector") or {}
+    if about.get("verb") not in _MANY:
+        return ""
+    terms = [
+        f"{one.get('key', '')}={one['values'][0]}"
+        for one in said.get("requirements") or ()
+        if one.get("operator") == "In" and len(one.get("values") or ()) == 1
+    ]
+    return ",".join(terms) or str(said.get("rawSelector") or "")
 
 
 def _verdict(verdict: Verdict) -> Json:
