@@ -98,6 +98,12 @@ def no_key(item: Json, key: str) -> ApiError:
 
 
 def crashed() -> ApiError:
-    """500: where upstream's own code breaks down, the client is told so."""
-    # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery
-    return refused("This request caused apiserver to panic. Look in the logs for details.")
+    """422: upstream's own code breaks down over this, which nobody can want to rely on."""
+    # upstream: apiserver/pkg/server/filters/wrap.go:WithPanicRecovery tells of it, as 500
+    return unable()
+
+
+def unable() -> ApiError:
+    """422 without a word of what is wrong, as upstream has it."""
+    said = "the server rejected our request due to an error in our request"
+    return ApiError("Invalid", 422, said, has_details=True)

@@ -20,7 +20,7 @@ import msgspec
 
 from fairlead.api.nesting import DEPTH_MAX, is_too_deep
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.patch.directive import crashed
+from fairlead.apiserver.patch.directive import unable
 from fairlead.apiserver.patch.document import Array, CannotError, Object, closed, is_same, opened
 
 OPERATIONS_MAX: Final = 10_000  # upstream: patch.go:maxJSONPatchOperations
@@ -35,7 +35,7 @@ def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
     """
     made = value_of(patched_document(obj, operations))
     if not isinstance(made, dict):
-        raise _unable()
+        raise unable()
     return made
 
 
@@ -49,12 +49,12 @@ def patched_document(obj: Any, operations: Sequence[Any]) -> Object | Array:
             f"{OPERATIONS_MAX}, "
             f"got {len(operations)}",
         )
-    patching = _Patching(obj)
     try:
+        patching = _Patching(obj)
         for operation in operations:
             patching.do(operation)
     except (CannotError, RecursionError):
-        raise _unable() from None
+        raise unable() from None
     return patching.root
 
 
@@ -63,15 +63,10 @@ def value_of(document: Object | Array) -> Any:
     try:
         made = closed(document)
     except RecursionError:
-        raise _unable() from None
+        raise unable() from None
     if is_too_deep(made):
-        raise _unable()
+        raise unable()
     return made
-
-
-def _unable() -> ApiError:
-    said = "the server rejected our request due to an error in our request"
-    return ApiError("Invalid", 422, said, has_details=True)
 
 
 class _Patching:
@@ -127,7 +122,7 @@ class _Patching:
             place.get(key)
             place.set(key, None if value is _MISSING else _or_none(value))
         elif value is _MISSING:
-            raise crashed()
+            raise unable()
         else:
             self.root = opened(_or_none(value))
 
@@ -144,7 +139,7 @@ class _Patching:
         wanted = _or_none(operation.get("value"))
         if not path:
             if "value" not in operation:
-                raise crashed()
+                raise unable()
             found: Any = self.root
         else:
             place, key = self._find(path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.likeness import likeness
 from fairlead.apiserver.patch.directive import (
     DELETE,
@@ -19,6 +18,7 @@ from fairlead.apiserver.patch.directive import (
     crashed,
     no_key,
     refused,
+    unable,
 )
 from fairlead.apiserver.patch.go_text import go_text
 from fairlead.apiserver.patch.list_order import ordered, parted
@@ -64,8 +64,7 @@ def require_alike(original: list[Any], patch: list[Any]) -> bool:
     if items[0] is None:
         raise crashed()
     if isinstance(items[0], list):
-        said = "the server rejected our request due to an error in our request"
-        raise ApiError("Invalid", 422, said, has_details=True)
+        raise unable()
     sorts = {dict if isinstance(item, dict) else type(item) for item in items}
     if len(sorts) > 1:
         shown = f"[{go_text(original)} {go_text(patch)}]"
