@@ -194,7 +194,7 @@ class _Walk:
     def _byte_list(self, value: list[Any], place: Place, before: Any) -> Any:
         """Bytes one by one, as numbers."""
         numbers = [
-            self._plain(whole_number, BYTE, one, Place(place, at), 0)
+            0 if one is None else self._plain(whole_number, BYTE, one, Place(place, at), 0)
             for at, one in enumerate(value)
         ]
         return before if self.mismatch else base64.b64encode(bytes(numbers)).decode()

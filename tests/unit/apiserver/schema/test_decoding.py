@@ -238,6 +238,7 @@ def test_bytes_may_be_numbers():
     """Recorded from upstream 1.36.4."""
     secret = schema_of("v1", "Secret")
     assert decoded(secret, {"data": {"a": [104, 105]}})[0]["data"] == {"a": "aGk="}
+    assert decoded(secret, {"data": {"a": [None]}})[0]["data"] == {"a": "AA=="}
     with pytest.raises(TypeMismatchError, match=r"number 300 into .* of type uint8$"):
         decoded(secret, {"data": {"a": [104, 300]}})
 
