@@ -179,9 +179,26 @@ def of_today(tracking: Tracking, managed: Managed) -> Managed:
             why = f"request to convert CR to an invalid group/version: {writer.api_version}"
             raise UnknownVersionError(why)
         if is_known:
-            fields = reconciled(tracking.schema if other is None else other.schema, entry.fields)
+            schema = tracking.schema if other is None else other.schema
+            fields = _reconciled(schema, entry.fields)
             made[writer] = entry if fields is entry.fields else replace(entry, fields=fields)
     return made
+
+
+def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
+    text = _encode(fields)
+    if len(text) > SET_BYTES_MAX:
+        return reconciled(schema, fields)
+    changed = _known_change(schema, text)
+    return fields if changed is None else changed
+
+
+@lru_cache(maxsize=SETS_MAX)
+def _known_change(schema: Schema, text: bytes) -> FieldSet | None:
+    """What a set is reconciled to; None where it stays, as almost all do."""
+    fields = _decode(text)
+    made = reconciled(schema, fields)
+    return None if made is fields else made
 
 
 def entries_of(obj: Json | None) -> Managed:
