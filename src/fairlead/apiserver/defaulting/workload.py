@@ -48,8 +48,9 @@ def _stateful_set(spec: Json) -> Json:
     spec = replaced(spec, "persistentVolumeClaimRetentionPolicy", retention)
     claims = spec.get("volumeClaimTemplates")
     if claims:
+        # upstream: pkg/apis/apps/v1/conversion.go, whatever they say they are
         named = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-        spec = replaced(spec, "volumeClaimTemplates", [filled(one, named) for one in claims])
+        spec = replaced(spec, "volumeClaimTemplates", [{**one, **named} for one in claims])
     return spec
 
 

@@ -15,7 +15,7 @@ from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.serving.body import DecodeProtobuf
 from fairlead.apiserver.serving.identity import Attributes, Authorize, Identity, allow_all
 from fairlead.apiserver.serving.negotiation import Form, error_media_type, negotiated
-from fairlead.apiserver.serving.options import WriteOptions
+from fairlead.apiserver.serving.options import MANAGER_BYTES_MAX, WriteOptions
 from fairlead.apiserver.serving.rendering import Renderer, text_of
 from fairlead.apiserver.serving.route import Target
 from fairlead.apiserver.serving.watch import Watches
@@ -85,5 +85,7 @@ class Call(Struct, frozen=True):
     def manager(self, options: WriteOptions) -> str:
         """Who writes: as it says itself, or what its User-Agent begins with."""
         # upstream: apiserver/pkg/endpoints/handlers/create.go:managerOrUserAgent
-        agent = self.request.headers.get("user-agent", "")
-        return options.manager or agent.partition("/")[0][:128] or "unknown"
+        agent = self.request.headers.get("user-agent", "").partition("/")[0]
+        printable = agent if agent.isprintable() else "".join(filter(str.isprintable, agent))
+        cut = printable.encode()[:MANAGER_BYTES_MAX].decode(errors="ignore")
+        return options.manager or cut or "unknown"

@@ -156,3 +156,11 @@ def test_completing_twice_is_completing_once(path):
     once = completed(schema, decoded(schema, {})[0])
     assert completed(schema, once) == once
     assert decoded(schema, once)[0] == once
+
+
+def test_a_template_of_a_claim_is_one_whatever_it_says():
+    """upstream: pkg/apis/apps/v1/conversion.go"""
+    claim = {"apiVersion": "a", "kind": "b", "metadata": {"name": "c"}, "spec": {}}
+    stored = made("apps/v1", "StatefulSet", spec={"volumeClaimTemplates": [claim]})
+    [claim] = stored["spec"]["volumeClaimTemplates"]
+    assert (claim["apiVersion"], claim["kind"]) == ("v1", "PersistentVolumeClaim")

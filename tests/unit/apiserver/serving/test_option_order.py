@@ -57,3 +57,18 @@ def test_options_of_patches_go_with_the_patch(api):
 def test_what_is_read_first_is_told(api, query, problem):
     answer = api.get(f"{CONFIG_MAPS}?{query}")
     assert (answer.status, answer.message) == (400, problem)
+
+
+@pytest.mark.parametrize(
+    ("agent", "manager"),
+    [
+        ("kubectl/v1.36.4 (linux)", "kubectl"),
+        ("a\tb\x01c/1", "abc"),
+        ("é" * 65, "é" * 64),
+        ("x" * 127 + "é", "x" * 127),
+    ],
+)
+def test_who_says_nothing_writes_as_its_agent(api, agent, manager):
+    """upstream: apiserver/pkg/endpoints/handlers/create.go:prefixFromUserAgent"""
+    made = api.post(CONFIG_MAPS, {"metadata": {"name": "a"}, "data": {"a": "b"}}, user_agent=agent)
+    assert made.json["metadata"]["managedFields"][0]["manager"] == manager
