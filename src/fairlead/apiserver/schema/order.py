@@ -17,8 +17,14 @@ from fairlead.apiserver.schema.model import Schema, Type
 
 Json = dict[str, Any]
 _Order = Callable[[Any], Any]
-_Row = tuple[int, _Order | None]
-_Rows = dict[str, _Row]
+_Rows = dict[str, tuple[int, _Order | None]]
+# Where there is something to order in an object with certain keys, and the order of the keys; None
+# where they are in order.
+_Plan = tuple[tuple[tuple[str, _Order], ...], tuple[str, ...] | None]
+_Plans = dict[tuple[str, ...], _Plan]
+
+# Objects of a type have the same few keys again and again.
+PLANS_MAX: Final = 256
 
 
 def ordered(schema: Schema, value: Any) -> Any:
@@ -53,7 +59,7 @@ def _made(schema: Schema) -> _Order | None:
     match schema.type:
         case Type.OBJECT if schema.fields:
             rows: _Rows = {}
-            order = partial(_object, rows)
+            order = partial(_object, rows, {})
             _ORDERS[schema] = order  # which a type inside may need
             for number, (key, field) in enumerate(schema.fields.items()):
                 rows[key] = number, _order_of(field.schema)
@@ -67,25 +73,31 @@ def _made(schema: Schema) -> _Order | None:
             return None
 
 
-def _object(rows: _Rows, value: Any) -> Any:
+def _object(rows: _Rows, plans: _Plans, value: Any) -> Any:
     if type(value) is not dict:
         return value
-    last, is_sorted, changed = -1, True, None
-    for key, item in value.items():
-        number, inner = rows.get(key, _UNKNOWN)
-        is_sorted = is_sorted and number >= last
-        last = number
-        if inner is None:
-            continue
+    keys = tuple(value)
+    plan = plans.get(keys)
+    if plan is None:
+        if len(plans) >= PLANS_MAX:
+            plans.clear()
+        plan = plans[keys] = _planned(rows, keys)
+    made = value
+    for key, inner in plan[0]:
+        item = value[key]
         new = inner(item)
         if new is not item:
-            changed = {key: new} if changed is None else {**changed, key: new}
-    if is_sorted and changed is None:
-        return value
-    made = value if changed is None else {**value, **changed}
-    if is_sorted:
-        return made
-    return {key: made[key] for key in sorted(made, key=lambda key: rows.get(key, _UNKNOWN)[0])}
+            made = dict(value) if made is value else made
+            made[key] = new
+    return made if plan[1] is None else {key: made[key] for key in plan[1]}
+
+
+def _planned(rows: _Rows, keys: tuple[str, ...]) -> _Plan:
+    known = [(key, rows[key][1]) for key in keys if key in rows]
+    inner = tuple((key, order) for key, order in known if order is not None)
+    last = len(rows)
+    wanted = tuple(sorted(keys, key=lambda key: rows[key][0] if key in rows else last))
+    return inner, None if wanted == keys else wanted
 
 
 def _list(inner: _Order, value: Any) -> Any:
@@ -116,6 +128,3 @@ def _is_changed(before: Json, after: Json) -> bool:
 
 def _is_other(value: Any, other: Any) -> bool:
     return value is not other
-
-
-_UNKNOWN: Final[_Row] = (1 << 30, None)

@@ -60,7 +60,10 @@ def dns_label_problems(name: str) -> tuple[str, ...]:
 
 def dns_subdomain_problems(name: str) -> tuple[str, ...]:
     """Why `name` is no DNS subdomain; a length is said to be in characters here."""
-    shape = tuple(problem for problem in subdomain_problems(name) if "no more than" not in problem)
+    problems = subdomain_problems(name)
+    if not problems:
+        return ()
+    shape = tuple(problem for problem in problems if "no more than" not in problem)
     return _too_long(name, SUBDOMAIN_MAX) + shape
 
 
