@@ -110,7 +110,8 @@ def _below(schema: Schema, old: Any, new: Any) -> _Triple:
     """What became of what is in `old`, which is in `new` now."""
     below: _Triple = ({}, {}, {})
     for step, left, right in _pairs(schema, old, new):
-        compared = _compare_several if _Several in (type(left), type(right)) else _compare
+        are_several = type(left) is _Several or type(right) is _Several
+        compared = _compare_several if are_several else _compare
         parts = compared(inner_schema(schema, step), left, right)
         for whole, part in zip(below, parts, strict=True):
             if part:

@@ -6,6 +6,7 @@ apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ DecodeProtobuf = Callable[[bytes, str, str], Json]
 
 SHOWN_BYTES_MAX: Final = 30
 # What stands before the reason where JSON is none, or says not what it is.
+# A number with a point or an exponent, or one that 64 bits may not hold.
+_FLOATING: Final = re.compile(rb"[:,\[]-?[0-9]+[.eE]|[0-9]{19}")
 _NOT_TOLD: Final = "couldn't get version/kind; json parse error: "
 
 
@@ -88,7 +91,7 @@ def parsed_yaml(body: bytes) -> tuple[Any, list[str]]:
     # Most clients apply JSON, which is YAML and read in a tenth of the time.
     plain = parse_plain(body) if body.startswith(b"{") else NOT_PLAIN
     if plain is not NOT_PLAIN:
-        return as_in_json(plain), []
+        return as_in_json(plain) if _FLOATING.search(body) else plain, []
     # upstream: gopkg.in/yaml.v2 decode.go, as sigs.k8s.io/yaml shows its errors
     notes: list[str] = []
 

@@ -13,6 +13,7 @@ upstream: apiserver/pkg/endpoints/handlers/patch.go
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -62,6 +63,7 @@ from fairlead.apiserver.storage import Json
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")  # 64 bits may not hold it
 _GO_MAP: Final = "map[string]interface {}"
 _NO_OBJECT: Final = (
     "couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of "
@@ -171,7 +173,8 @@ class Patch:
         if not isinstance(patch, dict) or schema is None:
             raise _undecodable("", patch, _GO_MAP)
         notes = list(repeated(patch))
-        patch = as_held(patch)
+        if notes or _LONG_NUMBER.search(self.call.request.body):
+            patch = as_held(patch)
         made = apply_strategic_merge(schema, old, patch)
         # What an object is cannot be patched this way, and nobody is told.
         named = {"kind": self.kind.kind, "apiVersion": self.kind.api_version}
