@@ -1,9 +1,10 @@
 """Layout: how the text of an answer stands on the page.
 
 Objects end with the end of a line. Who asks for it, and who reads with their own eyes, gets them
-laid out over several lines, which end with nothing.
+laid out over several lines, which end with nothing; so does who is refused and takes no Status.
 
-upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go:isPrettyPrint,
+upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go:isPrettyPrint, handlers/
+responsewriters/writers.go:WriteObjectNegotiated,
 apimachinery/pkg/runtime/serializer/json/json.go:doEncode
 """
 
@@ -15,9 +16,18 @@ from typing import Final
 import msgspec
 
 from fairlead.apiserver.request import Response
+from fairlead.apiserver.serving.negotiation import takes_objects
 
 _JSON: Final = "application/json"
 _OBJECTS: Final = (b'{"kind":', b'{"apiVersion":')
+_STATUS: Final = b'{"kind":"Status",'
+_SPECIAL: Final = (
+    (b"<", rb"\u003c"),
+    (b">", rb"\u003e"),
+    (b"&", rb"\u0026"),
+    ("\u2028".encode(), rb"\u2028"),
+    ("\u2029".encode(), rb"\u2029"),
+)
 _ALWAYS: Final = ("/version", "/version/")
 _TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
 _READERS: Final = ("curl", "Wget", "Mozilla/5.0")
@@ -31,17 +41,27 @@ def laid_out(
     parts = response.body
     if not parts or not response.content_type.startswith(_JSON):
         return parts
-    if path in _ALWAYS:
-        return _indented(parts)
     if not parts[0].startswith(_OBJECTS):
-        return parts
+        return _indented(parts) if path in _ALWAYS else parts
+    parts = tuple(map(_escaped, parts))
     if response.content_type == _JSON and _is_for_eyes(pretty, headers.get("user-agent", "")):
+        return _indented(parts)
+    if parts[0].startswith(_STATUS) and not takes_objects(headers.get("accept", "")):
         return _indented(parts)
     return (*parts, b"\n")
 
 
 def _is_for_eyes(pretty: str, agent: str) -> bool:
     return pretty in _TRUE if pretty else agent.startswith(_READERS)
+
+
+def _escaped(part: bytes) -> bytes:
+    """Text that may stand in a page, too; what is special there only stands in JSON's strings."""
+    # upstream: encoding/json/encode.go:appendHTMLEscape
+    for mark, written in _SPECIAL:
+        if mark in part:
+            part = part.replace(mark, written)
+    return part
 
 
 def _indented(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:

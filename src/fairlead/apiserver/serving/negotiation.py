@@ -122,6 +122,13 @@ def error_media_type(accept: str) -> str:
     return JSON
 
 
+@text_cache(maxsize=CACHE_SIZE)
+def takes_objects(accept: str) -> bool:
+    """Whether a client takes objects as they are, whatever else it takes."""
+    found = clauses(accept) or clauses("*/*")
+    return any(_media_type(clause) and not clause.asks_for_view for clause in found)
+
+
 def _clause(text: str) -> Clause:
     media_type, *written = (part.strip() for part in text.split(";"))
     pairs = [part.partition("=") for part in written]

@@ -28,6 +28,29 @@ def test_objects(pretty, agent, expected):
     assert b"".join(parts) == expected
 
 
+@pytest.mark.parametrize(
+    ("accept", "is_one_line"),
+    [
+        ("application/json", True),
+        ("application/json;as=Table;g=meta.k8s.io;v=v1,application/json", True),
+        ("*/*", True),
+        ("application/json;as=Table;g=meta.k8s.io;v=v1", False),
+        ("text/html", False),
+    ],
+)
+def test_a_refusal_of_who_takes_no_objects(accept, is_one_line):
+    """It is laid out, as it is written without an encoder."""
+    parts = laid_out(Response(404, (OBJECT,)), "/api/v1/x", "", {"accept": accept})
+    assert b"".join(parts) == (OBJECT + b"\n" if is_one_line else LINES)
+
+
+def test_what_is_special_in_pages_is_escaped():
+    """Wherever it stands in a string."""
+    text = '{"kind":"A","a":"<b>&\u2028"}'.encode()
+    parts = laid_out(Response(200, (text,)), "/api/v1/x", "", {})
+    assert b"".join(parts) == rb'{"kind":"A","a":"\u003cb\u003e\u0026\u2028"}' + b"\n"
+
+
 def test_a_version_is_always_laid_out():
     """It is no object."""
     parts = laid_out(Response(200, (b'{"major":"1"}',)), "/version", "", {})
