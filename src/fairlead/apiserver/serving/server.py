@@ -197,7 +197,7 @@ class ApiServer:
 
     def _document(self, request: Request, now: int) -> Answer:
         self.authorize(request)
-        if request.path.startswith("//"):
+        if request.path.startswith(("//", "*")):
             return NOT_FOUND
         for document in self._documents:
             answer = document(request, now)

@@ -75,6 +75,12 @@ def test_a_path_that_says_how_to_look_and_not_at_what(filled, word):
     assert (answer.status, answer.text) == (500, text)
 
 
+@pytest.mark.parametrize("path", ["*", "//api", "/nope"])
+def test_paths_that_lead_nowhere(filled, path):
+    """The asterisk that asks about the server as a whole is one of them."""
+    assert filled.ask("GET", path).text == "404 page not found\n"
+
+
 @pytest.mark.parametrize(
     ("options", "why"),
     [
