@@ -40,12 +40,17 @@ def field_step(name: str) -> str:
 
 def key_step(keys: dict[str, Any]) -> str:
     """The step to the item of a list that has these keys."""
-    return f"k:{go_json({name: keys[name] for name in sorted(keys)})}"
+    return f"k:{go_json({name: _plain(keys[name]) for name in sorted(keys)})}"
 
 
 def value_step(value: Any) -> str:
     """The step to the item of a list that is this value."""
-    return f"v:{go_json(value)}"
+    return f"v:{go_json(_plain(value))}"
+
+
+def _plain(value: Any) -> Any:
+    """A number without a fraction is written without a point."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:

@@ -105,3 +105,19 @@ def test_a_step_that_leads_nowhere(step):
     """What cannot be told to a user later on is refused at once."""
     with pytest.raises(ValueError, match="is no step to a field"):
         unwire({step: {}})
+
+
+@pytest.mark.parametrize(
+    ("written", "known"),
+    [
+        ({"v:1.0": {}}, {"v:1": {}}),
+        ({'v:"<"': {}}, {'v:"\\u003c"': {}}),
+        ({'k:{"z":1, "a":2}': {}}, {'k:{"a":2,"z":1}': {}}),
+        ({"f:a": {"x:of a later version": {}}}, {"f:a": {}}),
+        ({".": {}, "f:a": {".": {}, "f:b": None}}, {"f:a": {".": {}, "f:b": {}}}),
+        ({"v:10": {}, "v:9": {}}, {"v:9": {}, "v:10": {}}),
+    ],
+)
+def test_sets_are_written_as_upstream_writes_them(written, known):
+    """What clients write of steps is read, and written again in one way and order."""
+    assert list(wire(unwire(written)).items()) == list(known.items())
