@@ -30,7 +30,7 @@ from fairlead.apiserver.http.stream import stream
 from fairlead.apiserver.http.warning_header import warning_headers
 from fairlead.apiserver.http.webhooks import ask_webhook
 from fairlead.apiserver.request import Request, Response, User
-from fairlead.apiserver.serving.audit import AUDIT_ID, audit_id, audit_line
+from fairlead.apiserver.serving.audit import AUDIT_ID, audit_line, id_prefix
 from fairlead.apiserver.serving.server import ApiServer, refused
 from fairlead.apiserver.serving.watch import Watch
 
@@ -58,6 +58,7 @@ Audit = Callable[[bytes], object]
 NO_ACTS: Final[Mapping[str, Act]] = {}
 NO_STATE: Final[Mapping[str, Any]] = {}
 NOBODY: Final = User(name="")  # whose credentials mean nothing
+Parts = tuple[bytes, ...]
 Answer = TypeVar("Answer", bound=Response | Watch)
 
 
@@ -87,6 +88,7 @@ class ApiApp:
         self._acts = acts
         self._audit = audit
         self._asked = 0
+        self._id_prefix = id_prefix(clock())
         self._server = server
         self._authenticate = authenticate
         self._clock = clock
@@ -98,7 +100,7 @@ class ApiApp:
         # upstream: apiserver/pkg/endpoints/filters/audit_init.go: who asks may choose it
         if not headers.get(AUDIT_ID):
             self._asked += 1
-            headers[AUDIT_ID] = audit_id(self._clock(), self._asked)
+            headers[AUDIT_ID] = f"{self._id_prefix}{self._asked:012x}"
         try:
             # A certificate says more than any token, as upstream has it.
             user = scope.get("state", NO_STATE).get(PEER) or self._authenticate(headers)
@@ -115,8 +117,8 @@ class ApiApp:
             await stream(answer, self._server.watches, receive, send, self._settle)
         else:
             pretty = _pretty(scope["query_string"])
-            answer = replace(answer, body=laid_out(answer, scope["path"], pretty, headers))
-            await _send(_with_header(send, headers), scope["method"], headers, answer)
+            body = laid_out(answer, scope["path"], pretty, headers)
+            await _send(send, scope["method"], headers, answer, body)
 
     async def _answer(
         self, scope: Message, headers: Mapping[str, str], user: User, receive: Receive
@@ -199,16 +201,18 @@ def _with_header(send: Send, asked: Mapping[str, str]) -> Send:
     return marked
 
 
-async def _send(send: Send, method: str, asked: Mapping[str, str], response: Response) -> None:
-    """Send the answer to a request with the headers `asked`."""
-    parts = response.body if method != "HEAD" else ()
-    length = sum(map(len, response.body))
-    headers = [NO_CACHE]
+async def _send(
+    send: Send, method: str, asked: Mapping[str, str], response: Response, body: Parts
+) -> None:
+    """Send the answer to a request with the headers `asked`, of which `body` is the text."""
+    parts = body if method != "HEAD" else ()
+    length = sum(map(len, body))
+    headers = [NO_CACHE, (b"audit-id", asked[AUDIT_ID].encode("latin-1"))]
     if response.content_type:
         headers.append((b"content-type", response.content_type.encode()))
     if response.headers:
         headers += [(name.lower().encode(), text.encode()) for name, text in response.headers]
-        if any(name == b"cache-control" for name, _ in headers[1:]):
+        if any(name == b"cache-control" for name, _ in headers[2:]):
             del headers[0]
     if response.warnings:
         headers += warning_headers(response.warnings)

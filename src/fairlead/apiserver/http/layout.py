@@ -43,24 +43,29 @@ def laid_out(
         return parts
     if not parts[0].startswith(_OBJECTS):
         return _indented(parts) if path in _ALWAYS else parts
-    parts = tuple(map(_escaped, parts))
+    if any(map(_may_need_escapes, parts)):
+        parts = tuple(map(_escaped, parts))
     if response.content_type == _JSON and _is_for_eyes(pretty, headers.get("user-agent", "")):
         return _indented(parts)
     if parts[0].startswith(_STATUS) and not takes_objects(headers.get("accept", "")):
         return _indented(parts)
-    return (*parts, b"\n")
+    return (*parts[:-1], parts[-1] + b"\n")
 
 
 def _is_for_eyes(pretty: str, agent: str) -> bool:
     return pretty in _TRUE if pretty else agent.startswith(_READERS)
 
 
+def _may_need_escapes(part: bytes) -> bool:
+    """Cheap to tell, even of a long list: it is looked through for single bytes."""
+    return b"<" in part or b">" in part or b"&" in part or b"\xe2" in part
+
+
 def _escaped(part: bytes) -> bytes:
     """Text that may stand in a page, too; what is special there only stands in JSON's strings."""
     # upstream: encoding/json/encode.go:appendHTMLEscape
     for mark, written in _SPECIAL:
-        if mark in part:
-            part = part.replace(mark, written)
+        part = part.replace(mark, written)
     return part
 
 

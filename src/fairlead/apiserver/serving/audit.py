@@ -64,10 +64,10 @@ def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
     return encode(event) + b"\n"
 
 
-def audit_id(now: int, number: int) -> str:
-    """The id of the request that came as number `number` at `now`."""
-    digits = hashlib.sha256(f"{now}/{number}".encode()).hexdigest()
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-{digits[20:32]}"
+def id_prefix(now: int) -> str:
+    """What the ids of all requests to a server begin with that began at `now`; twelve follow."""
+    digits = hashlib.sha256(str(now).encode()).hexdigest()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-"
 
 
 def _uri(request: Request) -> str:
