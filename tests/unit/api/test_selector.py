@@ -243,13 +243,17 @@ NO_NUMBER = "for 'Gt', 'Lt' operators, the value must be an integer"
         ("a>b", f'values[0]: Invalid value: "b": {NO_NUMBER}'),
         (
             "a<_",
-            (f'[values[0]: Invalid value: "_": {NO_NUMBER}, values[0][a]: Invalid value: "_": '
-            f"{NO_VALUE}]"),
+            (
+                f'[values[0]: Invalid value: "_": {NO_NUMBER}, values[0][a]: Invalid value: "_": '
+                f"{NO_VALUE}]"
+            ),
         ),
         (
             "a in (_,-)",
-            (f'[values[0][a]: Invalid value: "-": {NO_VALUE}, values[1][a]: Invalid value: "_": '
-            f"{NO_VALUE}]"),
+            (
+                f'[values[0][a]: Invalid value: "-": {NO_VALUE}, values[1][a]: Invalid value: "_": '
+                f"{NO_VALUE}]"
+            ),
         ),
     ],
 )

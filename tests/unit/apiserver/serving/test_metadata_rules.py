@@ -111,11 +111,15 @@ def test_owners_are_looked_at_one_by_one(api):
     answer = api.post("/api/v1/namespaces/default/configmaps", {"metadata": meta})
     causes = [cause["message"] for cause in answer.json["details"]["causes"]]
     assert [cause.rpartition(": ")[2] for cause in causes] == [
-        ('Only one reference can have Controller set to true. Found "true" in references for Pod/a '
-        "and Pod/b"),
+        (
+            'Only one reference can have Controller set to true. Found "true" in references for Pod/a '
+            "and Pod/b"
+        ),
         "version must not be empty",
-        ('Only one reference can have Controller set to true. Found "true" in references for Pod/a '
-        "and Pod/c"),
+        (
+            'Only one reference can have Controller set to true. Found "true" in references for Pod/a '
+            "and Pod/c"
+        ),
     ]
     assert causes[1] == 'Invalid value: "a/b/c": version must not be empty'
 
