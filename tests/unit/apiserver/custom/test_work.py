@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.api.expression.asking import OUT_OF_BUDGET
 from fairlead.apiserver.custom.checking import checked
 from fairlead.apiserver.custom.definition_default import wrong_defaults
-from fairlead.apiserver.custom.rules import OUT_OF_BUDGET
 from fairlead.apiserver.custom.structural import structural
 from fairlead.apiserver.custom.work import TooMuchWorkError, Work
 

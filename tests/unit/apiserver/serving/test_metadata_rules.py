@@ -110,16 +110,14 @@ def test_owners_are_looked_at_one_by_one(api):
     meta = {"name": "a", "ownerReferences": owners}
     answer = api.post("/api/v1/namespaces/default/configmaps", {"metadata": meta})
     causes = [cause["message"] for cause in answer.json["details"]["causes"]]
+    only_one = (
+        "Only one reference can have Controller set to true. "
+        'Found "true" in references for Pod/a and Pod/{}'
+    )
     assert [cause.rpartition(": ")[2] for cause in causes] == [
-        (
-            'Only one reference can have Controller set to true. Found "true" in references for Pod/a '
-            "and Pod/b"
-        ),
+        only_one.format("b"),
         "version must not be empty",
-        (
-            'Only one reference can have Controller set to true. Found "true" in references for Pod/a '
-            "and Pod/c"
-        ),
+        only_one.format("c"),
     ]
     assert causes[1] == 'Invalid value: "a/b/c": version must not be empty'
 
