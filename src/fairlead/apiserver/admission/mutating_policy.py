@@ -26,15 +26,20 @@ from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY_BINDING,
     Kind,
 )
-from fairlead.apiserver.patch.json_patch import apply_json_patch
+from fairlead.apiserver.patch.json_patch import UnmetTestError, apply_json_patch
 from fairlead.apiserver.patch.step import inner_schema
 from fairlead.apiserver.patch.typed import merged
+from fairlead.apiserver.patch.typing_problem import stated_problems
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, schema_of
 from fairlead.apiserver.storage import Json, Storage
 
 _IF_NEEDED: Final = "IfNeeded"
 _JSON_PATCH: Final = "JSONPatch"
-_ATOMIC: Final = "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "
+_NOT_APPLIED: Final = "error applying patch"
+_UNTYPED: Final = f"{_NOT_APPLIED}: failed to convert patch object to typed object"
+_ATOMIC: Final = (
+    f"{_NOT_APPLIED}: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs"
+)
 
 
 class MutatingPolicies:
@@ -74,11 +79,7 @@ def _changed(match: Match, asked: Asked, storage: Storage) -> Json:
         return _failed(match, match.problem, asked)
     obj = asked.obj
     for params in match.params:
-        try:
-            for changed in _mutations(match, replace(asked, obj=obj), params, storage):
-                obj = changed
-        except ValueError as cause:
-            obj = _failed(match, str(cause), replace(asked, obj=obj))
+        obj = _mutated_in_turn(match, replace(asked, obj=obj), params, storage)
     rounds = asked.about.rounds
     if rounds is not None and obj != asked.obj:
         obj = rounds.complete(obj)
@@ -86,22 +87,30 @@ def _changed(match: Match, asked: Asked, storage: Storage) -> Json:
     return obj
 
 
-def _mutations(match: Match, asked: Asked, params: Json | None, storage: Storage) -> Iterator[Json]:
-    """The object after each mutation. Raises ValueError that says why one cannot be done."""
+def _mutated_in_turn(match: Match, asked: Asked, params: Json | None, storage: Storage) -> Json:
+    """The object after all mutations. Raises ApiError 403 where one fails and may not."""
     spec = match.policy["spec"]
     scope = scope_of(match, asked, params, storage)
-    if failing(spec.get("matchConditions") or (), scope):
-        return
+    try:
+        if failing(spec.get("matchConditions") or (), scope):
+            return asked.obj
+    except ValueError as cause:
+        return _failed(match, str(cause), asked)
     for mutation in spec.get("mutations") or ():
         before = new_of(asked, match.kind) or {}
-        after = _mutated(mutation, match.kind, before, scope)
+        try:
+            after = _mutated(mutation, match.kind, before, scope)
+        except ValueError as cause:
+            _failed(match, str(cause), asked)
+            continue
         if after != before:
             asked = replace(asked, obj=stored(match.kind, after))
-            yield asked.obj
             scope = scope_of(match, asked, params, storage)
+    return asked.obj
 
 
 def _mutated(mutation: Json, kind: Kind, obj: Json, scope: Scope) -> Json:
+    """The object after one mutation. Raises ValueError that says why it cannot be done."""
     is_patch = mutation.get("patchType") == _JSON_PATCH
     wanted = mutation.get("jsonPatch" if is_patch else "applyConfiguration") or {}
     expression = wanted.get("expression", "")
@@ -119,6 +128,8 @@ def _patched(obj: Json, operations: Any) -> Json:
         )
     try:
         patched: Json = apply_json_patch(obj, operations)
+    except UnmetTestError:
+        return obj  # its policy asks whether there is anything to do
     except ApiError as cause:
         raise ValueError(f"JSON Patch: {cause.message}") from None
     return patched
@@ -131,8 +142,12 @@ def _applied(kind: Kind, obj: Json, configuration: Any) -> Json:
         )
     schema = kind.custom.fields if kind.custom else schema_of(kind.api_version, kind.kind)
     schema = schema or ANYTHING
-    for path in _atomic_fields(schema, configuration, ""):
-        raise ValueError(f"{_ATOMIC}{path}")
+    wrong = stated_problems(schema, configuration)
+    if wrong:
+        raise ValueError(f"{_UNTYPED}: {wrong}")
+    atomic = ", ".join(_atomic_fields(schema, configuration, ""))
+    if atomic:
+        raise ValueError(f"{_ATOMIC}: {atomic}")
     merge: Json = merged(schema, obj, configuration)
     return merge
 

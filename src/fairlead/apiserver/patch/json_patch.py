@@ -28,6 +28,15 @@ COPIED_BYTES_MAX: Final = 3 << 20  # upstream: server/config.go:JSONPatchMaxCopy
 _MISSING: Final = object()
 
 
+class UnmetTestError(ApiError):
+    """A `test` has found something else than it names: 422, as for all that cannot be done."""
+
+    def __init__(self) -> None:
+        """There is no more to say of it."""
+        said = unable()
+        super().__init__(said.reason, said.code, said.message, has_details=True)
+
+
 def apply_json_patch(obj: Any, operations: Sequence[Any]) -> dict[str, Any]:
     """`obj` after `operations`, in order. Raises ApiError 413 or 422, and 500 as upstream does.
 
@@ -146,7 +155,7 @@ class _Patching:
             found = place.get(key)
         has_both = found is not None and wanted is not None
         if not (is_same(found, wanted) if has_both else found is wanted):
-            raise CannotError
+            raise UnmetTestError
 
 
 def _text(operation: Mapping[str, Any], name: str) -> str:

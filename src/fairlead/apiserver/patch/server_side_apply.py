@@ -38,7 +38,7 @@ from fairlead.apiserver.patch.managed_fields import (
 from fairlead.apiserver.patch.ownership import OwnershipConflictError, after_apply
 from fairlead.apiserver.patch.step import NamelessItemError
 from fairlead.apiserver.patch.typed import compare, field_set
-from fairlead.apiserver.patch.typing_problem import problems
+from fairlead.apiserver.patch.typing_problem import stated_problems
 from fairlead.apiserver.schema.decoding import empty
 from fairlead.apiserver.schema.json_text import parse_json
 
@@ -95,10 +95,9 @@ def server_side_apply(
 
 
 def _require_type(tracking: Tracking, obj: Json, failed: str, *, may_repeat: bool) -> None:
-    wrong = list(problems(tracking.schema, obj, may_repeat=may_repeat))
+    wrong = stated_problems(tracking.schema, obj, may_repeat=may_repeat)
     if wrong:
-        stated = wrong[0] if len(wrong) == 1 else "errors:\n  " + "\n  ".join(wrong)
-        raise ApiError("", 500, f"{failed.format(object_name(obj))}: {stated}")
+        raise ApiError("", 500, f"{failed.format(object_name(obj))}: {wrong}")
 
 
 def _metadata(config: Json) -> Json:
@@ -220,7 +219,7 @@ def _as_last_applied(tracking: Tracking, live: Json) -> FieldSet:
         last = parse_json(live["metadata"]["annotations"][LAST_APPLIED])
     except (KeyError, ValueError):
         return NOTHING
-    if not isinstance(last, dict) or next(problems(tracking.schema, last), None):
+    if not isinstance(last, dict) or stated_problems(tracking.schema, last):
         return NOTHING
     changes = compare(tracking.schema, last, live)
     differing = union(union(changes.modified, changes.added), changes.removed)

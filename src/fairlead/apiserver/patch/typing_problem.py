@@ -26,6 +26,12 @@ _NUMERIC: Final = (Type.INT32, Type.INT64, Type.NUMBER)
 _TEXTS: Final = (Type.STRING, Type.BYTES)
 
 
+def stated_problems(schema: Schema, value: Any, *, may_repeat: bool = False) -> str:
+    """All that is wrong with `value`, as upstream prints it; "" where nothing is."""
+    wrong = list(problems(schema, value, may_repeat=may_repeat))
+    return "errors:\n  " + "\n  ".join(wrong) if len(wrong) > 1 else "".join(wrong)
+
+
 def problems(
     schema: Schema, value: Any, path: str = "", *, may_repeat: bool = False
 ) -> Iterator[str]:

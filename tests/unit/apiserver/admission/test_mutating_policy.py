@@ -25,7 +25,12 @@ UNTOLD = (
     "expression 'Object{spec: Object.spec{replicas: object.nope}}' resulted in error: "
     "no such key: nope"
 )
-ATOMIC = "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: "
+ATOMIC = (
+    "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or "
+    "structs: "
+)
+NO_TEXT = "expected string, got &value.valueUnstructured{Value:1}"
+UNTYPED = "error applying patch: failed to convert patch object to typed object: "
 
 
 def applied(expression):
@@ -103,6 +108,14 @@ def test_mutations_see_those_before_them(policed, deployment):
             f"{ATOMIC}.spec.selector",
         ),
         (
+            applied("Object{spec: Object.spec{replica: 3}}"),
+            f"{UNTYPED}.spec.replica: field not declared in schema",
+        ),
+        (
+            applied("Object{metadata: Object.metadata{labels: {'n': 1}}}"),
+            f"{UNTYPED}.metadata.labels.n: {NO_TEXT}",
+        ),
+        (
             patched("[JSONPatch{op: 'remove', path: '/nope'}]"),
             "JSON Patch: the server rejected our request due to an error in our request",
         ),
@@ -111,7 +124,7 @@ def test_mutations_see_those_before_them(policed, deployment):
             "type mismatch: JSONPatchType.expression should evaluate to array",
         ),
     ],
-    ids=["error", "atomic", "patch", "type"],
+    ids=["error", "atomic", "field", "value", "patch", "type"],
 )
 def test_what_cannot_be_done_refuses_the_request_or_is_left(policed, deployment, mutation, why):
     with pytest.raises(ApiError) as refused:
@@ -121,6 +134,27 @@ def test_what_cannot_be_done_refuses_the_request_or_is_left(policed, deployment,
     assert refused.value.details["kind"] == "deployments"
     found = policed(mutation, failurePolicy="Ignore")
     assert found.admits(deployment(), user=ALICE) == deployment()
+
+
+def test_a_mutation_that_cannot_be_done_leaves_others_to_do_theirs(policed, deployment):
+    mutations = (
+        patched("[JSONPatch{op: 'remove', path: '/nope'}]"),
+        applied("Object{spec: Object.spec{replicas: 3}}"),
+    )
+    admitted = policed(*mutations, failurePolicy="Ignore").admits(deployment(), user=ALICE)
+    assert admitted == deployment(3)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "then"), [(1, 5), (2, 2)], ids=["what it names", "something else"]
+)
+def test_a_patch_whose_test_finds(policed, deployment, replicas, then):
+    """upstream: mutating/patch/json_patch.go:Patch"""
+    mutation = patched(
+        "[JSONPatch{op: 'test', path: '/spec/replicas', value: 1},"
+        " JSONPatch{op: 'replace', path: '/spec/replicas', value: 5}]"
+    )
+    assert policed(mutation).admits(deployment(replicas), user=ALICE) == deployment(then)
 
 
 def test_conditions_and_operations_say_what_a_policy_is_about(policed, deployment):
