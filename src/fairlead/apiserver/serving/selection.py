@@ -81,9 +81,6 @@ class Selection:
         )
 
 
-EVERYTHING: Final = Selection()
-
-
 def parsed_selectors(labels: str, fields: str) -> tuple[LabelSelector, tuple[Term, ...]]:
     """Both selectors, as they were sent, whatever fields there are. Raises ApiError 400."""
     try:

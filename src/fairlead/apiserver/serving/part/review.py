@@ -32,7 +32,6 @@ _UNNAMED: Final = ("namespace", "managedFields")
 _MANY: Final = ("list", "watch", "deletecollection")
 _NOBODY: Final = 'Invalid value: "": at least one of user or group must be specified'
 _AUTHORIZATION: Final = Kind("authorization.k8s.io", "v1", "", "")
-_NO_SUBJECT: Final = User(name="")
 
 
 def self_subject_access_review(call: Call) -> Response:

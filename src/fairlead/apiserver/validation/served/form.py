@@ -50,7 +50,6 @@ _SPECIAL: Final[tuple[tuple[Callable[[Address], bool], str], ...]] = (
         "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)",
     ),
 )
-_PORT_NAME: Final = re.compile("[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _PORT_CHARACTERS: Final = re.compile("[-a-z0-9]+")
 _CONFIG_KEY_FORM: Final = "[-._a-zA-Z0-9]+"
 _CONFIG_KEY: Final = re.compile(_CONFIG_KEY_FORM)

@@ -21,7 +21,6 @@ from fairlead.apiserver.validation.served.form import check_dns_label
 Json = dict[str, Any]
 Check = Callable[[str, Json], Causes]
 
-ISCSI_NAME_MAX: Final = 64
 _RESERVED: Final = (".kubernetes.io", ".k8s.io")
 _INITIATORS: Final[Mapping[str, re.Pattern[str]]] = {
     "iqn": re.compile(r"iqn\.\d{4}-\d{2}\.([A-Za-z0-9.-]+)(:[^,;*&$|\s]+)$"),
