@@ -180,10 +180,21 @@ def _ours(given: list[Extent], _: Scale) -> Taken:
     return _new(_OURS + weight * _CONVERTED, weight, weight)
 
 
-def _inserted(given: list[Extent], scale: Scale) -> Taken:
-    weight = sum(one.weight for one in given)
-    item = union(scale.items(given[0]), scale.items(given[1]))
-    return Taken(_OURS + weight * _CONVERTED, made(given[0].size + 1, weight, item), weight * 2)
+def _mapped(given: list[Extent], scale: Scale) -> Taken:
+    """A map of pairs."""
+    pairs = given[0]
+    return _converted(pairs, pairs.size, scale.items(scale.items(pairs)))
+
+
+def _merged(given: list[Extent], scale: Scale) -> Taken:
+    """One map of several, each of which may have more than one entry."""
+    maps = given[0]
+    return _converted(maps, maps.weight // NODE, scale.items(scale.items(maps)))
+
+
+def _converted(given: Extent, size: int, item: Extent) -> Taken:
+    weight = given.weight
+    return Taken(_OURS + weight * _CONVERTED, made(size, weight, item), weight * 2)
 
 
 def _first(given: list[Extent], scale: Scale) -> Taken:
@@ -214,7 +225,8 @@ GROWTH: Final[dict[str, Growth]] = {
     **dict.fromkeys(("first", "last"), _first),
     **dict.fromkeys(("optional.of", "optional.ofNonZeroValue", "value", "orValue"), _passed),
     **dict.fromkeys(("or", "dyn"), _passed),
-    "@insert": _inserted,
+    "@map": _mapped,
+    "@merge": _merged,
 }
 
 

@@ -1,6 +1,6 @@
 """Retelling: calls that the library cannot answer, in terms of what it can.
 
-    map.transformMap(…)            insertions are ours
+    map.transformMap(…)            a list of entries, of which ours makes a map
     list.indexOf(item)             the library has it of texts only
     optional.unwrap(list)          a loop
     string(ip(…))                  addresses are maps to the library
@@ -37,6 +37,8 @@ from fairlead.api.expression.tree import (
 
 _ADDRESSES: Final = ("ip", "cidr", "masked")
 _FORMAT: Final = "format."
+_INSERT: Final = "cel.@mapInsert"
+_WITH_KEY: Final = 3
 _IT, _RESULT, _UNUSED = "@it", "@result", "#unused"
 
 
@@ -67,16 +69,37 @@ def retold(node: Node) -> Node:
                 for one in node.entries
             ))  # fmt: skip
         case Loop():
-            return replace(
-                node,
-                range=retold(node.range),
-                initial=retold(node.initial),
-                condition=retold(node.condition),
-                step=retold(node.step),
-                result=retold(node.result),
-            )
+            return _retold_loop(node)
         case _:
             return node
+
+
+def _retold_loop(node: Loop) -> Loop:
+    insertion = _insertion(node.step)
+    if insertion is not None:
+        node = _gathering(node, insertion)
+    return replace(
+        node,
+        range=retold(node.range),
+        initial=retold(node.initial),
+        condition=retold(node.condition),
+        step=retold(node.step),
+        result=retold(node.result),
+    )
+
+
+def _insertion(step: Node) -> Call | None:
+    """What puts something into the map that a loop makes, if it makes one."""
+    if isinstance(step, Call) and step.function == "_?_:_":
+        step = step.arguments[1]
+    return step if isinstance(step, Call) and _name(step) == _INSERT else None
+
+
+def _gathering(node: Loop, insertion: Call) -> Loop:
+    """The loop with a list in place of its map, since the library makes a map anew each time."""
+    function = "@map" if len(insertion.arguments) == _WITH_KEY else "@merge"
+    made = Call(0, function, None, (node.result,))
+    return replace(node, initial=Items(node.initial.id, (), ()), result=made)
 
 
 def _retold_call(node: Call) -> Node:
@@ -122,8 +145,11 @@ def _text(node: Call) -> Node:
     return Call(node.id, "@text", None, node.arguments)
 
 
-def _inserted(node: Call) -> Node:
-    return Call(node.id, "@insert", None, (node.arguments[0], _held(*node.arguments[1:])))
+def _appended(node: Call) -> Node:
+    """What `_gathering` makes of an insertion: a key and a value, or a map, one item more."""
+    whole, *new = node.arguments
+    item = new[0] if len(new) == 1 else _held(*new)
+    return Call(node.id, "_+_", None, (whole, _held(item)))
 
 
 def _held(*items: Node) -> Node:
@@ -178,7 +204,7 @@ def _unwrapped(node: Call) -> Node:
 
 
 _TELLERS: Final[dict[str, Callable[[Call], Node]]] = {
-    "cel.@mapInsert": _inserted,
+    _INSERT: _appended,
     "format.named": _named_format,
     "validate": _validated,
     "charAt": _ours,

@@ -21,13 +21,19 @@ from fairlead.api.expression.printing import printable
 Map = dict[Any, Any]
 
 
-def _inserted(whole: Map, held: list[Any]) -> Map:
-    """A map with what is held: an entry, or all those of a map."""
-    more = {held[0]: held[1]} if len(held) > 1 else held[0]
-    for key in more:
-        if key in whole:
-            raise ValueError(f"insert failed: key {key} already exists")
-    return {**whole, **more}
+def _map_of(entries: list[list[Any]]) -> Map:
+    """A map of keys and values."""
+    return _merged([{key: value} for key, value in entries])
+
+
+def _merged(maps: list[Map]) -> Map:
+    whole: Map = {}
+    for one in maps:
+        for key, value in one.items():
+            if key in whole:
+                raise ValueError(f"insert failed: key {key} already exists")
+            whole[key] = value
+    return whole
 
 
 def _char_at(text: str, at: int) -> str:
@@ -85,7 +91,8 @@ def _is_version(text: str, is_loose: bool) -> bool:  # noqa: FBT001 - likewise
 
 
 FUNCTIONS: Final[tuple[Function, ...]] = (
-    free("@insert", MAP, (MAP, LIST), _inserted),
+    free("@map", MAP, (LIST,), _map_of),
+    free("@merge", MAP, (LIST,), _merged),
     free("@indexOf", WHOLE, (LIST, LIST), _first),
     free("@lastIndexOf", WHOLE, (LIST, LIST), _last),
     free("@indexOf", WHOLE, (TEXT, TEXT, WHOLE), _first_from),

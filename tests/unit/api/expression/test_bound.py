@@ -98,6 +98,15 @@ def test_what_people_write_is_asked(text, value):
     assert (answer.value, answer.problem) == (True, "")
 
 
+def test_maps_of_many_entries_are_not_made_anew_for_each():
+    """As the library does, which keeps them all until the end."""
+    texts = {f"k{at}": "x" * 200 for at in range(2_000)}
+    began = time.process_time()
+    assert asked("self.transformMap(k, v, v + v).size() == 2000", texts).value is True
+    assert asked("self.transformMapEntry(k, v, {v + k: k}).size() == 2000", texts).value is True
+    assert time.process_time() - began < 0.5
+
+
 def test_a_budget_ends():
     """For all questions about an object together."""
     seen, one = Seen(ENV, {"self": ROWS}), program(ENV, USUAL["names of a form"][0])
