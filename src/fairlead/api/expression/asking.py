@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from cel_expr_python import cel
 
 BUDGET: Final = 200_000_000  # units of `bound`
+KEPT_BYTES_MAX: Final = 16 << 20
 _READING: Final = 600  # for each character
 _LIGHT_NODES_MAX: Final = 24
 _LIGHT_UNITS: Final = 2_000
@@ -141,9 +142,13 @@ class Answer:
 
 
 class Seen:
-    """Values that several expressions are asked about."""
+    """Values that several expressions are asked about.
 
-    __slots__ = ("_activation", "_env", "_named", "known", "scale")
+    The library has them in an activation, and keeps there what it makes of them; so there is a new
+    one after questions that may have made much.
+    """
+
+    __slots__ = ("_activation", "_env", "_kept_bytes", "_named", "known", "scale")
 
     def __init__(
         self, env: cel.Env, known: Mapping[str, Any], named: Mapping[str, Any] | None = None
@@ -152,6 +157,7 @@ class Seen:
         self.known, self.scale = known, Scale()
         self._env, self._named = env, known if named is None else named
         self._activation: cel.Activation | None = None
+        self._kept_bytes = 0
 
     def ask(self, asked: Program, budget: Budget) -> Answer:
         """What an expression says of them. Raises OutOfBudgetError."""
@@ -161,19 +167,28 @@ class Seen:
             if asked.is_light:
                 budget.take(_LIGHT_UNITS)
             for node in () if asked.is_light else (*asked.made, asked.root):
-                budget.take(spend(node, self.known, self.scale))
+                spent = spend(node, self.known, self.scale)
+                budget.take(spent.work)
+                self._kept_bytes += spent.room
         except TooCostlyError:
             return Answer(problem=CALL_LIMIT)
-        if self._activation is None:
-            self._activation = self._env.Activation(dict(self._named))
+        values = self._values()
         try:
-            result = asked.expression.eval(self._activation)
+            result = asked.expression.eval(values)
         except (RuntimeError, ValueError, TypeError, MemoryError) as cause:
             return Answer(problem=failure_of(cause))
         kind = result.type().name()
         if kind == "ERROR":
             return Answer(problem=self._named_problem(asked, problem_of(result)))
         return Answer(_plain(result), kind=kind)
+
+    def _values(self) -> cel.Activation:
+        if self._activation is None:
+            self._activation = self._env.Activation(dict(self._named))
+        activation = self._activation
+        if self._kept_bytes > KEPT_BYTES_MAX:
+            self._activation, self._kept_bytes = None, 0
+        return activation
 
     def _named_problem(self, asked: Program, problem: str) -> str:
         if problem != NO_NAMES:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from fairlead.api.expression.extent import (
     NEVER,
@@ -46,15 +46,22 @@ class TooCostlyError(Exception):
     """An expression may take more than it may."""
 
 
-def spend(root: Node, known: Mapping[str, Any], scale: Scale | None = None) -> int:
-    """The units that asking `root` about these values may take. Raises TooCostlyError.
+class Spent(NamedTuple):
+    """What a question may take: units of work, and bytes for what is made."""
+
+    work: int
+    room: int
+
+
+def spend(root: Node, known: Mapping[str, Any], scale: Scale | None = None) -> Spent:
+    """What asking `root` about these values may take. Raises TooCostlyError.
 
     `scale` may have weighed these values before.
     """
     scale = scale or Scale()
     going = _Going(known, scale, looked_before=scale.looked)
     going.extent(root)
-    return going.work + going.looking
+    return Spent(going.work + going.looking, going.room)
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from fairlead.api.expression.extent import BEYOND, NODE, SCALAR, Extent, Scale, 
 _STATES_MAX: Final = 400_000  # the matcher's own bound, by the memory that it takes
 _REPEATED: Final = re.compile(r"\{(\d+)?,?(\d+)?\}")
 _COMPILED: Final = 50
+_FOUND: Final = 500  # one match of many
 _OURS: Final = 1_000  # a call of a function that is written in Python
 _CONVERTED: Final = 10  # what comes to such a function, for each unit of weight
 _PRECISION: Final = 500  # the digits that a number may be printed with
@@ -45,7 +46,10 @@ def _compared(given: list[Extent], _: Scale) -> Taken:
 
 
 def _within(given: list[Extent], _: Scale) -> Taken:
-    return _scalar(given[0].weight + given[1].weight)
+    """A list is looked through, a map is not."""
+    sought, whole = given
+    is_map = whole.examples is not None and all(isinstance(one, dict) for one in whole.examples)
+    return _scalar(sought.weight if is_map else sought.weight + whole.weight)
 
 
 def _added(given: list[Extent], scale: Scale) -> Taken:
@@ -119,6 +123,12 @@ def _matched(given: list[Extent], _: Scale) -> Taken:
     item = made(text.size, text.weight)
     size = text.size + 1
     return _new(work + _OURS, size, size * (NODE + 1), item)
+
+
+def _found(given: list[Extent], scale: Scale) -> Taken:
+    """All matches, of which there may be one at each character, each a text of its own."""
+    taken = _matched(given, scale)
+    return Taken(taken.work + taken.made.size * _FOUND, taken.made, taken.room)
 
 
 def _states(pattern: Extent) -> int:
@@ -216,7 +226,8 @@ GROWTH: Final[dict[str, Growth]] = {
     "format": _printed,
     "strings.quote": _quoted,
     **dict.fromkeys(("lowerAscii", "upperAscii", "trim", "substring", "charAt"), _changed),
-    **dict.fromkeys(("matches", "find", "findAll"), _matched),
+    **dict.fromkeys(("matches", "find"), _matched),
+    "findAll": _found,
     **dict.fromkeys(("sets.contains", "sets.equivalent", "sets.intersects"), _paired),
     **dict.fromkeys(("distinct", "sort", "@sortByAssociatedKeys"), _paired),
     "lists.range": _ranged,

@@ -34,6 +34,7 @@ ATTACKS = {
     "a range of a computed length": ("lists.range(self * self * self).size() > 0", 1_000_000),
     "a pattern of many states": ("self.matches('((a?){100}){9}b')", TEXT),
     "what such a pattern finds": ("self.find('((a?){100}){9}b') == ''", TEXT),
+    "matches at each character": ("self.all(x, x.findAll('').size() > 0)", [TEXT[:200]] * 2_000),
     "patterns that are values": ("self.all(x, x.matches(x))", ["(a?){1000}"] * 1_000),
     "a long list, made anew at each round": ("self.map(a, a).size() > 0", list(range(9_000))),
     "lists in lists": ("self.all(a, self.map(b, b).size() > 0)", list(range(400))),
@@ -87,6 +88,14 @@ USUAL = {
     "tags": ("self.all(x, x.tags.all(t, t.startsWith('a') || t in ['b']))", ROWS),
     "a long text": ("self.replace('a', 'bb').size() == 2000000", TEXT),
     "a sum": ("self.map(x, x.v).sum() > 0 && self.map(x, x.name).join(',').size() > 9", ROWS),
+    "keys of a large map": (
+        "self.names.all(n, n in self.texts)",
+        {
+            "names": [f"k{at}" for at in range(1_000)],
+            "texts": {f"k{at}": TEXT[:200] for at in range(1_000)},
+        },
+    ),
+    "numbers in names": ("self.all(x, x.name.findAll('[0-9]+').size() == 1)", ROWS),
     "quantities": ("self.all(x, quantity(string(x.v)).isInteger())", ROWS),
     "printed": ("self.all(x, '%s: %d'.format([x.name, x.v]).size() > 3)", ROWS),
 }
@@ -105,6 +114,29 @@ def test_maps_of_many_entries_are_not_made_anew_for_each():
     assert asked("self.transformMap(k, v, v + v).size() == 2000", texts).value is True
     assert asked("self.transformMapEntry(k, v, {v + k: k}).size() == 2000", texts).value is True
     assert time.process_time() - began < 0.5
+
+
+class Counted:
+    """An environment that counts how often it was given values."""
+
+    def __init__(self):
+        self.times = 0
+
+    def Activation(self, values):  # noqa: N802 - the library's name
+        self.times += 1
+        return ENV.Activation(values)
+
+
+@pytest.mark.parametrize(
+    ("text", "times"), [("self.map(x, x.name).size() == 2000", 4), ("self[0].v == 0", 1)]
+)
+def test_what_was_made_is_let_go(text, times):
+    """The library keeps it as long as it has the values."""
+    counted = Counted()
+    seen = Seen(counted, {"self": ROWS * 2})
+    for _ in range(4):
+        assert seen.ask(program(ENV, text), Budget()).value is True
+    assert counted.times == times
 
 
 def test_a_budget_ends():
