@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.api.expression.bound import TooCostlyError, spend
+from fairlead.api.expression.bound import LOOK, TooCostlyError, spend
 from fairlead.api.expression.expansion import ExpressionError, check_size
 from fairlead.api.expression.extent import Scale
 from fairlead.api.expression.kept import tree_of
@@ -162,6 +162,7 @@ class Seen:
     def ask(self, asked: Program, budget: Budget) -> Answer:
         """What an expression says of them. Raises OutOfBudgetError."""
         self.scale.unnamed.clear()
+        looked_before = self.scale.looked
         try:
             budget.take(asked.reading_units)
             if asked.is_light:
@@ -171,6 +172,7 @@ class Seen:
                 budget.take(spent.work)
                 self._kept_bytes += spent.room
         except TooCostlyError:
+            budget.take((self.scale.looked - looked_before) * LOOK)
             return Answer(problem=CALL_LIMIT)
         values = self._values()
         try:

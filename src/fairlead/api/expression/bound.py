@@ -37,7 +37,7 @@ WORK_MAX: Final = 100_000_000
 ROOM_MAX: Final = 64 << 20  # bytes
 ROUNDS_MAX: Final = 10_000  # the library's own bound
 _STEP: Final = 20
-_LOOK: Final = 120  # at a value, here
+LOOK: Final = 120  # at a value, here
 _ITEM_BYTES: Final = 16
 _OPTIONAL: Final = ("_?._", "_[?_]")
 
@@ -77,7 +77,7 @@ class _Going:
     @property
     def looking(self) -> int:
         """What it has taken so far to look at the values here."""
-        return (self.scale.looked - self.looked_before) * _LOOK
+        return (self.scale.looked - self.looked_before) * LOOK
 
     def extent(self, node: Node) -> Extent:
         """How large the value of `node` may be; what it takes is added up."""

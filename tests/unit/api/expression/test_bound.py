@@ -7,6 +7,7 @@ import time
 import pytest
 
 from fairlead.api.expression.asking import BUDGET, Budget, OutOfBudgetError, Seen, program
+from fairlead.api.expression.bound import LOOK
 from fairlead.api.expression.expansion import ExpressionError
 from fairlead.api.expression.library import environment
 from fairlead.api.expression.problem import CALL_LIMIT
@@ -144,6 +145,15 @@ def test_a_budget_ends():
     seen, one = Seen(ENV, {"self": ROWS}), program(ENV, USUAL["names of a form"][0])
     budget = Budget()
     budget.take(BUDGET)
+    with pytest.raises(OutOfBudgetError):
+        seen.ask(one, budget)
+
+
+def test_a_question_that_is_not_asked_counts_with_what_it_took_to_find_out():
+    seen, budget = Seen(ENV, {"self": ["aaaa"] * 20_000}), Budget()
+    one = program(ENV, "self.all(x, x.matches('((a?){100}){9}b'))")
+    budget.take(BUDGET - 50_000 * LOOK)
+    assert seen.ask(one, budget).problem == CALL_LIMIT
     with pytest.raises(OutOfBudgetError):
         seen.ask(one, budget)
 
