@@ -5,7 +5,7 @@ addresses are for people who choose one; others get them only when the rest is t
 has an IPAddress, or soon will: a Service's own, or one that somebody else has made.
 
 Differs from upstream: ranges are looked through from their beginning, the cluster's own first, not
-at random.
+at random; and while none is ready, those on their way out count, where upstream fails (500).
 
 upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go,
 pkg/api/servicecidr/servicecidr.go:PrefixContainsIP
@@ -13,7 +13,7 @@ pkg/api/servicecidr/servicecidr.go:PrefixContainsIP
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Final
 
@@ -30,18 +30,15 @@ _CHOSEN_SHARE: Final = 16
 
 
 def ranges(storage: Storage) -> list[IPv4Network]:
-    """Those out of which new addresses are given."""
+    """Those out of which new addresses are given; there always is one."""
     known = sorted(storage.unsorted(SERVICE_CIDR), key=_place)
-    if not known:
-        return [NETWORK]
-    found = {
-        text: network
-        for one in known
-        if _is_ready(one)
-        for text in one["spec"].get("cidrs") or ()
-        if isinstance(network := ip_network(text, strict=False), IPv4Network)
-    }
-    return list(found.values())
+    return _networks(filter(_is_ready, known)) or _networks(known) or [NETWORK]
+
+
+def _networks(known: Iterable[Json]) -> list[IPv4Network]:
+    texts = dict.fromkeys(text for one in known for text in one["spec"].get("cidrs") or ())
+    found = (ip_network(text, strict=False) for text in texts)
+    return [network for network in found if isinstance(network, IPv4Network)]
 
 
 def holds(network: IPv4Network, address: IPv4Address) -> bool:

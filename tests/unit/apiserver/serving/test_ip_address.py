@@ -128,11 +128,13 @@ def test_addresses_that_people_choose_are_given_last(add, add_range):
     assert add().json["spec"]["clusterIP"] == "10.96.0.17"
 
 
-def test_a_range_on_its_way_out_gives_none(api, add, add_range):
+def test_a_range_on_its_way_out_gives_none_unless_it_is_the_only_one(api, add, add_range):
     add_range("kubernetes", "10.96.0.0/24")
     api.patch(f"{RANGES}/kubernetes", {"metadata": {"finalizers": ["a.b/c"]}})
     api.delete(f"{RANGES}/kubernetes")
-    assert add().message.endswith("range is full")
+    assert add(name="last").json["spec"]["clusterIP"] == "10.96.0.17"
+    add_range("other", "10.7.0.0/24")
+    assert add(name="first").json["spec"]["clusterIP"] == "10.7.0.17"
 
 
 def test_services_that_stay_keep_addresses_out_of_any_range(api, add, add_range):
