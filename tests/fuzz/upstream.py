@@ -15,6 +15,7 @@ _TOLD: Final = (
     "lists of lists are not supported",
     "The order in patch list",
     "expected a []interface {}",
+    "target.kind",
     "target.name",
     "without impersonating a user",
     "Too large resource version",

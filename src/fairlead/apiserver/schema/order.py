@@ -24,7 +24,7 @@ _Plan = tuple[tuple[tuple[str, _Order], ...], tuple[str, ...] | None]
 _Plans = dict[tuple[str, ...], _Plan]
 
 # Objects of a type have the same few keys again and again.
-PLANS_MAX: Final = 256
+PLANS_MAX: Final = 32
 
 
 def ordered(schema: Schema, value: Any) -> Any:

@@ -59,3 +59,12 @@ def test_fields_that_nobody_knows_are_told(posted):
         'Binding in version "v1" cannot be handled as a Binding: strict decoding error: unknown '
         'field "x"'
     )
+
+
+def test_all_that_is_wrong_with_a_target_is_told(posted):
+    refused = posted("binding", {"metadata": NAMED, "target": {"kind": "Zone"}})
+    assert (refused.status, refused.message) == (
+        500,
+        '[target.kind: Unsupported value: "Zone": supported values: "Node", "<empty>", '
+        "target.name: Required value]",
+    )

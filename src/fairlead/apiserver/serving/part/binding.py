@@ -5,7 +5,7 @@ upstream: pkg/registry/core/pod/storage/storage.go:BindingREST.Create
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from fairlead.apiserver.binding import bind
 from fairlead.apiserver.error import bad_request
@@ -18,6 +18,8 @@ from fairlead.apiserver.serving.refusal import unreadable
 from fairlead.apiserver.serving.status import done
 from fairlead.apiserver.serving.writing import write_of
 
+Json = dict[str, Any]
+
 BINDING: Final = Kind("", "v1", "Binding", "bindings")
 
 
@@ -29,12 +31,7 @@ def binding(call: Call) -> Response:
     name = call.target.name or meta.get("name", "")
     if meta.get("name", "") != name or not name:
         raise bad_request("name in URL does not match name in Binding object")
-    kind = target.get("kind", "")
-    if kind not in ("", "Node"):
-        supported = '"Node", "<empty>"'
-        raise unreadable(f'target.kind: Unsupported value: "{kind}": supported values: {supported}')
-    if not target.get("name"):
-        raise unreadable("target.name: Required value")
+    _require_node(target)
     bind(
         call.parts.store,
         call.target.namespace,
@@ -48,3 +45,16 @@ def binding(call: Call) -> Response:
         write=write_of(call, options, subresource=call.target.subresource),
     )
     return call.told(done(201), 201)
+
+
+def _require_node(target: Json) -> None:
+    """Raises ApiError 500 where a pod cannot be put there: upstream has no better code."""
+    # upstream: pkg/apis/core/validation/validation.go:ValidatePodBinding
+    problems, kind = [], target.get("kind", "")
+    if kind not in ("", "Node"):
+        supported = '"Node", "<empty>"'
+        problems.append(f'target.kind: Unsupported value: "{kind}": supported values: {supported}')
+    if not target.get("name"):
+        problems.append("target.name: Required value")
+    if problems:
+        raise unreadable(problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]")
