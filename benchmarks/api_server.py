@@ -22,7 +22,7 @@ from rich.console import Console
 
 from api_cost import holding, reading, starting, watching, writing
 from api_cost.figure import Figure, table
-from api_cost.process import ALONE, UP, serving
+from api_cost.process import ALONE, PLAIN, UP, serving
 
 NODES: Final = 100  # with room for all pods that are posted
 WIDTH: Final = 150
@@ -30,12 +30,14 @@ WIDTH: Final = 150
 
 def measured(directory: Path, pods: int) -> Iterator[Figure]:
     """All figures."""
-    places = {name: directory / name for name in ("alone", "watched", "up", "busy")}
+    places = {name: directory / name for name in ("plain", "alone", "watched", "up", "busy")}
     for place in places.values():
         place.mkdir()
     yield from holding.many(directory, pods)  # first, while this process has no memory to reuse
     yield from reading.in_process()
     yield from writing.into_store(directory)
+    with serving(PLAIN, places["plain"]) as server:
+        yield from reading.over_http(server)
     with serving(ALONE, places["alone"]) as server:
         yield from writing.over_https(server)
         yield from reading.over_https(server)

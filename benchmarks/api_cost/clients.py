@@ -25,11 +25,11 @@ _EVENT: Final = b'{"type":"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """Where a server is, and how its administrator shows who they are."""
+    """Where a server is, and how its administrator shows who they are; no `tls` is plain HTTP."""
 
     port: int
     token: str
-    tls: ssl.SSLContext
+    tls: ssl.SSLContext | None
 
     def request(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> bytes:
         """The bytes of a request."""
@@ -45,7 +45,11 @@ class Address:
         """Let `protocol` speak to the server. Raises OSError."""
         loop = asyncio.get_running_loop()
         await loop.create_connection(
-            lambda: protocol, HOST, self.port, ssl=self.tls, server_hostname=HOST
+            lambda: protocol,
+            HOST,
+            self.port,
+            ssl=self.tls,
+            server_hostname=HOST if self.tls else None,
         )
 
 

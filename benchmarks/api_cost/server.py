@@ -1,6 +1,6 @@
 """A server without controllers: the API alone, durable and over TLS, until SIGINT.
 
-python benchmarks/api_cost/server.py --data-dir DIR --kubeconfig FILE
+python benchmarks/api_cost/server.py --data-dir DIR --kubeconfig FILE [--plain]
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def new_store() -> Store:
     return store
 
 
-async def serve(directory: Path, config: Path) -> None:
-    """Serve until SIGINT."""
+async def serve(directory: Path, config: Path, *, is_plain: bool) -> None:
+    """Serve until SIGINT, by HTTP or HTTPS."""
     home, store, ended = new_home((), now()), new_store(), asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
     journal = Journal(directory / "objects.db", clock=time_ns)
@@ -77,10 +77,12 @@ async def serve(directory: Path, config: Path) -> None:
             authorize=Rbac(store.storage),
         )
         app = ApiApp(server, Tokens(home.users), time_ns, journal.settle)
-        listener = Listener(app, listening, certificate(home, directory))
+        safe = None if is_plain else certificate(home, directory)
+        listener = Listener(app, listening, safe)
         await listener.start()
         token = home.token_of(ADMIN.name)
-        write_secret(config, kubeconfig(f"https://{address}", token, home.authority.certificate))
+        url = f"{'http' if is_plain else 'https'}://{address}"
+        write_secret(config, kubeconfig(url, token, home.authority.certificate))
         print("ready", flush=True)
         await ended.wait()
         await listener.stop()
@@ -105,6 +107,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--kubeconfig", type=Path, required=True)
+    parser.add_argument("--plain", action="store_true", help="HTTP without TLS")
     wanted = parser.parse_args()
     collect_rarely()
-    uvloop.run(serve(wanted.data_dir, wanted.kubeconfig))
+    uvloop.run(serve(wanted.data_dir, wanted.kubeconfig, is_plain=wanted.plain))
