@@ -31,7 +31,6 @@ SINGLE: Final = "SingleStack"
 REQUIRED: Final = "RequireDualStack"
 _OTHER_FAMILY: Final = {"IPv4": "IPv6", "IPv6": "IPv4"}
 ON_NODES: Final = ("NodePort", "LoadBalancer")
-_NOT_READY: Final = "allocator not ready"
 
 
 def with_addresses(service: Json, storage: Storage, *, is_tried: bool = False) -> Json:
@@ -163,7 +162,7 @@ def _address(service: Json, storage: Storage, before: Json, *, is_tried: bool) -
         return wanted
     uid = service["metadata"].get("uid")
     if not wanted:
-        return _made_up_address(storage) if is_tried else _free_address(storage, uid)
+        return str(ranges(storage)[0].network_address) if is_tried else _free_address(storage, uid)
     why = _untried(wanted, storage) if is_tried else _unavailable(wanted, storage, uid)
     if why:
         text = f'Invalid value: ["{wanted}"]: failed to allocate IP {wanted}: {why}'
@@ -186,34 +185,21 @@ def _untried(wanted: str, storage: Storage) -> str:
     """Likewise where nothing is taken: upstream looks at a single range then."""
     # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
     try:
-        address, networks = IPv4Address(wanted), ranges(storage)
+        address, network = IPv4Address(wanted), ranges(storage)[0]
     except ValueError:
         return "not a valid IP"
-    if not networks:
-        return _NOT_READY
-    if holds(networks[0], address):
+    if holds(network, address):
         return ""
-    valid = f"The range of valid IPs is {networks[0]}"
+    valid = f"The range of valid IPs is {network}"
     return f"the provided IP ({wanted}) is not in the valid range. {valid}"
-
-
-def _made_up_address(storage: Storage) -> str:
-    networks = ranges(storage)
-    if not networks:
-        raise _unallocated(_NOT_READY)
-    return str(networks[0].network_address)
 
 
 def _free_address(storage: Storage, uid: str | None) -> str:
     found = free_address(ranges(storage), taken_addresses(storage, uid))
     if not found:
-        raise _unallocated("range is full")
+        text = "failed to allocate a serviceIP: range is full"
+        raise ApiError("InternalError", 500, f"Internal error occurred: {text}")
     return found
-
-
-def _unallocated(why: str) -> ApiError:
-    text = f"failed to allocate a serviceIP: {why}"
-    return ApiError("InternalError", 500, f"Internal error occurred: {text}")
 
 
 def taken_ports(specs: Iterable[Json]) -> set[Any]:
