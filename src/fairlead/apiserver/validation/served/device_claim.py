@@ -5,6 +5,7 @@ upstream: pkg/apis/resource/validation/validation.go:ValidateResourceClaim, Vali
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -56,14 +57,7 @@ def _check_devices(field: str, devices: Json) -> Causes:
     requests = devices.get("requests") or []
     if len(requests) > REQUESTS_MAX:
         yield too_many(f"{field}.requests", len(requests), REQUESTS_MAX)
-    names = [request.get("name", "") for request in requests]
-    again = repeated_places(names)
-    for place, request in enumerate(requests):
-        where = f"{field}.requests[{place}]"
-        if names[place] and place in again:
-            yield duplicate(where, names[place])
-        yield from check_label(f"{where}.name", names[place])
-        yield from _check_request(where, request)
+    yield from _check_named(f"{field}.requests", requests, _check_request)
     known = known_requests(requests)
     for place, constraint in enumerate(devices.get("constraints") or ()):
         where = f"{field}.constraints[{place}]"
@@ -73,6 +67,18 @@ def _check_devices(field: str, devices: Json) -> Causes:
         where = f"{field}.config[{place}]"
         yield from _check_references(f"{where}.requests", config.get("requests") or [], known)
         yield from _check_config(where, config)
+
+
+def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Causes]) -> Causes:
+    """Each of a list's items, and that they have names of their own."""
+    names = [one.get("name", "") for one in items]
+    again = repeated_places(names)
+    for place, (name, one) in enumerate(zip(names, items, strict=True)):
+        where = f"{field}[{place}]"
+        if name and place in again:
+            yield duplicate(where, name)
+        yield from check_label(f"{where}.name", name)
+        yield from check(where, one)
 
 
 def known_requests(requests: list[Json]) -> set[str]:
@@ -90,14 +96,7 @@ def _check_request(field: str, request: Json) -> Causes:
     if first:
         if len(first) > ALTERNATIVES_MAX:
             yield too_many(f"{field}.firstAvailable", len(first), ALTERNATIVES_MAX)
-        names = [one.get("name", "") for one in first]
-        again = repeated_places(names)
-        for place, one in enumerate(first):
-            where = f"{field}.firstAvailable[{place}]"
-            if names[place] and place in again:
-                yield duplicate(where, names[place])
-            yield from check_label(f"{where}.name", names[place])
-            yield from _check_wish(where, one)
+        yield from _check_named(f"{field}.firstAvailable", first, _check_wish)
     if exactly is not None:
         yield from _check_wish(f"{field}.exactly", exactly)
     if exactly is None and not first:
