@@ -24,9 +24,9 @@ Json = dict[str, Any]
 DecodeProtobuf = Callable[[bytes, str, str], Json]
 
 SHOWN_BYTES_MAX: Final = 30
-# What stands before the reason where JSON is none, or says not what it is.
 # A number with a point or an exponent, or one that 64 bits may not hold.
 _FLOATING: Final = re.compile(rb"[:,\[]-?[0-9]+[.eE]|[0-9]{19}")
+# What stands before the reason where JSON is none, or says not what it is.
 _NOT_TOLD: Final = "couldn't get version/kind; json parse error: "
 
 
