@@ -28,8 +28,8 @@ import msgspec
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Node, Pod
 from fairlead.api.pod_requests import pod_requests
-from fairlead.core.command import Json
-from fairlead.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.core.command import Json
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
 from fairlead.testing import PluginScene
 from fairlead.whatif.chance import draws
 from fairlead.whatif.plugin_source import find_class

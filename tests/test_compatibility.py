@@ -14,17 +14,17 @@ from fairlead.api.objects import Pod
 from fairlead.apiserver.registry import WITH_METRICS, Registry
 from fairlead.apiserver.serving.summary import rows
 from fairlead.cli import main
-from fairlead.core.status import Status
 from fairlead.engine import compose
-from fairlead.framework import interface
-from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.nominator import Nominator
-from fairlead.framework.profile import DEFAULT_PLUGINS
-from fairlead.plugins.registry import IN_TREE
-from fairlead.plugins.unsupported import Unsupported
-from fairlead.scheduling.compose import Beliefs
-from fairlead.state.cluster import Cluster
-from fairlead.state.pod_info import PodInfo
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework import interface
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS
+from fairlead.engine.plugins.registry import IN_TREE
+from fairlead.engine.plugins.unsupported import Unsupported
+from fairlead.engine.scheduling.compose import Beliefs
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
 
 PAGE: Final = Path(__file__).parent.parent / "COMPATIBILITY.md"
 STATES: Final = {"supported", "differs", "absent"}

@@ -23,18 +23,13 @@ SOURCE: Final = ROOT / "src" / "fairlead"
 # From the lowest to the highest; those in one row do not know each other.
 LAYERS: Final = (
     ("api",),
-    ("core",),
-    ("state",),
-    ("framework",),
-    ("plugins",),
-    ("scheduling", "batch", "nodelifecycle", "workloads", "kubelet"),
+    ("cel",),
     ("engine", "apiserver", "client"),
     ("worlds",),
     ("whatif", "conformance", "bench", "testing"),
     ("cli",),
 )
 RANK: Final = {package: rank for rank, row in enumerate(LAYERS) for package in row}
-KNOW_ONLY_OBJECTS: Final = ("apiserver", "client")
 
 DECIDING: Final = tuple(package for package, rank in RANK.items() if rank < RANK["worlds"])
 # The modules of deciding packages that talk to the outside. Each one that is added needs a reason.
@@ -111,8 +106,6 @@ def deciding_modules() -> Iterator[tuple[str, ast.Module]]:
 
 def may_know(importer: str, imported: str) -> bool:
     """Whether package `importer` may import package `imported`."""
-    if importer in KNOW_ONLY_OBJECTS:
-        return imported == "api"
     return RANK[imported] < RANK[importer]
 
 

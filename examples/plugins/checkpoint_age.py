@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from fairlead import framework
 from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine import framework
 
 AFTER = "lowest highest victim priority"
 

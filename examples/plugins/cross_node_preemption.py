@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from fairlead import framework
 from fairlead.api.objects import Namespace, PodAffinityTerm
 from fairlead.api.pod import preempts_lower
 from fairlead.api.selector import selector_matches
+from fairlead.engine import framework
 
 NEVER = framework.unschedulable("cross-node preemption: preemptionPolicy is Never")
 WAITING = framework.unschedulable("cross-node preemption: earlier victims are still leaving")

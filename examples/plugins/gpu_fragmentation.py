@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from fairlead import framework
+from fairlead.engine import framework
 
 Ints = npt.NDArray[np.int64]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead import framework
+from fairlead.engine import framework
 
 
 class NodePrice:

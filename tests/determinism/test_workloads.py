@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.determinism.workloads_of_a_day import START, eventful_world, new_world
 
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 
 PROGRAM = Path(__file__).parent / "workloads_of_a_day.py"
 

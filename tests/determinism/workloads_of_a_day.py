@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from fairlead.apiserver.kind import find_kind
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import SilentReporter
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.workloads.config import WorkloadsConfig
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_800_000_000)

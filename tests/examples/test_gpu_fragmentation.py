@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.scheduling.compose import Beliefs, ProfileError
+from fairlead.engine.scheduling.compose import Beliefs, ProfileError
 from fairlead.testing import PluginScene, make_node, make_pod
 from fairlead.whatif.plugin_source import find_class
 

@@ -12,11 +12,11 @@ from tests.fuzz.test_mutations import NOTHING, mutated
 from tests.fuzz.test_requests import FORMS, MANAGER, PATCHES, check
 from tests.unit.apiserver.serving.conftest import Api
 
-from fairlead.api.expression.asking import Budget, OutOfBudgetError, Seen
-from fairlead.api.expression.library import environment
 from fairlead.apiserver.custom.named_format import FUNCTIONS
 from fairlead.apiserver.custom.rules import RuleError, compiled
 from fairlead.apiserver.request import Request
+from fairlead.cel.asking import Budget, OutOfBudgetError, Seen
+from fairlead.cel.library import environment
 
 LANGUAGE = environment({"self": "dyn", "oldSelf": "dyn"}, FUNCTIONS)
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

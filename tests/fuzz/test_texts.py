@@ -32,8 +32,8 @@ from fairlead.apiserver.serving.negotiation import clauses, error_media_type, ne
 from fairlead.apiserver.serving.route import target_of
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
-from fairlead.kubelet.usage import parse_usage
-from fairlead.workloads.cron_schedule import ScheduleError, read_schedule
+from fairlead.engine.kubelet.usage import parse_usage
+from fairlead.engine.workloads.cron_schedule import ScheduleError, read_schedule
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
 KINDS = {kind.resource: kind for kind in Registry().all_kinds()}

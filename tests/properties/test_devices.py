@@ -16,10 +16,10 @@ from fairlead.api.codec import decode
 from fairlead.api.objects import ResourceClaim
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, find_kind
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import SilentReporter
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
 from fairlead.testing.random_cluster import Chance
 from fairlead.worlds.simulation.world import Latency, SimulatedWorld
 

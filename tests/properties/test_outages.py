@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage import ChangeType
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import NodeTainted, PodEvicted, ZoneAssessed
-from fairlead.core.tie_break import TieBreak
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.nodelifecycle.beat import Beat
-from fairlead.nodelifecycle.flag import config_of_flags
-from fairlead.nodelifecycle.profile import V1_16, V1_36
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import NodeTainted, PodEvicted, ZoneAssessed
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.nodelifecycle.beat import Beat
+from fairlead.engine.nodelifecycle.flag import config_of_flags
+from fairlead.engine.nodelifecycle.profile import V1_16, V1_36
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_900_000_000)

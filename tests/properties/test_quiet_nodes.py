@@ -17,13 +17,13 @@ from fairlead.conformance.node_objects import lease_object
 from fairlead.conformance.node_scenario import LEASE, NodeScenario
 from fairlead.conformance.node_world import EPOCH, NS_PER_MS, START_MS, instant
 from fairlead.conformance.nodelifecycle import lifecycle_config, replay
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import NodeTainted, PodEvicted, SilentReporter, ZoneAssessed
-from fairlead.core.tie_break import TieBreak
-from fairlead.nodelifecycle.agenda import Agenda
-from fairlead.nodelifecycle.config import Defects
-from fairlead.nodelifecycle.controller import NodeLifecycle
-from fairlead.nodelifecycle.zone import ZoneState
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import NodeTainted, PodEvicted, SilentReporter, ZoneAssessed
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.nodelifecycle.agenda import Agenda
+from fairlead.engine.nodelifecycle.config import Defects
+from fairlead.engine.nodelifecycle.controller import NodeLifecycle
+from fairlead.engine.nodelifecycle.zone import ZoneState
 
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"

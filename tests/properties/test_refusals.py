@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.api.objects import PodCondition
-from fairlead.core.command import Bind, DeleteObject, PatchStatus, RecordEvent
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import SilentReporter
-from fairlead.core.stimulus import (
+from fairlead.engine.compose import build_scheduler_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.command import Bind, DeleteObject, PatchStatus, RecordEvent
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
     FailureReason,
@@ -25,9 +27,7 @@ from fairlead.core.stimulus import (
     ObjectDeleted,
     ObjectsLoaded,
 )
-from fairlead.core.timer_queue import TimerQueue
-from fairlead.engine.compose import build_scheduler_engine
-from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.testing.random_cluster import Chance
 

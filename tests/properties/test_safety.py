@@ -20,13 +20,13 @@ from fairlead.api.pod_requests import pod_requests
 from fairlead.api.quantity import whole_value
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.core.command import Bind
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import PodPlaced, PodPreempting, PodUnschedulable
-from fairlead.core.stimulus import CommandFailed, CommandSucceeded
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.state.resource_columns import allocatable_amount
+from fairlead.engine.core.command import Bind
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import PodPlaced, PodPreempting, PodUnschedulable
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
+from fairlead.engine.state.resource_columns import allocatable_amount
 from fairlead.testing.random_cluster import (
     GPU,
     NODE_NAMES,

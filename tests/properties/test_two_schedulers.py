@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.batch.configuration import shipped_configuration
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import SilentReporter
+from fairlead.engine.batch.configuration import shipped_configuration
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
 from fairlead.testing.random_cluster import Chance
 from fairlead.worlds.simulation.world import Latency, SimulatedWorld
 

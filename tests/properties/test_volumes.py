@@ -19,10 +19,10 @@ from fairlead.api.pod import is_terminal
 from fairlead.api.pod_volume import all_claims, named_claims
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, find_kind
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import SilentReporter
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
 from fairlead.testing.random_cluster import Chance
 from fairlead.worlds.simulation.world import Latency, SimulatedWorld
 

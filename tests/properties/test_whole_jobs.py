@@ -16,20 +16,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.batch.actions.eviction_kind import PREEMPTION, RECLAIM
-from fairlead.batch.compose import compose
-from fairlead.batch.configuration import read_configuration, shipped_configuration
-from fairlead.batch.plugins.drf import Drf
-from fairlead.batch.plugins.proportion import Proportion
-from fairlead.batch.run_session import run_session
-from fairlead.batch.session import Session
-from fairlead.batch.statement import Statement
-from fairlead.batch.task import TaskStatus
-from fairlead.core.command import Bind, DeleteObject
-from fairlead.core.instant import seconds
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted
-from fairlead.core.tie_break import TieBreak
-from fairlead.state.cluster import Cluster
+from fairlead.engine.batch.actions.eviction_kind import PREEMPTION, RECLAIM
+from fairlead.engine.batch.compose import compose
+from fairlead.engine.batch.configuration import read_configuration, shipped_configuration
+from fairlead.engine.batch.plugins.drf import Drf
+from fairlead.engine.batch.plugins.proportion import Proportion
+from fairlead.engine.batch.run_session import run_session
+from fairlead.engine.batch.session import Session
+from fairlead.engine.batch.statement import Statement
+from fairlead.engine.batch.task import TaskStatus
+from fairlead.engine.core.command import Bind, DeleteObject
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.batch_builders import make_group, make_priority_class, make_queue, make_task
 from fairlead.testing.builders import make_node
 from fairlead.testing.random_cluster import Chance

@@ -1156,7 +1156,7 @@ class SchedulingPolicy(_View, frozen=True):
 
 
 class PodGroupSpec(_View, frozen=True):
-    """spec of a PodGroup in any of its API groups; `fairlead.batch.group` tells them apart."""
+    """spec of a PodGroup in any of its API groups; `engine.batch.group` tells them apart."""
 
     min_member: int = 0
     min_resources: ResourceList | None = None

@@ -1,6 +1,6 @@
 """Texts for instants and durations: RFC 3339 as objects carry it, Go's durations as flags do.
 
-Both become whole nanoseconds (`fairlead.core.instant` has the types; `api` stands below it and
+Both become whole nanoseconds (`engine.core.instant` has the types; `api` stands below it and
 only shares the meaning). Fractions finer than a nanosecond are cut off, as Go does.
 """
 

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import msgspec
 
 from fairlead.api.objects import Pod
-from fairlead.core.command import Bind, Command, DeleteObject, PatchStatus, RecordEvent
-from fairlead.core.instant import Instant, seconds
-from fairlead.core.stimulus import (
+from fairlead.engine.core.command import Bind, Command, DeleteObject, PatchStatus, RecordEvent
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
     FailureReason,

@@ -12,16 +12,16 @@ from typing import Any, Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import ApiObject, Pod, PodGroup, Queue
-from fairlead.batch.configuration import shipped_configuration
-from fairlead.batch.controller import Batch
-from fairlead.batch.group import GROUP_NAME_ANNOTATION
-from fairlead.batch.job_table import KUBE_BATCH
 from fairlead.bench.templates import nodes, pods, requests
 from fairlead.bench.workload import Setting, Workload
-from fairlead.core.reporter import SilentReporter
-from fairlead.core.tie_break import TieBreak
+from fairlead.engine.batch.configuration import shipped_configuration
+from fairlead.engine.batch.controller import Batch
+from fairlead.engine.batch.group import GROUP_NAME_ANNOTATION
+from fairlead.engine.batch.job_table import KUBE_BATCH
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
-from fairlead.state.cluster import Cluster
+from fairlead.engine.state.cluster import Cluster
 
 _GANG: Final = 100
 _NAMESPACE: Final = "bench"

@@ -9,7 +9,7 @@ import time
 from fairlead.bench.bare_world import BareWorld
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
 from fairlead.bench.workload import Setting, Workload
-from fairlead.core.stimulus import ObjectChanged, ObjectsLoaded
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
 
 
 def measure(workload: Workload) -> Measurement:

@@ -21,11 +21,11 @@ from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.store import Store
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
 from fairlead.bench.templates import HOSTNAME, ZONE
-from fairlead.core.instant import Instant, seconds
-from fairlead.core.reporter import PodEvicted, Record
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.reporter import PodEvicted, Record
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 Json = dict[str, Any]

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fairlead.api.objects import ApiObject, Pod
-from fairlead.core.reporter import SilentReporter
-from fairlead.core.stimulus import Stimulus
 from fairlead.engine.compose import build_scheduler_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.stimulus import Stimulus
 from fairlead.engine.engine import Engine
 
 Disturb = Callable[[int], Iterable[Stimulus]]

@@ -27,7 +27,7 @@ from fairlead.bench.templates import (
     service,
 )
 from fairlead.bench.workload import Setting, Workload
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
 
 _INIT: Final = "bench-init"
 _BOTH_NAMESPACES: Final = {"namespaces": ["bench", _INIT]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.cli.outage_options import ControllerOptions
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.controller_manager import controller_manager
 from fairlead.whatif.settings import ControllerManagerSettings
 

@@ -14,10 +14,10 @@ from fairlead.cli.options import Format, Names
 from fairlead.cli.outputs import print_bytes
 from fairlead.cli.refused_table import Refused, print_refused
 from fairlead.cli.terminal import print_line, print_table, stdout_console
-from fairlead.core.command import Json
-from fairlead.core.status import Status
-from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
-from fairlead.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
+from fairlead.engine.core.command import Json
+from fairlead.engine.core.status import Status
+from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
+from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION
 from fairlead.whatif.batch_config import Jobs
 from fairlead.whatif.explaining import Explanation, explain, explanation_json
 from fairlead.whatif.explaining_group import (

@@ -7,12 +7,12 @@ from typing import Final
 
 from rich.console import Console
 
-from fairlead.batch.explanation import GroupExplanation
 from fairlead.cli.amount import amount_text
 from fairlead.cli.gist import gist
 from fairlead.cli.terminal import print_table
-from fairlead.core.instant import Instant
-from fairlead.core.reporter import QueueStood
+from fairlead.engine.batch.explanation import GroupExplanation
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import QueueStood
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.jobs import JobsOutcome
 

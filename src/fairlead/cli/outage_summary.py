@@ -12,7 +12,7 @@ from rich.text import Text
 from fairlead.cli.gist import gist
 from fairlead.cli.strip import WIDTH, Steps, axis, strip
 from fairlead.cli.terminal import print_line, print_table
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.outage_outcome import (
     DrainTurn,

@@ -11,7 +11,7 @@ from typing import Final, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.duration import for_readers
 
 REFRESH_S: Final = 0.1

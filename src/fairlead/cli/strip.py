@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.whatif.duration import for_readers
 
 WIDTH: Final = 72

@@ -28,7 +28,7 @@ from fairlead.cli.summary_table import (
     print_undrained,
 )
 from fairlead.cli.terminal import print_line, stdout_console
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.difference import Difference, moved_on_the_way
 from fairlead.whatif.duration import for_readers

@@ -10,7 +10,7 @@ from rich.console import Console
 from fairlead.cli.amount import amount_text, share_text
 from fairlead.cli.gist import gist
 from fairlead.cli.terminal import print_table
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.whatif.difference import Move
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.outcome import (

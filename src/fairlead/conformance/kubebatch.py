@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fairlead.batch.defect import FIXED, KEPT, UPSTREAM
 from fairlead.conformance.comparison import Difference, Remark, first_difference
 from fairlead.conformance.kubebatch_outcome import project, replay
 from fairlead.conformance.kubebatch_scenario import jobs_of_tasks
+from fairlead.engine.batch.defect import FIXED, KEPT, UPSTREAM
 
 Json = dict[str, Any]
 

@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from fairlead.batch.closing import JobReport
-from fairlead.batch.compose import Composition, compose
-from fairlead.batch.defect import Defects
-from fairlead.batch.plugins.drf import Drf
-from fairlead.batch.plugins.proportion import Proportion, QueueShare, named_columns
-from fairlead.batch.run_session import run_session
-from fairlead.batch.session import Session, Step
-from fairlead.batch.task import HOLDING_STATUSES, TaskInfo, TaskStatus
 from fairlead.conformance.kubebatch_scenario import configuration, objects
-from fairlead.core.command import Command, PatchStatus, RecordEvent
-from fairlead.core.stimulus import ObjectsLoaded
-from fairlead.core.tie_break import TieBreak
-from fairlead.state.cluster import Cluster
-from fairlead.state.resource_columns import CPU, MEMORY
+from fairlead.engine.batch.closing import JobReport
+from fairlead.engine.batch.compose import Composition, compose
+from fairlead.engine.batch.defect import Defects
+from fairlead.engine.batch.plugins.drf import Drf
+from fairlead.engine.batch.plugins.proportion import Proportion, QueueShare, named_columns
+from fairlead.engine.batch.run_session import run_session
+from fairlead.engine.batch.session import Session, Step
+from fairlead.engine.batch.task import HOLDING_STATUSES, TaskInfo, TaskStatus
+from fairlead.engine.core.command import Command, PatchStatus, RecordEvent
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.resource_columns import CPU, MEMORY
 
 Json = dict[str, Any]
 

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
-from fairlead.batch.configuration import BatchConfig, read_configuration
-from fairlead.batch.defect import Defects
-from fairlead.batch.group import GROUP_NAME_ANNOTATION
-from fairlead.batch.job_table import KUBE_BATCH, Ownership
-from fairlead.batch.queue import DEFAULT_QUEUE
+from fairlead.engine.batch.configuration import BatchConfig, read_configuration
+from fairlead.engine.batch.defect import Defects
+from fairlead.engine.batch.group import GROUP_NAME_ANNOTATION
+from fairlead.engine.batch.job_table import KUBE_BATCH, Ownership
+from fairlead.engine.batch.queue import DEFAULT_QUEUE
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from fairlead.api.lease import NODE_LEASES
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.conformance.node_world import instant
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 
 Json = dict[str, Any]
 

@@ -21,8 +21,8 @@ from fairlead.conformance.node_objects import (
     posted_condition,
 )
 from fairlead.conformance.node_world import NodeWorld, instant, to_ms
-from fairlead.core.command import DeleteObject, ObjectRef
-from fairlead.core.instant import Instant
+from fairlead.engine.core.command import DeleteObject, ObjectRef
+from fairlead.engine.core.instant import Instant
 from fairlead.worlds.simulation.performing import perform
 
 Json = dict[str, Any]

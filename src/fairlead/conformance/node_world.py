@@ -18,11 +18,11 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.conformance.node_writes import NodeWriteLog
-from fairlead.core.command import Command
-from fairlead.core.controller import Controller
-from fairlead.core.instant import Instant
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.core.timer_queue import TimerQueue
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.drive import Driver
 from fairlead.worlds.simulation.performing import perform
 

@@ -13,8 +13,8 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.command import Command, DeleteObject, RecordEvent
-from fairlead.core.instant import Instant
+from fairlead.engine.core.command import Command, DeleteObject, RecordEvent
+from fairlead.engine.core.instant import Instant
 
 Json = dict[str, Any]
 

@@ -20,14 +20,14 @@ from fairlead.apiserver.store import Store
 from fairlead.conformance.comparison import ABSENT, Difference, Remark, first_difference
 from fairlead.conformance.node_scenario import begin_scenario
 from fairlead.conformance.node_world import EPOCH, NS_PER_MS, Named, NodeWorld, to_ms
-from fairlead.core.controller import Controller
-from fairlead.core.instant import Instant
-from fairlead.core.reporter import Reporter, SilentReporter
-from fairlead.nodelifecycle.config import Defects, NodeLifecycleConfig
-from fairlead.nodelifecycle.controller import NodeLifecycle
-from fairlead.nodelifecycle.pod_gc import PodGarbageCollector
-from fairlead.nodelifecycle.taint_eviction import TaintEviction
-from fairlead.nodelifecycle.zone import KEY_SEPARATOR
+from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import Reporter, SilentReporter
+from fairlead.engine.nodelifecycle.config import Defects, NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.controller import NodeLifecycle
+from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
+from fairlead.engine.nodelifecycle.taint_eviction import TaintEviction
+from fairlead.engine.nodelifecycle.zone import KEY_SEPARATOR
 
 Json = dict[str, Any]
 

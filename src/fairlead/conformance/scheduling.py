@@ -21,15 +21,15 @@ from fairlead.api.objects import (
     Service,
     StatefulSet,
 )
-from fairlead.core.status import Status
-from fairlead.core.stimulus import ObjectsLoaded
-from fairlead.core.tie_break import TieBreak
-from fairlead.framework.nominator import Nominator
-from fairlead.framework.profile import Profile
-from fairlead.scheduling.compose import Beliefs, Served, serve
-from fairlead.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate
-from fairlead.state.cluster import Cluster
-from fairlead.state.pod_info import PodInfo
+from fairlead.engine.core.status import Status
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.compose import Beliefs, Served, serve
+from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
 
 Json = dict[str, Any]
 

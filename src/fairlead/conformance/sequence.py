@@ -14,11 +14,11 @@ from fairlead.api.codec import decode_as, without_nulls
 from fairlead.api.objects import Node, Pod
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.conformance.scheduling import build
-from fairlead.core.instant import seconds
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted
-from fairlead.scheduling.compose import Served
-from fairlead.scheduling.evaluation import Evaluation, evaluate
-from fairlead.state.pod_info import PodInfo
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
+from fairlead.engine.state.pod_info import PodInfo
 
 Json = dict[str, Any]
 

@@ -19,7 +19,7 @@ from fairlead.api.codec import decode
 from fairlead.api.objects import Pod
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.conformance.timeline_writes import Writes
-from fairlead.core.command import (
+from fairlead.engine.core.command import (
     Bind,
     Command,
     Condition,
@@ -28,9 +28,9 @@ from fairlead.core.command import (
     PatchStatus,
     RecordEvent,
 )
-from fairlead.core.controller import Controller
-from fairlead.core.instant import Instant
-from fairlead.core.stimulus import (
+from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
     FailureReason,

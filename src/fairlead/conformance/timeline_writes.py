@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fairlead.core.command import RecordEvent
+from fairlead.engine.core.command import RecordEvent
 
 Json = dict[str, Any]
 _RECORDED: Final = ("PodScheduled", "DisruptionTarget")

@@ -18,16 +18,16 @@ from fairlead.conformance.timeline_world import (
     operations,
     to_ms,
 )
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import PodPlaced, PodUnschedulable, Record
-from fairlead.core.tie_break import TieBreak
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import PodPlaced, PodUnschedulable, Record
+from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
-from fairlead.framework.diagnosis import NO_NODES
-from fairlead.framework.profile import Profile
-from fairlead.scheduling.backoff import BackoffConfig
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.scheduling.controller import Scheduler
-from fairlead.state.cluster import Cluster
+from fairlead.engine.framework.diagnosis import NO_NODES
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.backoff import BackoffConfig
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.state.cluster import Cluster
 
 Json = dict[str, Any]
 

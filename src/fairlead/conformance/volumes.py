@@ -20,12 +20,12 @@ from fairlead.api.objects import (
     VolumeAttachment,
 )
 from fairlead.conformance.scheduling import as_expected, build, pod_info
-from fairlead.framework.cycle_state import CycleState
-from fairlead.plugins.volume_binding.node_volumes import NAME, PodVolumes
-from fairlead.plugins.volume_binding.plugin import VolumeBinding
-from fairlead.scheduling.compose import Served
-from fairlead.scheduling.evaluation import Evaluation, evaluate
-from fairlead.state.pod_info import PodInfo
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.plugins.volume_binding.node_volumes import NAME, PodVolumes
+from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding
+from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
+from fairlead.engine.state.pod_info import PodInfo
 
 Json = dict[str, Any]
 

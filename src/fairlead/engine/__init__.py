@@ -1,4 +1,12 @@
-"""Composition of the controllers, and their configuration.
+"""Everything that decides: stimuli and `now` go in, commands come out.
 
-Law: the engine dispatches and concatenates; it decides nothing itself.
+Nothing here reads a clock, tosses a coin, or does I/O. `engine.py` hands each stimulus to the state
+and then to every controller; `compose.py` puts the controllers together. The layers, lowest first:
+
+    core            stimulus, command, status, instant, timer queue, reporter
+    state           beliefs about the cluster as columns over nodes; assumptions; `fork`
+    framework       scheduling extension points and the runtime that asks plugins
+    plugins         which nodes fit and how well, under upstream's names
+    scheduling, batch, nodelifecycle, workloads, kubelet    the controllers
+    configuration   what KubeSchedulerConfiguration files mean
 """

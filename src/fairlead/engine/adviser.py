@@ -15,20 +15,20 @@ from typing import Final
 import numpy as np
 
 from fairlead.api.objects import ApiObject, Node, Pod
-from fairlead.core.status import Code, Status, unresolvable
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
-from fairlead.core.tie_break import TieBreak
-from fairlead.framework.fault import PluginFault
-from fairlead.framework.feasibility import Feasibility
-from fairlead.framework.interface import SCORE_MAX
-from fairlead.framework.nominator import Nominator
-from fairlead.scheduling.compose import Beliefs, Served, serve
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.scheduling.feasibility import find_nodes_that_fit
-from fairlead.scheduling.prioritization import explain_scores
-from fairlead.state.cluster import Cluster
-from fairlead.state.node_info import NodeInfo
-from fairlead.state.pod_info import PodInfo
+from fairlead.engine.core.status import Code, Status, unresolvable
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.fault import PluginFault
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import SCORE_MAX
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.scheduling.compose import Beliefs, Served, serve
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.prioritization import explain_scores
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
 
 UNKNOWN: Final = unresolvable("node is not known to the extender")
 

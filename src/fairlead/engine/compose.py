@@ -7,25 +7,25 @@ from dataclasses import replace
 from itertools import chain
 from typing import Final
 
-from fairlead.batch.controller import Batch
-from fairlead.core.controller import Controller
-from fairlead.core.reporter import Reporter
-from fairlead.core.tie_break import TieBreak
+from fairlead.engine.batch.controller import Batch
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.reporter import Reporter
+from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.kubelet.controller import Kubelets
 from fairlead.engine.loop_watch import LoopWatch
-from fairlead.kubelet.config import KubeletConfig
-from fairlead.kubelet.controller import Kubelets
-from fairlead.nodelifecycle.compose import node_controllers
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.scheduling.controller import Scheduler
-from fairlead.state.cluster import Cluster
-from fairlead.workloads.claims import Claims
-from fairlead.workloads.compose import workload_controllers
-from fairlead.workloads.disruption import Disruption
-from fairlead.workloads.drain import Drain
-from fairlead.workloads.drain_turns import DrainTurns
-from fairlead.workloads.volumes import Volumes
+from fairlead.engine.nodelifecycle.compose import node_controllers
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.workloads.claims import Claims
+from fairlead.engine.workloads.compose import workload_controllers
+from fairlead.engine.workloads.disruption import Disruption
+from fairlead.engine.workloads.drain import Drain
+from fairlead.engine.workloads.drain_turns import DrainTurns
+from fairlead.engine.workloads.volumes import Volumes
 
 # What may be left out of an engine, for something else to take its place.
 PARTS: Final = ("kubelet", "workloads", "volumes", "disruption", "node-lifecycle", "scheduler")

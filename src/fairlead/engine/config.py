@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fairlead.batch.configuration import BatchConfig
-from fairlead.core.instant import Instant
-from fairlead.kubelet.config import KubeletConfig
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.workloads.config import VolumesConfig, WorkloadsConfig
+from fairlead.engine.batch.configuration import BatchConfig
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.config import VolumesConfig, WorkloadsConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

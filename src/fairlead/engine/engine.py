@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from fairlead.core.command import Command
-from fairlead.core.controller import Controller
-from fairlead.core.instant import Instant
-from fairlead.core.stimulus import Stimulus
-from fairlead.state.cluster import Cluster
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.state.cluster import Cluster
 
 Found = TypeVar("Found")
 

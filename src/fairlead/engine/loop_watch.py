@@ -7,9 +7,9 @@ seen in a long-running world as well.
 
 from __future__ import annotations
 
-from fairlead.core.command import Command, ObjectRef, RecordEvent
-from fairlead.core.instant import Instant
-from fairlead.core.reporter import (
+from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import (
     DisplacementCycle,
     NominationsWasted,
     PodPlaced,
@@ -18,8 +18,13 @@ from fairlead.core.reporter import (
     Reporter,
     WorkloadStarving,
 )
-from fairlead.core.stimulus import Stimulus
-from fairlead.framework.recurrence import Cycle, Displacement, DisplacementGraph, NominationLedger
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.framework.recurrence import (
+    Cycle,
+    Displacement,
+    DisplacementGraph,
+    NominationLedger,
+)
 
 _COMPONENT = "fairlead-loop-watch"
 STARVING_AFTER = 5

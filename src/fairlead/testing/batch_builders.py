@@ -9,8 +9,8 @@ import msgspec
 
 from fairlead.api.codec import decode_as
 from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
-from fairlead.batch.group import GROUP_NAME_ANNOTATION
-from fairlead.batch.job_table import KUBE_BATCH
+from fairlead.engine.batch.group import GROUP_NAME_ANNOTATION
+from fairlead.engine.batch.job_table import KUBE_BATCH
 from fairlead.testing.builders import make_pod
 
 Json = dict[str, Any]

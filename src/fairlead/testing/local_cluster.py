@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 
 from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.timestamp import parse_duration
-from fairlead.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs
 from fairlead.testing.asking import Asking, path_of
 from fairlead.testing.cluster_thread import ClusterThread
 from fairlead.testing.manifests import Manifests, manifests_of

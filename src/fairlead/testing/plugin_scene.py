@@ -15,20 +15,20 @@ from dataclasses import replace
 from typing import Any
 
 from fairlead.api.objects import ApiObject, Pod
-from fairlead.core.reporter import Record
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted
-from fairlead.core.tie_break import TieBreak
-from fairlead.framework.interface import PostFilterResult
-from fairlead.framework.nominator import Nominator
-from fairlead.framework.placement import with_plugin
-from fairlead.framework.plugin_factory import factory_of
-from fairlead.framework.profile import Profile
-from fairlead.scheduling.compose import Beliefs, serve
-from fairlead.scheduling.cycle import Failure, Placement, schedule_one
-from fairlead.scheduling.evaluation import Evaluation, evaluate
-from fairlead.scheduling.extender.consultation import settle
-from fairlead.state.cluster import Cluster
-from fairlead.state.pod_info import PodInfo
+from fairlead.engine.core.reporter import Record
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.interface import PostFilterResult
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.placement import with_plugin
+from fairlead.engine.framework.plugin_factory import factory_of
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.scheduling.cycle import Failure, Placement, schedule_one
+from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
+from fairlead.engine.scheduling.extender.consultation import settle
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
 
 
 class PluginScene:

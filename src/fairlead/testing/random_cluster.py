@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget
-from fairlead.core.tie_break import TieBreak
+from fairlead.engine.core.tie_break import TieBreak
 from fairlead.testing.builders import make_budget, make_node, make_pod
 
 Json = dict[str, Any]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from fairlead.apiserver.kind import Kind
-from fairlead.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.testing.cluster_thread import ClusterThread
 from fairlead.worlds.local.runner import Runner
 

@@ -12,8 +12,8 @@ from fairlead.apiserver.store import Store
 from fairlead.engine.adviser import Adviser
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.serving import refuse_unserved
-from fairlead.framework.profile import Profile
-from fairlead.scheduling.config import SchedulerConfig
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.explaining import loaded
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.scheduler_config import read_scheduler_config

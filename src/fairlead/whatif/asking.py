@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fairlead.core.instant import DurationNs
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.batch_config import AS_NEEDED, Jobs, with_jobs
 from fairlead.whatif.change import Change, steps_of_change

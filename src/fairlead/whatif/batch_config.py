@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from fairlead.batch.compose import compose
-from fairlead.batch.configuration import (
+from fairlead.engine.batch.compose import compose
+from fairlead.engine.batch.configuration import (
     RECOMMENDED,
     SHIPPED,
     BatchConfig,
@@ -22,11 +22,11 @@ from fairlead.batch.configuration import (
     read_configuration,
     shipped_configuration,
 )
-from fairlead.batch.extension import Extensions
-from fairlead.batch.job_table import SCHEDULER_NAMES, Ownership
-from fairlead.core.command import CreateObject
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.state.cluster import Cluster
+from fairlead.engine.batch.extension import Extensions
+from fairlead.engine.batch.job_table import SCHEDULER_NAMES, Ownership
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.batch_extensions import OPTION, read_extensions, refuse_unused
 from fairlead.whatif.documents import decode_text, read_bytes
 from fairlead.whatif.experiment import Experiment, Step

@@ -10,12 +10,12 @@ import inspect
 from collections.abc import Collection, Iterable
 from typing import Any, Final
 
-from fairlead.batch.actions.action import Action
-from fairlead.batch.configuration import BatchConfig
-from fairlead.batch.extension import Extensions
-from fairlead.batch.plugins import plugin as protocols
-from fairlead.batch.plugins.plugin import BatchPlugin
-from fairlead.batch.plugins.registry import Factory, PluginContext
+from fairlead.engine.batch.actions.action import Action
+from fairlead.engine.batch.configuration import BatchConfig
+from fairlead.engine.batch.extension import Extensions
+from fairlead.engine.batch.plugins import plugin as protocols
+from fairlead.engine.batch.plugins.plugin import BatchPlugin
+from fairlead.engine.batch.plugins.registry import Factory, PluginContext
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.plugin_source import SourceError, find_class
 

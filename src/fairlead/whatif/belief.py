@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.core.instant import Instant, seconds
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.nodelifecycle.pod_eviction import WHY as NODE_LOST
-from fairlead.nodelifecycle.zone import ZoneState
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.pod_eviction import WHY as NODE_LOST
+from fairlead.engine.nodelifecycle.zone import ZoneState
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.outage_outcome import Belief, Cause, OutageOutcome, ZoneChange, zone_phrase
 from fairlead.whatif.outcome import PdbBreach

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-from fairlead.core.tie_break import splitmix64
+from fairlead.engine.core.tie_break import splitmix64
 
 Item = TypeVar("Item")
 

@@ -14,7 +14,8 @@ from typing import Final
 
 from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
 from fairlead.apiserver.merge_patch import merge_patch
-from fairlead.core.command import Command
+from fairlead.engine.core.command import Command
+from fairlead.engine.workloads.drain_turns import Turns
 from fairlead.whatif import command_making
 from fairlead.whatif.deletion import deleted_with
 from fairlead.whatif.documents import read
@@ -28,7 +29,6 @@ from fairlead.whatif.priority_classes import refuse_absent_classes
 from fairlead.whatif.scaling import parse_scale
 from fairlead.whatif.snapshot import Snapshot
 from fairlead.whatif.turns import turns_of
-from fairlead.workloads.drain_turns import Turns
 
 NO_CHANGE: Final = "No change was asked for"
 

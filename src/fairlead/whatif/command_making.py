@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.kubelet_behaviour import KUBELET, Mode
-from fairlead.core.command import (
+from fairlead.engine.core.command import (
     Command,
     CreateObject,
     DeleteObject,
@@ -14,9 +14,9 @@ from fairlead.core.command import (
     PatchObject,
     PatchStatus,
 )
+from fairlead.engine.workloads.annotation import DRAIN, IN_TURN, REQUESTED
+from fairlead.engine.workloads.drain_turns import Turns
 from fairlead.whatif.manifest import Manifest
-from fairlead.workloads.annotation import DRAIN, IN_TURN, REQUESTED
-from fairlead.workloads.drain_turns import Turns
 
 UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"
 _NOT_PATCHED: Final = ("apiVersion", "kind", "status")

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.nodelifecycle.flag import FlagError, config_of_flags
-from fairlead.nodelifecycle.profile import PROFILES, V1_36
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.flag import FlagError, config_of_flags
+from fairlead.engine.nodelifecycle.profile import PROFILES, V1_36
 from fairlead.whatif.input_error import InputError
 
 DEFAULT: Final = NodeLifecycleConfig(is_taking_over=True)

@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Final
 
 from fairlead.apiserver.kind import NAMESPACE, NODE, POD
-from fairlead.core.command import Json
+from fairlead.engine.core.command import Json
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.manifest import Manifest

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fairlead.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.outcome import Displaced, Evicted, Outcome, PdbBreach, PodEnd, Preempted
 
 AnyDisplaced = TypeVar("AnyDisplaced", bound=Displaced)

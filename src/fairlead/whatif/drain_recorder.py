@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fairlead.api.objects import Node
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.annotation import DONE, DRAIN, REQUESTED, is_in_turn
 from fairlead.whatif.outage_outcome import DrainTurn
 from fairlead.whatif.outcome import Undrained
-from fairlead.workloads.annotation import DONE, DRAIN, REQUESTED, is_in_turn
 
 
 @dataclass(slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.batch.configuration import BatchConfig
-from fairlead.core.command import Command
-from fairlead.core.instant import DurationNs, Instant, seconds
-from fairlead.kubelet.config import KubeletConfig
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.scheduling.config import SchedulerConfig
+from fairlead.engine.batch.configuration import BatchConfig
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif import command_making
 from fairlead.whatif.controller_manager import DEFAULT
 from fairlead.whatif.manifest import Manifest

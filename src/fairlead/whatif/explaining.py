@@ -17,24 +17,24 @@ from fairlead.api.pod import is_terminal
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.store import Store
-from fairlead.core.command import CallExtender, Json, ObjectRef
-from fairlead.core.status import Status
-from fairlead.core.stimulus import ObjectsLoaded
-from fairlead.core.tie_break import TieBreak
-from fairlead.framework.nominator import Nominator
-from fairlead.scheduling.compose import Beliefs, Served, Shared, serve
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.scheduling.evaluation import (
+from fairlead.engine.core.command import CallExtender, Json, ObjectRef
+from fairlead.engine.core.status import Status
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.evaluation import (
     Evaluation,
     PreemptionEvaluation,
     RoomEvaluation,
     evaluate,
 )
-from fairlead.scheduling.extender.filtering import REJECTOR
-from fairlead.scheduling.remedy.change import Remedy
-from fairlead.scheduling.remedy.search import find_remedy
-from fairlead.state.cluster import Cluster
-from fairlead.state.pod_info import PodInfo
+from fairlead.engine.scheduling.extender.filtering import REJECTOR
+from fairlead.engine.scheduling.remedy.change import Remedy
+from fairlead.engine.scheduling.remedy.search import find_remedy
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
 from fairlead.whatif.input_error import InputError, known_names
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.refusal import as_input_error

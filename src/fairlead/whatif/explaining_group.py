@@ -1,7 +1,7 @@
 """Explaining a group of a snapshot: what holds it back, and what would let it start.
 
 The group is looked at as the next session would see it, on the cluster as the snapshot shows it;
-see `fairlead.batch.explanation`. Of a pod that chose a scheduler of whole jobs its group is
+see `engine.batch.explanation`. Of a pod that chose a scheduler of whole jobs its group is
 explained; a pod without one is a group by itself.
 """
 
@@ -13,15 +13,15 @@ from typing import Final
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.store import Store
-from fairlead.batch.compose import Composition, compose
-from fairlead.batch.configuration import BatchConfig
-from fairlead.batch.explanation import GroupExplanation, explain_group
-from fairlead.batch.standing import QueueStanding
-from fairlead.core.command import Json
-from fairlead.core.instant import Instant, to_seconds
-from fairlead.core.stimulus import ObjectsLoaded
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.state.cluster import Cluster
+from fairlead.engine.batch.compose import Composition, compose
+from fairlead.engine.batch.configuration import BatchConfig
+from fairlead.engine.batch.explanation import GroupExplanation, explain_group
+from fairlead.engine.batch.standing import QueueStanding
+from fairlead.engine.core.command import Json
+from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.batch_config import SINGLE_PODS, Jobs, batch_config, read_batch_config
 from fairlead.whatif.explaining import SOURCE, loaded
 from fairlead.whatif.input_error import InputError, known_names

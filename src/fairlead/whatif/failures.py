@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from fairlead.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.node_choice import share_of_nodes, zone_nodes

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from fairlead.api.objects import ApiObject, Pod, PodGroup
 from fairlead.api.pod import is_terminating
 from fairlead.api.pod_requests import pod_requests
-from fairlead.batch.group import group_info, group_name
-from fairlead.core.command import ObjectRef
-from fairlead.core.instant import Instant
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.workloads.annotation import original_name
+from fairlead.engine.batch.group import group_info, group_name
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.workloads.annotation import original_name
 
 
 @dataclass(frozen=True, slots=True)

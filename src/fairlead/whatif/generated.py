@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from fairlead.api.objects import QuantityText
 from fairlead.api.timestamp import format_timestamp
-from fairlead.core.command import Json
-from fairlead.core.instant import Instant
+from fairlead.engine.core.command import Json
+from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.strict import StrictForm
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from fairlead.batch.controller import Batch
-from fairlead.batch.explanation import GroupExplanation, survey
-from fairlead.core.instant import Instant
-from fairlead.core.reporter import PodPreempting, QueueStood, Record, Reporter
-from fairlead.state.cluster import Cluster
+from fairlead.engine.batch.controller import Batch
+from fairlead.engine.batch.explanation import GroupExplanation, survey
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import PodPreempting, QueueStood, Record, Reporter
+from fairlead.engine.state.cluster import Cluster
 from fairlead.whatif.gang_ledger import GangLedger, GangTally
 
 EXPLAINED_MAX: Final = 100

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.core.instant import Instant, seconds, to_seconds
-from fairlead.core.reporter import QueueStood
+from fairlead.engine.core.instant import Instant, seconds, to_seconds
+from fairlead.engine.core.reporter import QueueStood
 from fairlead.whatif.jobs import JobsOutcome, contended_resource
 from fairlead.whatif.outcome import Outcome
 from fairlead.whatif.report.data import QueueData, QueueLine, WaitingGroup

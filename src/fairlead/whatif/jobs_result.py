@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from fairlead.batch.explanation import GroupExplanation
-from fairlead.core.command import Json
-from fairlead.core.instant import Instant, seconds, to_seconds
-from fairlead.core.reporter import QueueStood
+from fairlead.engine.batch.explanation import GroupExplanation
+from fairlead.engine.core.command import Json
+from fairlead.engine.core.instant import Instant, seconds, to_seconds
+from fairlead.engine.core.reporter import QueueStood
 from fairlead.whatif.jobs import JobsOutcome
 
 _HOUR: Final = seconds(3600)

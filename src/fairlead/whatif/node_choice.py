@@ -14,7 +14,7 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import Final
 
 from fairlead.apiserver.kind import NODE
-from fairlead.nodelifecycle.profile import BETA_REGION, BETA_ZONE, REGION, ZONE
+from fairlead.engine.nodelifecycle.profile import BETA_REGION, BETA_ZONE, REGION, ZONE
 from fairlead.whatif.chance import shuffled
 from fairlead.whatif.input_error import InputError, known_names
 from fairlead.whatif.inventory import Inventory

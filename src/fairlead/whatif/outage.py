@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from fairlead.api.kubelet_behaviour import Mode, parse_kubelet_behaviour
-from fairlead.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif import command_making
 from fairlead.whatif.experiment import Step
 from fairlead.whatif.input_error import InputError

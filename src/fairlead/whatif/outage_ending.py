@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.whatif.belief import Believing
 from fairlead.whatif.outage_loss import Loss
 from fairlead.whatif.outage_outcome import NodeStory, OutageOutcome, PodState, RoomMade

@@ -15,9 +15,9 @@ from fairlead.api.pod import (
     pod_priority,
 )
 from fairlead.api.taint import NO_EXECUTE
-from fairlead.core.instant import Instant
-from fairlead.nodelifecycle.toleration import ENDLESS, tolerated_s
-from fairlead.nodelifecycle.zone import ZoneState
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.nodelifecycle.toleration import ENDLESS, tolerated_s
+from fairlead.engine.nodelifecycle.zone import ZoneState
 from fairlead.whatif.duration import for_readers
 from fairlead.whatif.outage_outcome import Cause, Lost, NodeState, PodState, zone_phrase
 from fairlead.whatif.outage_recorder import Hit, OutageRecorder

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from fairlead.core.instant import Instant
-from fairlead.nodelifecycle.zone import KEY_SEPARATOR
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.nodelifecycle.zone import KEY_SEPARATOR
 
 
 class NodeState(StrEnum):

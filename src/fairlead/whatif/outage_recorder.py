@@ -14,8 +14,8 @@ from fairlead.api.kubelet_behaviour import KUBELET, Mode, parse_kubelet_behaviou
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pod import is_terminal, is_terminating
 from fairlead.api.taint import NO_EXECUTE
-from fairlead.core.instant import Instant, seconds
-from fairlead.core.reporter import (
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.reporter import (
     EvictionCancelled,
     EvictionTimed,
     NodeTainted,
@@ -23,10 +23,12 @@ from fairlead.core.reporter import (
     Record,
     ZoneAssessed,
 )
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE, ready_status
-from fairlead.nodelifecycle.zone import zone_key
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.well_known import NOT_READY, TRUE, UNREACHABLE, ready_status
+from fairlead.engine.nodelifecycle.zone import zone_key
+from fairlead.engine.workloads.annotation import original_name
+from fairlead.engine.workloads.drain import WHY as DRAINED
 from fairlead.whatif.outage_outcome import (
     NodeSample,
     NodeState,
@@ -35,8 +37,6 @@ from fairlead.whatif.outage_outcome import (
     Turn,
     ZoneChange,
 )
-from fairlead.workloads.annotation import original_name
-from fairlead.workloads.drain import WHY as DRAINED
 
 _QUIET_TAINTS = (NOT_READY, UNREACHABLE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from fairlead.core.instant import Instant, to_seconds
+from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outage_outcome import (
     NodeSample,
     NodeState,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fairlead.core.instant import DurationNs, Instant, to_seconds
+from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.jobs import NO_JOBS, JobsOutcome
 from fairlead.whatif.outage_outcome import DrainTurn, OutageOutcome
 

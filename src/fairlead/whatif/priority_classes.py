@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS
-from fairlead.core.command import Json
+from fairlead.engine.core.command import Json
 from fairlead.whatif.input_error import known_names
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.manifest import Manifest

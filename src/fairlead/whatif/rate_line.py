@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import floor
 from typing import Final
 
-from fairlead.core.instant import Instant, to_seconds
+from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.outage_outcome import OutageOutcome, ZoneChange
 
 IDLE_FROM: Final = 1.5  # tokens; with so many between two nodes, none was waiting

@@ -18,9 +18,9 @@ from fairlead.api.pod import is_terminal, is_terminating, pod_priority
 from fairlead.api.pod_requests import pod_requests
 from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.core.command import Command, EvictPod, ObjectRef, RecordEvent
-from fairlead.core.instant import Instant
-from fairlead.core.reporter import (
+from fairlead.engine.core.command import Command, EvictPod, ObjectRef, RecordEvent
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import (
     DisplacementCycle,
     NominationsWasted,
     PluginFailed,
@@ -31,7 +31,7 @@ from fairlead.core.reporter import (
     Record,
     WorkloadStarving,
 )
-from fairlead.core.stimulus import (
+from fairlead.engine.core.stimulus import (
     CommandFailed,
     ObjectChanged,
     ObjectDeleted,
@@ -39,6 +39,8 @@ from fairlead.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.loop_watch import cycle_text
+from fairlead.engine.workloads.annotation import original_name
+from fairlead.engine.workloads.drain import WHY as DRAINED
 from fairlead.whatif.drain_recorder import DrainRecorder
 from fairlead.whatif.outage_recorder import OutageRecorder
 from fairlead.whatif.outcome import (
@@ -50,8 +52,6 @@ from fairlead.whatif.outcome import (
     Sample,
     Undrained,
 )
-from fairlead.workloads.annotation import original_name
-from fairlead.workloads.drain import WHY as DRAINED
 
 _PENDING = "pending"
 _RUNNING = "running"

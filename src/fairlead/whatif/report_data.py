@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.core.instant import Instant, to_seconds
+from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.difference import Difference, Move, moved_on_the_way
 from fairlead.whatif.jobs_report import queue_data, waiting_group_rows

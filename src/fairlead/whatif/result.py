@@ -12,8 +12,8 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.core.command import Json
-from fairlead.core.instant import Instant, to_seconds
+from fairlead.engine.core.command import Json
+from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.difference import Move, moved_on_the_way
 from fairlead.whatif.experiment import Experiment

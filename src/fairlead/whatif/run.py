@@ -21,16 +21,17 @@ from fairlead.api.objects import Pod
 from fairlead.api.pod import condition
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.store import Store
-from fairlead.batch.controller import Batch
-from fairlead.core.command import Command, CreateObject, Json
-from fairlead.core.instant import Instant, seconds, to_seconds
-from fairlead.core.reporter import Reporter
-from fairlead.core.stimulus import CommandFailed, FailureReason, Stimulus
+from fairlead.engine.batch.controller import Batch
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.command import Command, CreateObject, Json
+from fairlead.engine.core.instant import Instant, seconds, to_seconds
+from fairlead.engine.core.reporter import Reporter
+from fairlead.engine.core.stimulus import CommandFailed, FailureReason, Stimulus
 from fairlead.engine.engine import Engine
-from fairlead.framework.meter import Meter
-from fairlead.scheduling.controller import Scheduler
+from fairlead.engine.framework.meter import Meter
+from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.whatif.experiment import Experiment, Step
 from fairlead.whatif.gang_ledger import GangLedger
 from fairlead.whatif.input_error import InputError
@@ -42,7 +43,6 @@ from fairlead.whatif.progress import Progress
 from fairlead.whatif.recorder import Recorder
 from fairlead.whatif.refusal import as_input_error, refusal_of
 from fairlead.whatif.stock import allocations, nodes_at_end, requested_in
-from fairlead.workloads.config import WorkloadsConfig
 from fairlead.worlds.extender.caller import reaching
 from fairlead.worlds.simulation.performing import perform
 from fairlead.worlds.simulation.world import SimulatedWorld

@@ -10,7 +10,7 @@ from fairlead.apiserver.kind import (
     REPLICATION_CONTROLLER,
     STATEFUL_SET,
 )
-from fairlead.core.command import Command
+from fairlead.engine.core.command import Command
 from fairlead.whatif import command_making
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory

@@ -1,7 +1,7 @@
 """Reading a KubeSchedulerConfiguration, in today's form or one of those before it.
 
 The file is read and its form checked here; what it means is worked out by
-`fairlead.engine.configuration`, which every world can use.
+`engine.configuration`, which every world can use.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from fairlead.engine.configuration.form import ConfigurationForm, ExtenderForm, 
 from fairlead.engine.configuration.old_form import AlphaForm, BetaForm, alpha_as_v1, beta_as_v1
 from fairlead.engine.configuration.serving import refuse_unserved
 from fairlead.engine.configuration.translation import ARGS, Surroundings, scheduler_config
-from fairlead.framework.profile import Profile
-from fairlead.scheduling.config import SchedulerConfig
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.documents import Document, read_one
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.strict import decode_strictly

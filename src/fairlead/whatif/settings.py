@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from fairlead.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
-from fairlead.kubelet.eviction_config import (
+from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
+from fairlead.engine.kubelet.eviction_config import (
     EvictionConfig,
     EvictionFlagError,
     eviction_of_flags,
 )
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.whatif.controller_manager import controller_manager
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.strict import StrictForm, field_duration

@@ -15,8 +15,8 @@ import msgspec
 
 from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import NODE
-from fairlead.core.command import Json
-from fairlead.core.instant import Instant
+from fairlead.engine.core.command import Json
+from fairlead.engine.core.instant import Instant
 from fairlead.whatif.documents import STDIN, Document, read
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.limits import refuse_excess

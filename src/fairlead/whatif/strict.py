@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from fairlead.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.documents import Document
 from fairlead.whatif.duration import read_duration
 from fairlead.whatif.input_error import InputError, known_names

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fairlead.apiserver.kind import NODE, PRIORITY_CLASS
-from fairlead.core.command import Command, Json
-from fairlead.core.instant import DurationNs
+from fairlead.engine.core.command import Command, Json
+from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif import command_making
 from fairlead.whatif.chance import draws
 from fairlead.whatif.deletion import deleted_with

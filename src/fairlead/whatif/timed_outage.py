@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from fairlead.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.node_choice import share_of_nodes, zone_nodes

@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from fairlead.api.run_duration import RUN_DURATION
-from fairlead.core.command import Json
-from fairlead.core.instant import DurationNs, Instant
-from fairlead.kubelet.usage import USAGE
+from fairlead.engine.core.command import Json
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.kubelet.usage import USAGE
 from fairlead.whatif.chance import shuffled
 from fairlead.whatif.documents import decode_text, read_bytes
 from fairlead.whatif.duration import read_duration

@@ -20,10 +20,10 @@ from typing import Any, Final
 
 from fairlead.api.run_duration import RUN_DURATION
 from fairlead.api.timestamp import format_timestamp
-from fairlead.batch.group import GROUP_NAME_ANNOTATION
-from fairlead.batch.job_table import FAIRLEAD
-from fairlead.core.command import Json
-from fairlead.core.instant import DurationNs, Instant, to_seconds
+from fairlead.engine.batch.group import GROUP_NAME_ANNOTATION
+from fairlead.engine.batch.job_table import FAIRLEAD
+from fairlead.engine.core.command import Json
+from fairlead.engine.core.instant import DurationNs, Instant, to_seconds
 from fairlead.whatif.chance import draws, shuffled
 from fairlead.whatif.duration import read_duration
 from fairlead.whatif.input_error import InputError

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.core.instant import DurationNs
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.workloads.drain_turns import Turns
 from fairlead.whatif.input_error import InputError, one_line
-from fairlead.workloads.drain_turns import Turns
 
 AT_ONCE_MAX: Final = 1_000_000
 _WHICH_MAX: Final = 200  # characters

@@ -17,10 +17,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from fairlead.core.command import Command
-from fairlead.core.controller import Controller
-from fairlead.core.instant import Instant
-from fairlead.core.stimulus import Stimulus
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import Stimulus
 
 # A hundred thousand pods may well arrive at one instant and cause some ten steps each.
 STEPS_PER_INSTANT_MAX: Final = 5_000_000

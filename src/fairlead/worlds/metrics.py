@@ -17,8 +17,8 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from fairlead.core.instant import to_seconds
-from fairlead.core.reporter import (
+from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.core.reporter import (
     DisplacementCycle,
     PodPlaced,
     PodPreempting,
@@ -27,7 +27,7 @@ from fairlead.core.reporter import (
     Reporter,
     WorkloadStarving,
 )
-from fairlead.framework.meter import PluginTime
+from fairlead.engine.framework.meter import PluginTime
 from fairlead.worlds.node_metrics import NodeMetrics
 
 _DURATION_BUCKETS: Final = tuple(0.001 * 2**i for i in range(15))

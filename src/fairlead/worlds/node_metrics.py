@@ -13,9 +13,9 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from fairlead.core.command import ObjectRef
-from fairlead.core.instant import Instant, to_seconds
-from fairlead.core.reporter import (
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import Instant, to_seconds
+from fairlead.engine.core.reporter import (
     EvictionCancelled,
     EvictionTimed,
     NodeTainted,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fairlead.api.codec import DecodeError, decode, decode_stored
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
 
 
 def is_told(kind: Kind) -> bool:

@@ -9,11 +9,11 @@ from fairlead.bench.measure import measure
 from fairlead.bench.measurement import IncompleteRunError
 from fairlead.bench.workload import Setting, Workload
 from fairlead.bench.workloads import WORKLOADS
-from fairlead.core.command import CreateObject
-from fairlead.core.reporter import SilentReporter
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.engine.compose import build_scheduler_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.testing.builders import make_node, make_pod
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.cli.controllers import node_lifecycle
 from fairlead.cli.outage_options import ControllerOptions
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.settings import ControllerManagerSettings
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.cli.strip import Steps, axis, strip
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 
 
 def test_each_block_is_the_highest_count_of_its_slice():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.status import Code, unschedulable
 from fairlead.engine.adviser import UNKNOWN, Adviser, AdviserError
-from fairlead.framework.profile import Profile
-from fairlead.scheduling.config import SchedulerConfig
+from fairlead.engine.core.status import Code, unschedulable
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.builders import make_node, make_pod
 
 LEAST = (("PrioritySort", 0), ("DefaultBinder", 0))

@@ -7,20 +7,20 @@ from dataclasses import replace
 import pytest
 
 from fairlead.apiserver.kind import POD
-from fairlead.batch.configuration import (
+from fairlead.engine.batch.configuration import (
     ConfigurationError,
     read_configuration,
     shipped_configuration,
 )
-from fairlead.batch.controller import Batch
-from fairlead.batch.job_table import SCHEDULER_NAMES, Ownership
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import SilentReporter
+from fairlead.engine.batch.controller import Batch
+from fairlead.engine.batch.job_table import SCHEDULER_NAMES, Ownership
 from fairlead.engine.compose import build_engine, build_scheduler_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.framework.profile import DEFAULT_SCHEDULER, Profile
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.scheduling.controller import Scheduler
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.framework.profile import DEFAULT_SCHEDULER, Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_767_225_600)

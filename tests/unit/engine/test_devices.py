@@ -6,10 +6,10 @@ import json
 
 from fairlead.api.codec import as_json
 from fairlead.apiserver.kind import NODE, POD, find_kind
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import SilentReporter
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
 from fairlead.testing.builders import make_node
 from fairlead.testing.device_builders import (
     allocated,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.command import DeleteObject, ObjectRef
-from fairlead.core.reporter import SilentReporter
-from fairlead.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
 from fairlead.engine.compose import build_engine, build_scheduler_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.command import DeleteObject, ObjectRef
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
 from fairlead.engine.engine import Engine
-from fairlead.state.cluster import Cluster
+from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.builders import make_node, make_pod
 
 

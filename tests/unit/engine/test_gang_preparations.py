@@ -6,11 +6,12 @@ import json
 
 from fairlead.api.codec import as_json
 from fairlead.apiserver.kind import POD, find_kind
-from fairlead.batch.configuration import shipped_configuration
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import SilentReporter
+from fairlead.engine.batch.configuration import shipped_configuration
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.workloads.config import VolumesConfig
 from fairlead.testing.builders import make_node
 from fairlead.testing.device_builders import (
     allocated,
@@ -25,7 +26,6 @@ from fairlead.testing.storage_builders import (
     make_storage_class,
     make_volume,
 )
-from fairlead.workloads.config import VolumesConfig
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_767_225_600)

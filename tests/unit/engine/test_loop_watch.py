@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.core.command import ObjectRef, RecordEvent
-from fairlead.core.reporter import DisplacementCycle, PodPreempting, WorkloadStarving
+from fairlead.engine.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.reporter import DisplacementCycle, PodPreempting, WorkloadStarving
 from fairlead.engine.loop_watch import STARVING_AFTER, LoopWatch
 
 

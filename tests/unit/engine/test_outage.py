@@ -8,19 +8,19 @@ import pytest
 
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import NODE, POD, find_kind
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import (
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import (
     NodeSilenced,
     NodeTainted,
     PodEvicted,
     SilentReporter,
     ZoneAssessed,
 )
-from fairlead.engine.compose import build_engine
-from fairlead.engine.config import EngineConfig
-from fairlead.nodelifecycle.config import NodeLifecycleConfig
-from fairlead.nodelifecycle.flag import config_of_flags
-from fairlead.nodelifecycle.profile import V1_16
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.flag import config_of_flags
+from fairlead.engine.nodelifecycle.profile import V1_16
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_900_000_000)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.objects import Toleration
-from fairlead.core.stimulus import ObjectsLoaded
-from fairlead.state.cluster import Cluster
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.state.cluster import Cluster
 from fairlead.testing.builders import make_budget, make_node, make_pod
 from fairlead.testing.random_cluster import (
     NODE_NAMES,

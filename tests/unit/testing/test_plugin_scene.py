@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead import framework
-from fairlead.scheduling.cycle import Placement
+from fairlead.engine import framework
+from fairlead.engine.scheduling.cycle import Placement
 from fairlead.testing import PluginScene, make_node, make_pod
 
 

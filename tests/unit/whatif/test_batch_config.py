@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.batch.configuration import KUBE_BATCH_DEFAULT
-from fairlead.batch.job_table import SCHEDULER_NAMES
-from fairlead.framework.profile import DEFAULT_PLUGINS, Profile
-from fairlead.scheduling.config import SchedulerConfig
+from fairlead.engine.batch.configuration import KUBE_BATCH_DEFAULT
+from fairlead.engine.batch.job_table import SCHEDULER_NAMES
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.asking import AS_USUAL, what_if
 from fairlead.whatif.batch_config import (
     AS_NEEDED,

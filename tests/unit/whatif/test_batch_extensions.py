@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.batch_config import Jobs, batch_config, read_batch_config
 from fairlead.whatif.batch_extensions import read_extensions
 from fairlead.whatif.input_error import InputError

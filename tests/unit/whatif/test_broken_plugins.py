@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.extension_point import METHODS
+from fairlead.engine.framework.extension_point import METHODS
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.progress import NoProgress
 from fairlead.whatif.run import run

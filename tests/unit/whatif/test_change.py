@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.command import CreateObject, DeleteObject, PatchObject
+from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
 from fairlead.whatif.change import Change, steps_of_change
 from fairlead.whatif.input_error import InputError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.difference import difference, moved_on_the_way
 from fairlead.whatif.outcome import Evicted, NodeEnd, Outcome, PdbBreach, PodEnd, Preempted
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.framework.point_plugins import PointPlugins
-from fairlead.framework.profile import Profile
-from fairlead.scheduling.config import SchedulerConfig
+from fairlead.engine.framework.point_plugins import PointPlugins
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.explaining import explain, explanation_json
 from fairlead.whatif.input_error import InputError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fairlead.core.command import ObjectRef
-from fairlead.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
 from fairlead.testing.batch_builders import make_group, make_task
 from fairlead.whatif.gang_ledger import GangLedger
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.asking import AS_USUAL, Conditions, what_if
 from fairlead.whatif.change import Change
 from fairlead.whatif.controller_manager import controller_manager

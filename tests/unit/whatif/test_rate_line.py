@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.outage_outcome import Turn, ZoneChange
 from fairlead.whatif.rate_line import rate_lines
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.difference import moved_on_the_way
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.progress import NoProgress

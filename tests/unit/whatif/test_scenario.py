@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
-from fairlead.core.instant import seconds
-from fairlead.kubelet.config import StopAfter
+from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.kubelet.config import StopAfter
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.scenario import experiment_of, read_scenario
 from fairlead.whatif.snapshot import DEFAULT_START

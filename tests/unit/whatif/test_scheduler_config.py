@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.core.instant import seconds
-from fairlead.framework.point_plugins import PointPlugins
-from fairlead.framework.profile import DEFAULT_PLUGINS, Profile
-from fairlead.scheduling.config import SchedulerConfig
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.framework.point_plugins import PointPlugins
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.user_plugin import UserPlugins

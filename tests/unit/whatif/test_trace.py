@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.trace import Trace, read_trace
 

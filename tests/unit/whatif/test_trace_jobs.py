@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.progress import NoProgress
 from fairlead.whatif.run import run

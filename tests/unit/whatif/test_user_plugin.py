@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from fairlead.framework.profile import DEFAULT_PLUGINS
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.user_plugin import UserPlugins

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.command import ObjectRef, PatchObject
-from fairlead.core.stimulus import CommandSucceeded, ObjectChanged
+from fairlead.engine.core.command import ObjectRef, PatchObject
+from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged
 from fairlead.worlds.drive import Driver, LivelockError
 
 

@@ -6,14 +6,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from fairlead.bench.bare_world import BareWorld
 from fairlead.bench.templates import nodes, pods, requests
-from fairlead.core.reporter import SilentReporter
-from fairlead.core.stimulus import ObjectChanged, ObjectsLoaded
-from fairlead.core.tie_break import TieBreak
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectsLoaded
+from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
-from fairlead.framework.meter import Meter, PluginTime
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.scheduling.controller import Scheduler
-from fairlead.state.cluster import Cluster
+from fairlead.engine.framework.meter import Meter, PluginTime
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.metrics import SchedulerMetrics
 
 

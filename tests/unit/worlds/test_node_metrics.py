@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from fairlead.core.command import ObjectRef
-from fairlead.core.instant import seconds
-from fairlead.core.reporter import (
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import (
     EvictionCancelled,
     EvictionTimed,
     NodeTainted,

@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.api.expression.function import TEXT, TRUTH, VALUE, Function, Value, member
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.request import User
 from fairlead.apiserver.serving.identity import Attributes, Rights
 from fairlead.apiserver.storage import Json
+from fairlead.cel.function import TEXT, TRUTH, VALUE, Function, Value, member
 
 _ACCOUNTS: Final = "system:serviceaccounts"
 _ACCOUNT: Final = "system:serviceaccount"

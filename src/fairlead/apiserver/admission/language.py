@@ -18,21 +18,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.api.expression.asking import (
-    OUT_OF_BUDGET,
-    Budget,
-    OutOfBudgetError,
-    Program,
-    Seen,
-    program,
-)
-from fairlead.api.expression.expansion import ExpressionError
-from fairlead.api.expression.library import KEPT_CHARACTERS_MAX, environment
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.admission.authorizer import FUNCTIONS, Judge, judging
 from fairlead.apiserver.custom import named_format
 from fairlead.apiserver.storage import Json
+from fairlead.cel.asking import OUT_OF_BUDGET, Budget, OutOfBudgetError, Program, Seen, program
+from fairlead.cel.expansion import ExpressionError
+from fairlead.cel.library import KEPT_CHARACTERS_MAX, environment
 
 if TYPE_CHECKING:
     from cel_expr_python import cel

@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
 from fairlead.api.text_cache import text_cache
+from fairlead.cel.library import KEPT_CHARACTERS_MAX
 
 CACHE_SIZE: Final = 1_024
 _TOKEN: Final = re.compile(

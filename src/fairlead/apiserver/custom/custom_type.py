@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.api.expression.asking import OUT_OF_BUDGET
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
 from fairlead.apiserver.custom.embedded import wrong_embedded
@@ -24,6 +23,7 @@ from fairlead.apiserver.schema.model import Schema, schemas
 from fairlead.apiserver.schema.place import Notes, Place
 from fairlead.apiserver.table.column import Printer
 from fairlead.apiserver.validation.field import bounded, invalid
+from fairlead.cel.asking import OUT_OF_BUDGET
 
 Json = dict[str, Any]
 

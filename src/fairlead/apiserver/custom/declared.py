@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fairlead.api.expression.kind import DYN, STRING, Kind, kind_of, list_of, map_of, optional_of
-from fairlead.api.expression.span import Span
 from fairlead.apiserver.custom.spelling import RESERVED, spelled
+from fairlead.cel.kind import DYN, STRING, Kind, kind_of, list_of, map_of, optional_of
+from fairlead.cel.span import Span
 
 Json = dict[str, Any]
 

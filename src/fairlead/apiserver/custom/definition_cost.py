@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fairlead.api.expression.span import ENDLESS
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import forbidden
+from fairlead.cel.span import ENDLESS
 
 Json = dict[str, Any]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.api.expression.asking import OUT_OF_BUDGET
 from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
 from fairlead.apiserver.custom.rules import broken_rules
 from fairlead.apiserver.custom.shaping import shaped_value
@@ -17,6 +16,7 @@ from fairlead.apiserver.custom.work import TooMuchWorkError
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.place import Place
 from fairlead.apiserver.validation.field import bounded, invalid
+from fairlead.cel.asking import OUT_OF_BUDGET
 
 Json = dict[str, Any]
 

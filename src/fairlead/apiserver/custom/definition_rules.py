@@ -11,16 +11,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fairlead.api.expression.estimate import estimated
-from fairlead.api.expression.expansion import ExpressionError
-from fairlead.api.expression.kind import BOOL, STRING
-from fairlead.api.expression.reading import read
 from fairlead.apiserver.custom.declared import Declared, declared, variables_of
 from fairlead.apiserver.custom.definition_cost import Bill, repeated
 from fairlead.apiserver.custom.definition_path import FieldPathError, field_at
 from fairlead.apiserver.custom.definition_shown import shown_rule
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import invalid, not_supported, required
+from fairlead.cel.estimate import estimated
+from fairlead.cel.expansion import ExpressionError
+from fairlead.cel.kind import BOOL, STRING
+from fairlead.cel.reading import read
 
 Json = dict[str, Any]
 

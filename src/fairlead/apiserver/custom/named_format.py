@@ -11,14 +11,14 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import Final
 
-from fairlead.api.expression.function import LIST, TEXT, VALUE, Function, Value, free
-from fairlead.api.expression.url import uri_problem
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.apiserver.validation.metadata import (
     dns_1035_problems,
     dns_label_problems,
     dns_subdomain_problems,
 )
+from fairlead.cel.function import LIST, TEXT, VALUE, Function, Value, free
+from fairlead.cel.url import uri_problem
 
 _FORMAT: Final = "kubernetes.NamedFormat"
 _UUID: Final = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)

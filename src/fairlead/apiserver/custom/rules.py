@@ -15,17 +15,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from fairlead.api.expression.asking import (
-    OUT_OF_BUDGET,
-    Budget,
-    OutOfBudgetError,
-    Program,
-    Seen,
-    program,
-)
-from fairlead.api.expression.expansion import ExpressionError
-from fairlead.api.expression.library import KEPT_CHARACTERS_MAX, environment
-from fairlead.api.expression.problem import CALL_LIMIT
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.custom.checking import is_same, items_before, member_path
 from fairlead.apiserver.custom.named_format import FUNCTIONS
@@ -34,6 +23,10 @@ from fairlead.apiserver.custom.structural import ABSENT, Structural
 from fairlead.apiserver.custom.temporal import with_times
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import duplicate, forbidden, invalid, required
+from fairlead.cel.asking import OUT_OF_BUDGET, Budget, OutOfBudgetError, Program, Seen, program
+from fairlead.cel.expansion import ExpressionError
+from fairlead.cel.library import KEPT_CHARACTERS_MAX, environment
+from fairlead.cel.problem import CALL_LIMIT
 
 if TYPE_CHECKING:
     from cel_expr_python import cel

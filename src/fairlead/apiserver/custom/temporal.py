@@ -13,10 +13,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.custom.spelling import spelled
 from fairlead.apiserver.custom.structural import Structural
+from fairlead.cel.library import KEPT_CHARACTERS_MAX
 
 TEXTS_CACHED_MAX: Final = 1_024
 _MADE: Final = {

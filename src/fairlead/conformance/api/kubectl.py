@@ -40,7 +40,7 @@ from fairlead.conformance.api.recorded_session import (
 from fairlead.conformance.api.replay import differences
 from fairlead.conformance.api.validators import Validators
 from fairlead.conformance.comparison import Difference
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 
 Json = dict[str, Any]
 

@@ -20,7 +20,7 @@ from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.apiserver.request import User
 from fairlead.conformance.api.own_cluster import OwnCluster
 from fairlead.conformance.api.pace import AT_ONCE, CHANGED, LOOKED, Pace
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 
 HOST: Final = "127.0.0.1"
 BACKLOG: Final = 128

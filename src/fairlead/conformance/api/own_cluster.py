@@ -14,11 +14,11 @@ from fairlead.apiserver.store import Store
 from fairlead.conformance.api.own_server import ADDRESS, START, OwnServer
 from fairlead.conformance.api.recorded_kubelet import RecordedKubelet
 from fairlead.conformance.api.recorded_nodes import ZONES, recorded_nodes
-from fairlead.core.instant import seconds
 from fairlead.engine.config import EngineConfig
-from fairlead.kubelet.config import KubeletConfig
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.workloads.config import WorkloadsConfig
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.worlds.local.attendant.own_records import OwnRecords
 from fairlead.worlds.local.attendant.own_service import OwnService
 from fairlead.worlds.local.attendant.registration import Registrations

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 ASKING: Final[DurationNs] = seconds(0.01)
 BEAT: Final[DurationNs] = seconds(0.5)

@@ -15,8 +15,8 @@ from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.instant import seconds
-from fairlead.core.timer_queue import TimerQueue
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.timer_queue import TimerQueue
 
 Json = dict[str, Any]
 

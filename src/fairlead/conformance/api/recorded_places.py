@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fairlead.framework.cycle_state import CycleState
-from fairlead.framework.interface import Locality
-from fairlead.framework.profile import DEFAULT_PLUGINS, Profile
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.state.node_info import NodeInfo
-from fairlead.state.pod_info import PodInfo
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
 
 # By what their names begin with; from the events of the session and from what was drained.
 PLACES: Final[Mapping[str, str]] = {

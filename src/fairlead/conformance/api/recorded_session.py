@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from time import time_ns  # noqa: TID251 - kubectl reads the machine's clock
 from typing import Any, Final
 
-from fairlead.core.instant import Instant, seconds
+from fairlead.engine.core.instant import Instant, seconds
 
 Json = dict[str, Any]
 

@@ -14,10 +14,10 @@ from fairlead.api.field_problem import invalid
 from fairlead.api.label import label_key_problems
 from fairlead.api.resource_name import is_extended_resource
 from fairlead.api.timestamp import parse_duration
-from fairlead.core.instant import DurationNs
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.form import ExtenderForm, TlsForm
-from fairlead.scheduling.extender.extender import TIMEOUT_DEFAULT, Extender, ExtenderTls
+from fairlead.engine.core.instant import DurationNs
+from fairlead.engine.scheduling.extender.extender import TIMEOUT_DEFAULT, Extender, ExtenderTls
 
 _URL: Final = re.compile(r"(?P<scheme>https?)://[^/?#\s]+[^?#\s]*")
 

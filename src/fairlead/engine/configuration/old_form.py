@@ -28,8 +28,8 @@ from fairlead.engine.configuration.form import (
     PluginsForm,
     ProfileForm,
 )
-from fairlead.framework.point_plugins import ALL
-from fairlead.framework.profile import DEFAULT_SCHEDULER
+from fairlead.engine.framework.point_plugins import ALL
+from fairlead.engine.framework.profile import DEFAULT_SCHEDULER
 
 FIT: Final = "NodeResourcesFit"
 LEAST_ALLOCATED: Final = "NodeResourcesLeastAllocated"

@@ -14,10 +14,10 @@ from typing import Final
 from fairlead.api.field_problem import duplicate, invalid
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.form import PluginForm, PluginSetForm, PluginsForm
-from fairlead.framework.lineup import POINTS
-from fairlead.framework.point_plugins import ALL, PointPlugins
-from fairlead.framework.profile import DEFAULT_PLUGINS
-from fairlead.framework.upstream_points import UPSTREAM_POINTS
+from fairlead.engine.framework.lineup import POINTS
+from fairlead.engine.framework.point_plugins import ALL, PointPlugins
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS
+from fairlead.engine.framework.upstream_points import UPSTREAM_POINTS
 
 WEIGHT_MAX: Final = (1 << 31) - 1
 VERSION: Final = "kubescheduler.config.k8s.io/v1"

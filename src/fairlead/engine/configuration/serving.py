@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.field_problem import invalid
-from fairlead.core.tie_break import TieBreak
 from fairlead.engine.configuration.error import ConfigurationError, at
-from fairlead.framework.nominator import Nominator
-from fairlead.framework.profile import Profile
-from fairlead.scheduling.compose import Beliefs, ProfileError, Served, serve
-from fairlead.scheduling.config import SchedulerConfig
-from fairlead.state.cluster import Cluster
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.compose import Beliefs, ProfileError, Served, serve
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.state.cluster import Cluster
 
 _SAME: Final = "must be the same for all profiles"
 

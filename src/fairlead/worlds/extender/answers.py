@@ -29,8 +29,8 @@ from fairlead.api.extender import decode as decode_message
 from fairlead.api.objects import Node, Pod
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.loading import as_stored
-from fairlead.core.status import Code, Status
 from fairlead.engine.adviser import Adviser, AdviserError
+from fairlead.engine.core.status import Code, Status
 from fairlead.worlds.simulation.identity import SeededIds
 
 Json = dict[str, Any]

@@ -8,9 +8,9 @@ from http import HTTPStatus
 from typing import Protocol
 
 from fairlead.api.extender import BindingResult, ProtocolError, decode
-from fairlead.core.command import CallExtender
-from fairlead.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
-from fairlead.scheduling.extender.extender import Extender
+from fairlead.engine.core.command import CallExtender
+from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
+from fairlead.engine.scheduling.extender.extender import Extender
 
 Answer = ExtenderAnswered | CommandFailed
 

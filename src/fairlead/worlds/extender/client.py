@@ -17,10 +17,10 @@ from typing import Final, Self
 
 import aiohttp
 
-from fairlead.core.command import CallExtender
-from fairlead.core.instant import to_seconds
-from fairlead.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
-from fairlead.scheduling.extender.extender import Extender, ExtenderTls
+from fairlead.engine.core.command import CallExtender
+from fairlead.engine.core.instant import to_seconds
+from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, FailureReason
+from fairlead.engine.scheduling.extender.extender import Extender, ExtenderTls
 from fairlead.worlds.extender.caller import Answer
 
 ANSWER_BYTES_MAX: Final = 64 << 20

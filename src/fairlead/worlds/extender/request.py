@@ -21,7 +21,7 @@ from fairlead.api.extender import (
 )
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.store import Store
-from fairlead.core.command import CallExtender, ExtenderVerb, NodeVictims, ObjectRef
+from fairlead.engine.core.command import CallExtender, ExtenderVerb, NodeVictims, ObjectRef
 
 Json = dict[str, Any]
 Find = Callable[[ObjectRef], Json | None]

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.request import User
-from fairlead.core.command import (
+from fairlead.engine.core.command import (
     Bind,
     Command,
     CreateObject,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from fairlead.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 
 
 class SteeredClock:

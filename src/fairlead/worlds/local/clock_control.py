@@ -15,7 +15,7 @@ from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.refusal import no_method
-from fairlead.core.instant import DurationNs, seconds
+from fairlead.engine.core.instant import DurationNs, seconds
 from fairlead.worlds.local.runner import Runner
 
 PATH: Final = "/fairlead/clock"

@@ -28,9 +28,9 @@ from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.serving.observed import NOTHING_OBSERVED
 from fairlead.apiserver.serving.server import ApiServer
 from fairlead.apiserver.store import Store
-from fairlead.core.instant import Instant
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.attendant.follow_up import FollowUps
 from fairlead.worlds.local.attendant.own_records import OwnRecords
 from fairlead.worlds.local.attendant.own_service import OwnService

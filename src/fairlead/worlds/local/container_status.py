@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.timestamp import format_timestamp
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 
 Json = dict[str, Any]
 

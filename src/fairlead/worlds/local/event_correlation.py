@@ -13,8 +13,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
-from fairlead.core.command import RecordEvent
-from fairlead.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.command import RecordEvent
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 
 Value = TypeVar("Value")
 Key = tuple[str, ...]

@@ -18,7 +18,7 @@ from fairlead.apiserver.error import already_exists
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import Write
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.author import Program
 from fairlead.worlds.local.signing import Signatures
 

@@ -17,8 +17,8 @@ from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, Kind, find_kind
 from fairlead.apiserver.store import Store
-from fairlead.core.command import ObjectRef, RecordEvent
-from fairlead.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.worlds.local.author import Program, program_called, program_of
 from fairlead.worlds.local.event_correlation import Correlation, Key
 from fairlead.worlds.local.event_form import EVENT, EventForms

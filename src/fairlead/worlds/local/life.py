@@ -18,14 +18,14 @@ from fairlead.api.objects import ApiObject
 from fairlead.apiserver.request import WebhookAnswer
 from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
-from fairlead.batch.configuration import RECOMMENDED, shipped_configuration
-from fairlead.core.instant import DurationNs, Instant, seconds
-from fairlead.core.reporter import SilentReporter
-from fairlead.core.stimulus import ObjectsLoaded
+from fairlead.engine.batch.configuration import RECOMMENDED, shipped_configuration
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.kubelet.config import KubeletConfig, StopAfter
-from fairlead.workloads.config import WorkloadsConfig
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
+from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.worlds.drive import Driver
 from fairlead.worlds.local.attendant.absent_owner import AbsentOwners
 from fairlead.worlds.local.attendant.namespace import Namespaces

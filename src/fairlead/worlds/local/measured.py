@@ -39,8 +39,8 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.serving.call import Observed
 from fairlead.apiserver.storage import Storage
-from fairlead.core.instant import Instant
-from fairlead.kubelet.usage import CPU, NOTHING, USAGE, Usage, parse_usage
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.kubelet.usage import CPU, NOTHING, USAGE, Usage, parse_usage
 
 Json = dict[str, Any]
 # Thousandths of cpu, bytes of memory.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 
 Json = dict[str, Any]
 

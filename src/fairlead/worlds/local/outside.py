@@ -29,8 +29,8 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import Write
-from fairlead.core.command import Bind, CallExtender, Command, EvictPod, RecordEvent
-from fairlead.core.instant import Instant
+from fairlead.engine.core.command import Bind, CallExtender, Command, EvictPod, RecordEvent
+from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.author import program_of, user_of
 from fairlead.worlds.local.signing import Signatures
 from fairlead.worlds.simulation.performing import Outcome, perform

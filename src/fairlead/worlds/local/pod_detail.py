@@ -20,8 +20,8 @@ from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.command import Condition, PatchStatus
-from fairlead.core.instant import Instant
+from fairlead.engine.core.command import Condition, PatchStatus
+from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.container_status import container_statuses
 from fairlead.worlds.simulation.performing import condition_json
 

@@ -16,7 +16,7 @@ from typing import Final
 from fairlead.apiserver.error import no_space
 from fairlead.apiserver.http.webhooks import ask_webhook
 from fairlead.apiserver.request import WebhookAnswer
-from fairlead.core.instant import DurationNs, Instant
+from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.cluster import LocalCluster
 from fairlead.worlds.local.outside import Waiting

@@ -15,7 +15,7 @@ from fairlead.apiserver.kind import NODE, Kind
 from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.write import Track, Write
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.author import Program
 
 Json = dict[str, Any]

@@ -12,7 +12,7 @@ from fairlead.apiserver.precondition import require_uid
 from fairlead.apiserver.request import NO_ANSWERS, WebhookAnswer
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.command import (
+from fairlead.engine.core.command import (
     CallExtender,
     Command,
     CreateObject,
@@ -20,8 +20,8 @@ from fairlead.core.command import (
     PatchStatus,
     RecordEvent,
 )
-from fairlead.core.instant import Instant
-from fairlead.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
 from fairlead.worlds.local.attendant.container_events import ContainerEvents
 from fairlead.worlds.local.event_writer import HOST, EventWriter

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead.core.command import Command
-from fairlead.core.instant import Instant
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import Instant
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")
 

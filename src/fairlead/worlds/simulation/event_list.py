@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from fairlead.core.command import RecordEvent
-from fairlead.core.instant import Instant
+from fairlead.engine.core.command import RecordEvent
+from fairlead.engine.core.instant import Instant
 
 # upstream: pkg/apis/core/validation/events.go:NoteLengthLimit
 NOTE_BYTES_MAX: Final = 1024

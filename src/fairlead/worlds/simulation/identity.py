@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.apiserver.kind import Kind
-from fairlead.core.tie_break import splitmix64
+from fairlead.engine.core.tie_break import splitmix64
 
 _MASK_64 = (1 << 64) - 1
 

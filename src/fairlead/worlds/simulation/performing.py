@@ -12,7 +12,7 @@ from fairlead.apiserver.eviction import evict
 from fairlead.apiserver.kind import POD, Kind, find_kind, kind_of
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import PLAIN, Write
-from fairlead.core.command import (
+from fairlead.engine.core.command import (
     Bind,
     CallExtender,
     Command,
@@ -24,8 +24,8 @@ from fairlead.core.command import (
     PatchStatus,
     RecordEvent,
 )
-from fairlead.core.instant import Instant
-from fairlead.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
 
 Outcome = CommandSucceeded | CommandFailed
 

@@ -21,7 +21,7 @@ from fairlead.api.codec import decode
 from fairlead.api.extender import BindingResult, encode
 from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
-from fairlead.core.command import (
+from fairlead.engine.core.command import (
     Bind,
     CallExtender,
     Command,
@@ -30,15 +30,10 @@ from fairlead.core.command import (
     PatchStatus,
     RecordEvent,
 )
-from fairlead.core.controller import Controller
-from fairlead.core.instant import DurationNs, Instant
-from fairlead.core.stimulus import (
-    CommandFailed,
-    ExtenderAnswered,
-    ObjectsLoaded,
-    Stimulus,
-)
-from fairlead.core.timer_queue import TimerQueue
+from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectsLoaded, Stimulus
+from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.drive import Driver
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders, has_bound
 from fairlead.worlds.extender.request import held_by, request_body

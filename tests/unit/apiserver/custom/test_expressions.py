@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.api.expression.estimate import estimated
-from fairlead.api.expression.expansion import ExpressionError
-from fairlead.api.expression.reading import read
 from fairlead.apiserver.custom.declared import declared, variables_of
 from fairlead.apiserver.custom.definition_cost import CHARACTERS_MAX, Reading
 from fairlead.apiserver.custom.definition_schema import wrong_schema
 from fairlead.apiserver.custom.rules import broken_rules
 from fairlead.apiserver.custom.structural import ABSENT, structural
+from fairlead.cel.estimate import estimated
+from fairlead.cel.expansion import ExpressionError
+from fairlead.cel.reading import read
 
 RECORDED = Path(__file__).with_name("expressions.jsonl.gz")
 HEAD, *RULES = map(json.loads, gzip.decompress(RECORDED.read_bytes()).splitlines())

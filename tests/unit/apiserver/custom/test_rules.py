@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.expression.asking import OUT_OF_BUDGET
-from fairlead.api.expression.problem import CALL_LIMIT
 from fairlead.apiserver.admission import language
 from fairlead.apiserver.custom import rules
 from fairlead.apiserver.custom.rules import RuleError, broken_rules, compiled
 from fairlead.apiserver.custom.structural import ABSENT, structural
+from fairlead.cel.asking import OUT_OF_BUDGET
+from fairlead.cel.problem import CALL_LIMIT
 
 
 def broken(schema, value, old=ABSENT):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.api.expression.asking import OUT_OF_BUDGET
 from fairlead.apiserver.custom.checking import checked
 from fairlead.apiserver.custom.definition_default import wrong_defaults
 from fairlead.apiserver.custom.structural import structural
 from fairlead.apiserver.custom.work import TooMuchWorkError, Work
+from fairlead.cel.asking import OUT_OF_BUDGET
 
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}

@@ -10,7 +10,7 @@ import pytest
 
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.schema.model import Type, schema_of
-from fairlead.core.tie_break import TieBreak
+from fairlead.engine.core.tie_break import TieBreak
 
 NONSENSE: tuple[Any, ...] = (
     "",

@@ -14,7 +14,7 @@ from fairlead.conformance.api.pace import (
     WAITING_STEP,
     Pace,
 )
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.conformance.api.own_cluster import OwnCluster
 from fairlead.conformance.api.recorded_places import PLACES, as_recorded
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from fairlead.core.instant import seconds
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.extender import extenders_of, ignored_resources
 from fairlead.engine.configuration.form import ExtenderForm
-from fairlead.scheduling.extender.extender import Extender, ExtenderTls
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.scheduling.extender.extender import Extender, ExtenderTls
 
 URL = "http://127.0.0.1:8888/scheduler/"
 

@@ -8,8 +8,8 @@ import pytest
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.form import PluginSetForm, PluginsForm
 from fairlead.engine.configuration.plugin_choice import PluginChoice
-from fairlead.framework.point_plugins import ALL, PointPlugins
-from fairlead.framework.profile import DEFAULT_PLUGINS
+from fairlead.engine.framework.point_plugins import ALL, PointPlugins
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS
 
 DEFAULTS = dict(DEFAULT_PLUGINS)
 CHOICE = PluginChoice("plugins", {"Mine": 7}.get)

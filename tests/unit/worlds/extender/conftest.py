@@ -11,8 +11,8 @@ from threading import Event, Thread
 
 import pytest
 
-from fairlead.core.command import CallExtender, ExtenderVerb, ObjectRef
-from fairlead.scheduling.extender.extender import Extender
+from fairlead.engine.core.command import CallExtender, ExtenderVerb, ObjectRef
+from fairlead.engine.scheduling.extender.extender import Extender
 
 POD = ObjectRef("Pod", "default", "p", "u1")
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fairlead.api.extender import ProtocolError
 from fairlead.engine.adviser import Adviser, AdviserError
-from fairlead.framework.profile import Profile
-from fairlead.scheduling.config import SchedulerConfig
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.worlds.extender.answers import Answers
 

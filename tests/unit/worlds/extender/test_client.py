@@ -7,9 +7,9 @@ import socket
 
 import pytest
 
-from fairlead.core.instant import seconds
-from fairlead.core.stimulus import CommandFailed, ExtenderAnswered
-from fairlead.scheduling.extender.extender import ExtenderTls
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered
+from fairlead.engine.scheduling.extender.extender import ExtenderTls
 from fairlead.worlds.extender import client
 from fairlead.worlds.extender.client import HttpExtenders, TlsError
 

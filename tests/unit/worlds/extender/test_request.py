@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.core.command import CallExtender, ExtenderVerb, NodeVictims, ObjectRef
+from fairlead.engine.core.command import CallExtender, ExtenderVerb, NodeVictims, ObjectRef
 from fairlead.worlds.extender.request import request_body
 
 POD = ObjectRef("Pod", "default", "p", "u1")

@@ -13,8 +13,8 @@ import uvloop
 
 from fairlead.apiserver.http import punctual
 from fairlead.engine.adviser import Adviser
-from fairlead.framework.profile import Profile
-from fairlead.scheduling.config import SchedulerConfig
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.builders import make_node, make_pod
 from fairlead.worlds.extender import server
 from fairlead.worlds.extender.address import Address

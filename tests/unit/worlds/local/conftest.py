@@ -11,7 +11,7 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.auth.certificate import new_authority
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.request import ADMIN, Request
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.worlds.local.clock import SteeredClock
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.command import ObjectRef, RecordEvent
-from fairlead.core.instant import seconds
+from fairlead.engine.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.instant import seconds
 from fairlead.worlds.local.event_correlation import BURST, COMBINED, Correlation
 
 T0 = seconds(1_000_000)

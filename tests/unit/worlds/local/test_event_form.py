@@ -8,8 +8,8 @@ from itertools import count, product
 import pytest
 
 from fairlead.apiserver.error import ApiError
-from fairlead.core.command import ObjectRef, RecordEvent
-from fairlead.core.instant import seconds
+from fairlead.engine.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.instant import seconds
 from fairlead.worlds.local import event_form
 from fairlead.worlds.local.author import Program
 from fairlead.worlds.local.event_form import EventForms

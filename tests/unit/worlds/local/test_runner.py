@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.storage import Storage
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.worlds.local import runner
 from fairlead.worlds.local.clock import SteeredClock
 from fairlead.worlds.local.runner import Runner

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from fairlead.apiserver.kind import POD
-from fairlead.core.command import CallExtender, ExtenderVerb, ObjectRef
-from fairlead.core.instant import seconds
-from fairlead.core.stimulus import CommandFailed, ExtenderAnswered, ObjectChanged
+from fairlead.engine.core.command import CallExtender, ExtenderVerb, ObjectRef
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectChanged
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_000)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.core.command import (
+from fairlead.engine.core.command import (
     Bind,
     Condition,
     CreateObject,

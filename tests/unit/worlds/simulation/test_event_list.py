@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.worlds.simulation.event_list import EventList, RecordedEvent, cut_note
 
 

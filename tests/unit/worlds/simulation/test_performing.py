@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.apiserver.kind import NODE, POD, POD_DISRUPTION_BUDGET
 from fairlead.apiserver.store import Store
-from fairlead.core.command import (
+from fairlead.engine.core.command import (
     Bind,
     Condition,
     CreateObject,
@@ -17,7 +17,7 @@ from fairlead.core.command import (
     PatchStatus,
     RecordEvent,
 )
-from fairlead.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
 from fairlead.worlds.simulation.identity import SeededIds
 from fairlead.worlds.simulation.performing import perform
 

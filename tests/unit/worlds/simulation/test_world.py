@@ -12,7 +12,7 @@ import pytest
 from fairlead.api.objects import Pod
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.core.command import (
+from fairlead.engine.core.command import (
     Bind,
     Condition,
     DeleteObject,
@@ -21,8 +21,8 @@ from fairlead.core.command import (
     PatchStatus,
     RecordEvent,
 )
-from fairlead.core.instant import seconds
-from fairlead.core.stimulus import (
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
     FailureReason,
@@ -340,7 +340,7 @@ def test_a_run_can_be_watched_and_stopped(world, listener, pod):
 # --- determinism ----------------------------------------------------------------------------
 
 RUN = """
-from fairlead.core.instant import seconds
+from fairlead.engine.core.instant import seconds
 from fairlead.worlds.simulation.world import SimulatedWorld
 from test_world import Lifecycle, START
 

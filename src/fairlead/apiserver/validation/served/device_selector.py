@@ -9,11 +9,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final
 
-from fairlead.api.expression.device_language import device_size, read_selector
-from fairlead.api.expression.estimate import estimated
-from fairlead.api.expression.expansion import ExpressionError
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.served.form import too_long, too_many
+from fairlead.cel.device_language import device_size, read_selector
+from fairlead.cel.estimate import estimated
+from fairlead.cel.expansion import ExpressionError
 
 Json = dict[str, Any]
 

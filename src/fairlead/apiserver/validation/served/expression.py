@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from fairlead.api.expression.expansion import ExpressionError
-from fairlead.api.expression.kind import DYN, STRING, Kind, kind_of
-from fairlead.api.expression.library import KEPT_CHARACTERS_MAX
-from fairlead.api.expression.reading import read
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.validation.field import Causes, invalid
+from fairlead.cel.expansion import ExpressionError
+from fairlead.cel.kind import DYN, STRING, Kind, kind_of
+from fairlead.cel.library import KEPT_CHARACTERS_MAX
+from fairlead.cel.reading import read
 
 CACHE_SIZE: Final = 1_024
 BOOLEAN: Final = ("bool",)

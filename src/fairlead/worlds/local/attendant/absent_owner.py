@@ -18,7 +18,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, Kind
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.signing import controllers_write
 
 Json = dict[str, Any]

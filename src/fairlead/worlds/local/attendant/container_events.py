@@ -14,8 +14,8 @@ from typing import Any, Final
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.command import ObjectRef, RecordEvent
-from fairlead.core.instant import Instant
+from fairlead.engine.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.instant import Instant
 
 Json = dict[str, Any]
 # Takes an event, the part of its object that it is about, and what time it is.

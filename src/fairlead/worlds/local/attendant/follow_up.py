@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fairlead.apiserver.kind import SERVICE
 from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 
 
 class FollowUps:

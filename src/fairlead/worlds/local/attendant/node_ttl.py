@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.signing import controllers_write
 
 ANNOTATION: Final = "node.alpha.kubernetes.io/ttl"

@@ -31,7 +31,7 @@ from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import Write
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 
 Json = dict[str, Any]
 

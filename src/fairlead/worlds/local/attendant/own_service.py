@@ -19,7 +19,7 @@ from fairlead.apiserver.serving.beginning import MANAGER, begin
 from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 
 Json = dict[str, Any]
 

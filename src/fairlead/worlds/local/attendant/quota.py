@@ -19,7 +19,7 @@ from fairlead.apiserver.admission.quota_usage import is_counted, is_in_scopes, u
 from fairlead.apiserver.kind import RESOURCE_QUOTA, Kind
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.signing import controllers_write
 
 Json = dict[str, Any]

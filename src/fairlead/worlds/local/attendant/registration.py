@@ -22,7 +22,7 @@ from fairlead.apiserver.serving.upkeep import API_SERVICE
 from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import Write
-from fairlead.core.instant import Instant
+from fairlead.engine.core.instant import Instant
 
 Json = dict[str, Any]
 

@@ -20,8 +20,8 @@ from fairlead.apiserver.serving.ip_address import ALLOCATOR, MANAGED_BY
 from fairlead.apiserver.serving.tracking import tracking_of
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-from fairlead.core.instant import DurationNs, Instant, seconds
-from fairlead.core.timer_queue import TimerQueue
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.local.signing import controllers_write
 
 Json = dict[str, Any]

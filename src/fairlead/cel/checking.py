@@ -1,0 +1,360 @@
+"""Checking: what kind each part of an expression is of, and what is wrong with it.
+
+The library can check expressions too, but it knows no types made of fields, and what upstream tells
+of an expression are its types. What is found here also says what an expression may cost.
+
+upstream: cel-go's checker/checker.go, errors.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from fairlead.cel.kind import (
+    BOOL,
+    DYN,
+    ERROR,
+    INT,
+    Bindings,
+    Kind,
+    kind_of,
+    list_of,
+    map_of,
+    most_general,
+    optional_of,
+    unwrapped,
+)
+from fairlead.cel.signature import Signature, signatures
+from fairlead.cel.tree import (
+    Call,
+    Entries,
+    Entry,
+    Items,
+    Literal,
+    Loop,
+    Name,
+    Node,
+    Select,
+    Tree,
+    path_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Fields = Mapping[str, Mapping[str, Kind]]
+
+# upstream: common/types/provider.go, and what Kubernetes' libraries add
+_TYPES: Final = {
+    **{one: kind_of(one) for one in ("bool", "bytes", "double", "int", "string", "uint")},
+    "list": list_of(DYN),
+    "map": map_of(DYN, DYN),
+    "null_type": kind_of("null_type"),
+    "type": kind_of("type"),
+    "optional_type": optional_of(DYN),
+    "google.protobuf.Duration": kind_of("duration"),
+    "google.protobuf.Timestamp": kind_of("timestamp"),
+    "net.CIDR": kind_of("net.CIDR"),
+    "net.IP": kind_of("net.IP"),
+}
+_LOGICAL: Final = ("_&&_", "_||_")
+_OPTIONAL_FIELD: Final = "_?._"
+
+
+@dataclass(slots=True)
+class Checked:
+    """What an expression comes to: `kinds` and the overloads that are called, by nodes."""
+
+    root: Node
+    kinds: dict[int, Kind]
+    overloads: dict[int, tuple[str, ...]]
+    variables: set[str]
+    problems: list[tuple[int, str]]
+
+    @property
+    def kind(self) -> Kind:
+        """What the whole comes to."""
+        return self.kinds[self.root.id]
+
+
+def checked(tree: Tree, variables: Mapping[str, Kind], fields: Fields) -> Checked:
+    """The kinds of all parts of an expression over `variables`.
+
+    `fields` are those of the types that are structures. Problems have the place of their
+    character, in order.
+    """
+    checker = _Checker(tree, dict(variables), fields)
+    checker.check(tree.root)
+    kinds = {own: checker.bound.filled(one, is_final=True) for own, one in checker.kinds.items()}
+    problems = sorted(checker.problems, key=lambda problem: problem[0])
+    return Checked(tree.root, kinds, checker.overloads, checker.named, problems)
+
+
+@dataclass(slots=True)
+class _Checker:
+    tree: Tree
+    variables: dict[str, Kind]
+    fields: Fields
+    bound: Bindings = field(default_factory=Bindings)
+    kinds: dict[int, Kind] = field(default_factory=dict)
+    overloads: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    named: set[str] = field(default_factory=set)
+    problems: list[tuple[int, str]] = field(default_factory=list)
+    scope: dict[str, Kind] = field(default_factory=dict)
+
+    def check(self, node: Node) -> Kind:
+        """The kind of `node`, whose parts are checked before."""
+        kind = self.kinds[node.id] = self._kind(node)
+        return kind
+
+    def _kind(self, node: Node) -> Kind:
+        match node:
+            case Literal():
+                return Kind(node.kind)
+            case Name():
+                return self._name(node)
+            case Select():
+                return self._select(node)
+            case Call():
+                return self._call(node)
+            case Items():
+                return self._items(node)
+            case Entries():
+                return self._entries(node) if not node.type_name else self._object(node)
+            case Loop():
+                return self._loop(node)
+
+    def _problem(self, node: Node, text: str) -> None:
+        self.problems.append((self.tree.places.get(node.id, 0), text))
+
+    def _name(self, node: Name) -> Kind:
+        found = self.scope.get(node.name) or self._global(node.name)
+        if found is not None:
+            return found
+        self._problem(node, f"undeclared reference to '{node.name}' (in container '')")
+        return ERROR
+
+    def _global(self, name: str) -> Kind | None:
+        name = name.removeprefix(".")
+        found = self.variables.get(name)
+        if found is not None:
+            self.named.add(name)
+            return found
+        if name in _TYPES:
+            return Kind("type", (_TYPES[name],))
+        return Kind("type", (Kind(name),)) if name in self.fields else None
+
+    def _select(self, node: Select) -> Kind:
+        path = None if node.is_test else path_of(node)
+        if path and path.partition(".")[0] not in self.scope:
+            found = self._global(path)
+            if found is not None:
+                return found
+        kind = self._field(node, node.operand, node.field)
+        return BOOL if node.is_test else self.bound.filled(kind)
+
+    def _field(self, node: Node, operand: Node, name: str, *, is_optional: bool = False) -> Kind:
+        """The kind of a field of `operand`."""
+        whole, was_optional = unwrapped(self.bound.filled(self.check(operand)))
+        found = DYN
+        if whole.name == "map":
+            found = whole.made_of[1]
+        elif whole.is_structure:
+            found = self._declared(node, whole, name)
+        elif whole.is_parameter:
+            self.bound.fit([DYN], [whole])
+        elif not whole.is_open:
+            self._problem(node, f"type '{whole}' does not support field selection")
+        return optional_of(found) if was_optional or is_optional else found
+
+    def _declared(self, node: Node, whole: Kind, name: str) -> Kind:
+        fields = self.fields.get(whole.name)
+        if fields is None:
+            self._problem(node, f"unexpected failed resolution of '{whole.name}'")
+            return ERROR
+        if name not in fields:
+            self._problem(node, f"undefined field '{name}'")
+        return fields.get(name, ERROR)
+
+    def _call(self, node: Call) -> Kind:
+        if node.function == _OPTIONAL_FIELD:
+            return self._optional_field(node)
+        for argument in node.arguments:
+            self.check(argument)
+        known, target = signatures(), node.target
+        path = path_of(target) if target is not None else ""
+        if path and f"{path}.{node.function}" in known:
+            return self._resolved(node, f"{path}.{node.function}", node.arguments)
+        if target is not None:
+            self.check(target)
+        if node.function not in known:
+            text = f"undeclared reference to '{node.function}' (in container '')"
+            self._problem(node, text)
+            return ERROR
+        given = node.arguments if target is None else (target, *node.arguments)
+        return self._resolved(node, node.function, given, is_member=target is not None)
+
+    def _optional_field(self, node: Call) -> Kind:
+        operand, name = node.arguments
+        if not isinstance(name, Literal) or not isinstance(name.value, str):
+            self._problem(name, f"unsupported optional field selection: {name}")
+            return ERROR
+        kind = self._field(node, operand, name.value, is_optional=True)
+        self.overloads[node.id] = ("select_optional_field",)
+        return self.bound.filled(kind)
+
+    def _resolved(
+        self, node: Call, name: str, given: Sequence[Node], *, is_member: bool = False
+    ) -> Kind:
+        """What a call of `name` comes to."""
+        if name in _LOGICAL:
+            return self._logical(node)
+        kinds = [self.kinds[one.id] for one in given]
+        found, result = [], None
+        for one in signatures()[name]:
+            made = self._fitting(one, kinds) if one.is_member == is_member else None
+            if made is None:
+                continue
+            found.append(one.id)
+            if result is None:
+                result = made
+            elif result not in (DYN, made):
+                result = DYN
+        if result is None:
+            self._no_overload(node, name, kinds, is_member=is_member)
+            return ERROR
+        self.overloads[node.id] = tuple(found)
+        return result
+
+    def _fitting(self, one: Signature, kinds: list[Kind]) -> Kind | None:
+        """What an overload gives for these kinds, None where it takes others."""
+        taken, result = _instance(one, self.bound)
+        return self.bound.filled(result) if self.bound.fit(kinds, taken) else None
+
+    def _logical(self, node: Call) -> Kind:
+        is_wrong = False
+        for one in node.arguments:
+            kind = self.kinds[one.id]
+            if not self.bound.fit([kind], [BOOL]):
+                self._problem(one, f"expected type 'bool' but found '{kind}'")
+                is_wrong = True
+        self.overloads[node.id] = ("logical_and" if node.function == "_&&_" else "logical_or",)
+        return ERROR if is_wrong else BOOL
+
+    def _no_overload(self, node: Call, name: str, kinds: list[Kind], *, is_member: bool) -> None:
+        shown = [str(self.bound.filled(one, is_final=True)) for one in kinds]
+        target = f"{shown.pop(0)}." if is_member else ""
+        given = f"{target}({', '.join(shown)})"
+        self._problem(node, f"found no matching overload for '{name}' applied to '{given}'")
+
+    def _items(self, node: Items) -> Kind:
+        found: Kind | None = None
+        for at, one in enumerate(node.items):
+            kind = self.check(one)
+            if at in node.optional:
+                kind = self._unwrapped(one, kind)
+            found = self._joined(found, kind)
+        return list_of(found or self.bound.fresh())
+
+    def _unwrapped(self, node: Node, kind: Kind) -> Kind:
+        inner, is_optional = unwrapped(kind)
+        if not is_optional and inner != DYN:
+            self._problem(node, f"expected type '{optional_of(inner)}' but found '{inner}'")
+        return inner
+
+    def _joined(self, before: Kind | None, kind: Kind) -> Kind:
+        """What two items of the same list are both."""
+        if before is None:
+            return kind
+        return most_general(before, kind) if self.bound.fit([before], [kind]) else DYN
+
+    def _entries(self, node: Entries) -> Kind:
+        key: Kind | None = None
+        value: Kind | None = None
+        for entry in node.entries:
+            if not isinstance(entry.key, str):
+                key = self._joined(key, self.check(entry.key))
+            value = self._joined(value, self._value(entry))
+        return map_of(key or self.bound.fresh(), value or self.bound.fresh())
+
+    def _value(self, entry: Entry) -> Kind:
+        kind = self.check(entry.value)
+        return self._unwrapped(entry.value, kind) if entry.is_optional else kind
+
+    def _object(self, node: Entries) -> Kind:
+        known = self.fields.get(node.type_name)
+        if known is None:
+            brace = self.tree.places.get(node.id, 0) + len(node.type_name)
+            text = f"undeclared reference to '{node.type_name}' (in container '')"
+            self.problems.append((brace, text))
+            return ERROR
+        for entry in node.entries:
+            kind = self._value(entry)
+            wanted = known.get(str(entry.key), ERROR)
+            place = self.tree.places.get(entry.id, 0)
+            if str(entry.key) not in known:
+                self.problems.append((place, f"undefined field '{entry.key}'"))
+            elif not self.bound.fit([wanted], [kind]):
+                text = f"expected type of field '{entry.key}' is '{wanted}' but provided type is"
+                self.problems.append((place, f"{text} '{kind}'"))
+        return Kind(node.type_name)
+
+    def _loop(self, node: Loop) -> Kind:
+        ranged = self.bound.filled(self.check(node.range))
+        made = self.check(node.initial)
+        names = self._names(node, ranged)
+        with self._scope({node.accumulator: made}):
+            with self._scope(names):
+                self.check(node.condition)
+                self._assert(node.condition, BOOL)
+                self.check(node.step)
+                self._assert(node.step, made)
+            return self.bound.filled(self.check(node.result))
+
+    def _names(self, node: Loop, ranged: Kind) -> dict[str, Kind]:
+        """What the variables of a loop over `ranged` are."""
+        if ranged.name == "list":
+            first, second = (INT if node.second else ranged.made_of[0]), ranged.made_of[0]
+        elif ranged.name == "map":
+            first, second = ranged.made_of
+        elif ranged.is_open or ranged.is_parameter:
+            self.bound.fit([DYN], [ranged])
+            first = second = DYN
+        else:
+            why = "cannot be range of a comprehension (must be list, map, or dynamic)"
+            self._problem(node.range, f"expression of type '{ranged}' {why}")
+            first = second = ERROR
+        return {node.name: first, node.second: second} if node.second else {node.name: first}
+
+    def _assert(self, node: Node, wanted: Kind) -> None:
+        kind = self.kinds[node.id]
+        if not self.bound.fit([wanted], [kind]):
+            self._problem(node, f"expected type '{wanted}' but found '{kind}'")
+
+    @contextmanager
+    def _scope(self, names: dict[str, Kind]) -> Iterator[None]:
+        before = dict(self.scope)
+        self.scope.update(names)
+        try:
+            yield
+        finally:
+            self.scope = before
+
+
+def _instance(one: Signature, bound: Bindings) -> tuple[list[Kind], Kind]:
+    """A signature with parameters of its own."""
+    fresh: dict[Kind, Kind] = {}
+    for kind in (*one.taken, one.result):
+        _name_anew(kind, fresh, bound)
+    renamed = Bindings(fresh)
+    return [renamed.filled(kind) for kind in one.taken], renamed.filled(one.result)
+
+
+def _name_anew(kind: Kind, fresh: dict[Kind, Kind], bound: Bindings) -> None:
+    if kind.is_parameter and kind not in fresh:
+        fresh[kind] = bound.fresh()
+    for inner in kind.made_of:
+        _name_anew(inner, fresh, bound)

@@ -1,0 +1,316 @@
+"""Estimate: what an expression may cost, from what is known of the sizes of its values.
+
+A unit is what it takes to say a name or to compare two numbers. Of a value that can be reached from
+a variable `SizeOf` tells how large it may be: by its path, `self`, `items`, `@items`, `name`.
+
+upstream: cel-go's checker/cost.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.cel.call_cost import Operand, call_cost
+from fairlead.cel.checking import Checked
+from fairlead.cel.kind import DYN, Kind
+from fairlead.cel.span import ENDLESS, NOTHING, ONE, UNKNOWN, Span, fixed
+from fairlead.cel.tree import Call, Entries, Items, Literal, Loop, Name, Node, Select
+
+Path = tuple[str, ...]
+SizeOf = Callable[[Path], Span | None]
+
+_LIST, _MAP, _OBJECT = fixed(10), fixed(30), fixed(40)
+_SCALARS: Final = frozenset({"bool", "double", "duration", "int", "timestamp", "uint"})
+_ACCUMULATOR: Final = "@result"
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """The sizes of what is in a list (whose keys are places) or in a map."""
+
+    is_list: bool
+    key: Span
+    value: Span
+
+    def union(self, other: _Within | None) -> _Within | None:
+        if other is None:
+            return None
+        return _Within(self.is_list, self.key.union(other.key), self.value.union(other.value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Local:
+    """A variable of a loop."""
+
+    path: Path
+    size: Span | None = None
+    within: _Within | None = None
+
+
+def estimated(checked: Checked, size_of: SizeOf) -> Span:
+    """What an expression may cost, in units."""
+    return _Estimate(checked, size_of).cost(checked.root)
+
+
+@dataclass(slots=True)
+class _Estimate:
+    checked: Checked
+    size_of: SizeOf
+    paths: dict[int, Path] = field(default_factory=dict)
+    sizes: dict[int, Span] = field(default_factory=dict)
+    within: dict[int, _Within] = field(default_factory=dict)
+    locals: dict[str, list[_Local]] = field(default_factory=dict)
+
+    def cost(self, node: Node) -> Span:
+        """What `node` costs with its parts."""
+        match node:
+            case Literal():
+                return NOTHING
+            case Name():
+                local = self._local(node.name)
+                self.paths[node.id] = local.path if local else (node.name,)
+                return ONE
+            case Select():
+                return self._select(node)
+            case Call():
+                return self._call(node)
+            case Items():
+                return self._items(node)
+            case Entries():
+                return self._entries(node)
+            case Loop():
+                return self._bind(node) if _is_bind(node) else self._loop(node)
+
+    def _select(self, node: Select) -> Span:
+        if node.operand.id not in self.checked.kinds:  # a name with dots
+            self.paths[node.id] = (node.field,)
+            return ONE
+        cost = self.cost(node.operand)
+        if node.is_test:
+            return cost
+        whole = self._kind(node.operand)
+        self.paths[node.id] = (*self._path(node.operand), node.field)
+        is_looked_up = whole.name == "map" or whole.is_structure or whole.is_parameter
+        return cost.plus(ONE) if is_looked_up else cost
+
+    def _call(self, node: Call) -> Span:
+        if node.function == "dyn":
+            cost = self.cost(node.arguments[0]).plus(ONE)
+            self._copy(node, node.arguments[0])
+            return cost
+        costs = [self.cost(one) for one in node.arguments]
+        overloads = self.checked.overloads.get(node.id, ())
+        if not overloads:
+            return NOTHING
+        is_member = node.target is not None and node.target.id in self.checked.kinds
+        before = self.cost(node.target) if is_member and node.target else NOTHING
+        target = self._operand(node.target) if is_member and node.target else None
+        arguments = [self._operand(one) for one in node.arguments]
+        total, size = Span(ENDLESS, 0), None
+        for overload in overloads:
+            cost, made = self._overload(node, overload, target, arguments, costs)
+            total = total.union(cost)
+            if made is not None:
+                size = made if size is None else size.union(made)
+            size = self._indexed(node, overload, size)
+            size = size or self._size(node)
+        if size is not None:
+            self.sizes[node.id] = size
+        return before.plus(total)
+
+    def _indexed(self, node: Call, overload: str, size: Span | None) -> Span | None:
+        """The size of what an index gives, where `node` is one."""
+        if overload not in ("index_list", "index_map"):
+            return size
+        whole = node.arguments[0]
+        step = "@items" if overload == "index_list" else "@values"
+        within = self._within(whole)
+        self.paths[node.id] = (*self._path(whole), step)
+        return within.value if within else None
+
+    def _overload(
+        self,
+        node: Call,
+        overload: str,
+        target: Operand | None,
+        arguments: list[Operand],
+        costs: list[Span],
+    ) -> tuple[Span, Span | None]:
+        """What a call of `overload` costs, and how large its result may be."""
+        if overload in ("logical_or", "logical_and"):
+            return Span(costs[0].low, costs[0].plus(costs[1]).high), None
+        if overload == "conditional":
+            yes, no = node.arguments[1:]
+            self._set_within(node, self._either(yes, no))
+            return costs[0].plus(costs[1].union(costs[2])), self._any_size(yes).union(
+                self._any_size(no)
+            )
+        if overload == "add_list":
+            self._set_within(node, self._either(*node.arguments))
+        own, size = call_cost(node.function, overload, target, arguments)
+        for cost in costs:
+            own = own.plus(cost)
+        return own, size
+
+    def _either(self, one: Node, other: Node) -> _Within | None:
+        within = self._within(one)
+        return within.union(self._within(other)) if within else None
+
+    def _items(self, node: Items) -> Span:
+        cost, item = _LIST, Span(ENDLESS if node.items else 0, 0)
+        for one in node.items:
+            cost = cost.plus(self.cost(one))
+            item = item.union(self._any_size(one))
+        self.within[node.id] = _Within(is_list=True, key=ONE, value=item)
+        return cost
+
+    def _entries(self, node: Entries) -> Span:
+        if node.type_name:
+            cost = _OBJECT
+            for entry in node.entries:
+                cost = cost.plus(self.cost(entry.value))
+            return cost
+        start = Span(ENDLESS if node.entries else 0, 0)
+        cost, key, value = _MAP, start, start
+        for entry in node.entries:
+            if not isinstance(entry.key, str):
+                cost = cost.plus(self.cost(entry.key))
+                key = key.union(self._any_size(entry.key))
+            cost = cost.plus(self.cost(entry.value))
+            value = value.union(self._any_size(entry.value))
+        self.within[node.id] = _Within(is_list=False, key=key, value=value)
+        return cost
+
+    def _loop(self, node: Loop) -> Span:
+        cost = self.cost(node.range).plus(self.cost(node.initial))
+        self._push_value(node.accumulator, node.initial)
+        names = self._push_names(node)
+        one_round = self.cost(node.condition).plus(self.cost(node.step))
+        for name in names:
+            self.locals[name].pop()
+        cost = cost.plus(self.cost(node.result))
+        self.locals[node.accumulator].pop()
+        rounds = self._any_size(node.range)
+        self._set_loop_size(node, rounds)
+        return cost.plus(rounds.times(one_round))
+
+    def _set_loop_size(self, node: Loop, rounds: Span) -> None:
+        if isinstance(node.initial, Literal):
+            self._set_size(node, self._size(node.initial))
+        elif isinstance(node.initial, Items | Entries):
+            self.sizes[node.id] = rounds
+            self._set_within(node, self._within(node.step))
+
+    def _bind(self, node: Loop) -> Span:
+        cost = self.cost(node.range).plus(self.cost(node.initial))
+        self._push_value(node.accumulator, node.initial)
+        cost = cost.plus(self.cost(node.result))
+        self.locals[node.accumulator].pop()
+        self._copy(node, node.result)
+        return cost
+
+    def _push_names(self, node: Loop) -> tuple[str, ...]:
+        """Name what a loop goes over; gives the names."""
+        within, path = self._within(node.range), self._path(node.range)
+        is_list = within.is_list if within else self._kind(node.range).name == "list"
+        keys = within.key if within else None
+        values = within.value if within else None
+        if not node.second:
+            of_key = not is_list
+            step = "@keys" if of_key else "@items"
+            self._push(node.name, _Local((*path, step), keys if of_key else values))
+            return (node.name,)
+        self._push(node.name, _Local((*path, "@indices" if is_list else "@keys"), keys))
+        self._push(node.second, _Local((*path, "@items" if is_list else "@values"), values))
+        return node.name, node.second
+
+    def _push_value(self, name: str, node: Node) -> None:
+        self._push(name, _Local(self._path(node), self._size(node), self._within(node)))
+
+    def _push(self, name: str, local: _Local) -> None:
+        self.locals.setdefault(name, []).append(local)
+
+    def _local(self, name: str) -> _Local | None:
+        stack = self.locals.get(name)
+        return stack[-1] if stack else None
+
+    def _local_of(self, node: Node) -> _Local | None:
+        return self._local(node.name) if isinstance(node, Name) else None
+
+    def _kind(self, node: Node) -> Kind:
+        return self.checked.kinds.get(node.id, DYN)
+
+    def _path(self, node: Node) -> Path:
+        local = self._local_of(node)
+        return local.path if local else self.paths.get(node.id, ())
+
+    def _operand(self, node: Node) -> Operand:
+        path = self._path(node)
+        if path and path[0] == _ACCUMULATOR:
+            path = ()
+        return Operand(path, self._kind(node), self._size(node), node, self.size_of)
+
+    def _any_size(self, node: Node) -> Span:
+        return self._size(node) or UNKNOWN
+
+    def _size(self, node: Node) -> Span | None:
+        """How large the value of `node` may be, None where nothing is known of it."""
+        found = self.sizes.get(node.id) or _written_size(node)
+        if found is not None:
+            return found
+        path = self._path(node)
+        told = self.size_of(path) if path else None
+        if told is not None:
+            self.sizes[node.id] = told
+            return told
+        if _is_scalar(self._kind(node)):
+            return ONE
+        local = self._local_of(node)
+        return local.size if local else None
+
+    def _set_size(self, node: Node, size: Span | None) -> None:
+        if size is not None:
+            self.sizes[node.id] = size
+
+    def _within(self, node: Node) -> _Within | None:
+        found = self.within.get(node.id)
+        if found is not None:
+            return found
+        local = self._local_of(node)
+        return local.within if local else None
+
+    def _set_within(self, node: Node, within: _Within | None) -> None:
+        if within is not None:
+            self.within[node.id] = within
+
+    def _copy(self, node: Node, source: Node) -> None:
+        self._set_size(node, self._size(source))
+        self._set_within(node, self._within(source))
+
+
+def _is_bind(node: Loop) -> bool:
+    is_empty = isinstance(node.range, Items) and not node.range.items
+    return is_empty and isinstance(node.condition, Literal) and node.condition.value is False
+
+
+def _is_scalar(kind: Kind) -> bool:
+    if kind.name == "optional_type":
+        return _is_scalar(kind.made_of[0])
+    return kind.name in _SCALARS
+
+
+def _written_size(node: Node) -> Span | None:
+    """The size of a constant, a list or a map that is written out."""
+    match node:
+        case Literal(value=str() | bytes() as value):
+            return fixed(len(value))
+        case Literal():
+            return ONE
+        case Items():
+            return fixed(len(node.items))
+        case Entries(type_name=""):
+            return fixed(len(node.entries))
+        case _:
+            return None

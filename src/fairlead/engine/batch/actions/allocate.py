@@ -1,0 +1,174 @@
+"""allocate: give waiting tasks idle room, or promise them what is becoming free.
+
+    while any queue is below its share:
+        the queue that is served first, and of it the job, and of that the tasks in order
+        each to the best node; the first that fits nowhere ends the job's turn, or is passed over
+        a job that has become ready is bound, and goes on with one task at a time
+        a job that has not gets nothing: its statement is discarded
+
+upstream: pkg/scheduler/actions/allocate/allocate.go
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from fairlead.engine.batch.defect import Defect
+from fairlead.engine.batch.job import JobInfo
+from fairlead.engine.batch.priority_queue import FreshQueue, ItemQueue, PriorityQueue
+from fairlead.engine.batch.queue import QueueInfo
+from fairlead.engine.batch.session import Session
+from fairlead.engine.batch.statement import Outright, Statement, Steps
+from fairlead.engine.batch.task import TaskInfo, TaskStatus
+
+Tasks = deque[TaskInfo]
+
+
+@dataclass(slots=True)
+class _Line:
+    """Who waits: queues, the jobs of each, and the tasks of the jobs that had a turn."""
+
+    queues: ItemQueue[QueueInfo]
+    jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)
+    tasks: dict[str, Tasks] = field(default_factory=dict)
+
+
+class Allocate:
+    """See the module's docstring."""
+
+    name = "allocate"
+
+    def execute(self, session: Session) -> None:
+        """Until no queue has a job left that could get something."""
+        line = _line_up(session)
+        while line.queues:
+            queue = line.queues.pop()
+            if session.tiers.is_overused(queue):
+                continue
+            jobs = line.jobs[queue.name]
+            if not jobs:
+                continue
+            job = jobs.pop()
+            if job.id not in line.tasks:
+                line.tasks[job.id] = _waiting(session, job)
+            if _serve(session, job, line.tasks[job.id]):
+                jobs.push(job)
+            line.queues.push(queue)
+
+
+def _line_up(session: Session) -> _Line:
+    """upstream pushes a job's queue once per job; the copies' order is that of their push."""
+    tiers = session.tiers
+    stale = session.defects.has(Defect.QUEUE_DUP_HEAP)
+    queues: ItemQueue[QueueInfo] = (PriorityQueue if stale else FreshQueue)(tiers.queue_key)
+    line = _Line(queues)
+    for job in session.candidates():
+        queue = session.queues[job.queue]
+        if stale or job.queue not in line.jobs:
+            line.queues.push(queue)
+        jobs = line.jobs.setdefault(job.queue, PriorityQueue(tiers.job_key))
+        jobs.push(job)
+    return line
+
+
+def _waiting(session: Session, job: JobInfo) -> Tasks:
+    """The tasks that ask for something, in order."""
+    if session.defects.has(Defect.INIT_ONLY):
+        asking = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.runs_on_nothing)
+    else:
+        asking = (t for t in job.with_status(TaskStatus.PENDING) if not t.request.is_best_effort)
+    return deque(sorted(asking, key=session.tiers.task_key))
+
+
+def _serve(session: Session, job: JobInfo, tasks: Tasks) -> bool:
+    """One turn of `job`; whether it wants another."""
+    final = session.defects.has(Defect.PARTIAL_HOLD)
+    statement: Steps = Outright(session) if final else Statement(session)
+    while True:
+        placed, passed_over = _go_through(session, statement, job, tasks)
+        if not placed or not passed_over or session.tiers.is_ready(job):
+            break
+        tasks.extend(passed_over)  # they may have waited for another member's company
+    goes_on = placed and bool(tasks)
+    _settle(session, statement, job)
+    return goes_on
+
+
+def _go_through(
+    session: Session, statement: Steps, job: JobInfo, tasks: Tasks
+) -> tuple[bool, list[TaskInfo]]:
+    """Place `tasks` until `job` is ready or one fits nowhere.
+
+    Whether the last one was placed, or any if tasks are passed over; and those.
+    """
+    placed, passed_over, hopeless = False, list[TaskInfo](), set[int]()
+    while tasks:
+        task = tasks.popleft()
+        session.shortfalls.pop(job.id, None)
+        if task.info.shape.id in hopeless or not _place(session, statement, task):
+            if not session.rules.tries_every_task:
+                return False, []
+            hopeless.add(task.info.shape.id)
+            passed_over.append(task)
+            continue
+        placed = True
+        if session.tiers.is_ready(job):
+            break
+    return placed, passed_over
+
+
+def _place(session: Session, statement: Steps, task: TaskInfo) -> bool:
+    if not session.tiers.may_take(session.queues[task.job.queue], task):
+        session.note_bound(task)
+        return False
+    if session.defects.has(Defect.PIPELINE_OVER_IDLE):
+        return _place_on_best(session, statement, task)
+    node = session.choices(task.job).now.pick(task.info, session.tie_break)
+    if node is not None:
+        statement.allocate(task, node)
+        return True
+    return _promise(session, statement, task)
+
+
+def _promise(session: Session, statement: Steps, task: TaskInfo) -> bool:
+    """Room that is becoming free, if there is any."""
+    node = None
+    if session.room.is_anything_releasing():
+        node = session.choices(task.job).later.pick(task.info, session.tie_break)
+    if node is None:
+        session.note_failure(task)
+        return False
+    session.note_shortfall(task, node)
+    statement.pipeline(task, node)
+    return True
+
+
+def _place_on_best(session: Session, statement: Steps, task: TaskInfo) -> bool:
+    """kube-batch: the best of all nodes that fit now or later, whether now or later."""
+    node = session.choices(task.job).either.pick(task.info, session.tie_break)
+    if node is None:
+        session.note_failure(task)
+        return False
+    if session.view(task.job).fits_now(task.request, node.row):
+        statement.allocate(task, node)
+    else:
+        session.note_shortfall(task, node)
+        statement.pipeline(task, node)
+    return True
+
+
+def _settle(session: Session, statement: Steps, job: JobInfo) -> None:
+    """Bind a ready job; keep what waits for room that is coming; else take everything back.
+
+    A gang that only lacks members that ask for nothing keeps its room until backfill had its turn.
+    """
+    if session.tiers.is_ready(job):
+        statement.commit()
+        return
+    if session.tiers.is_pipelined(job):
+        return
+    best_effort = sum(t.request.is_best_effort for t in job.with_status(TaskStatus.PENDING))
+    lacking = job.min_available - job.ready_count - job.waiting_count
+    if lacking > best_effort or not session.fills_back:
+        statement.discard()

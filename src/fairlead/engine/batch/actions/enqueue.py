@@ -1,0 +1,40 @@
+"""enqueue: groups are let in as far as there may be room for what they say they need.
+
+A group that waits outside (its phase is Pending) is not tried; one that was let in is Inqueue, for
+whoever makes its pods to see. Groups that do not say what they need are let in at once.
+upstream: volcano: pkg/scheduler/actions/enqueue/enqueue.go
+"""
+
+from __future__ import annotations
+
+from fairlead.engine.batch.job import JobInfo
+from fairlead.engine.batch.priority_queue import PriorityQueue
+from fairlead.engine.batch.queue import QueueInfo
+from fairlead.engine.batch.session import Session
+
+
+class Enqueue:
+    """See the module's docstring."""
+
+    name = "enqueue"
+
+    def execute(self, session: Session) -> None:
+        """Queue by queue, job by job; who is refused is passed over."""
+        queues: PriorityQueue[QueueInfo] = PriorityQueue(session.tiers.queue_key)
+        jobs: dict[str, PriorityQueue[JobInfo]] = {}
+        for job in session.outside.values():
+            if job.queue not in jobs:
+                jobs[job.queue] = PriorityQueue(session.tiers.job_key)
+                queues.push(session.queues[job.queue])
+            jobs[job.queue].push(job)
+        while queues:
+            queue = queues.pop()
+            job = jobs[queue.name].pop()
+            if not _says_what_it_needs(job) or session.tiers.may_enqueue(job):
+                session.enqueue(job)
+            if jobs[queue.name]:
+                queues.push(queue)
+
+
+def _says_what_it_needs(job: JobInfo) -> bool:
+    return job.group is not None and job.group.min_resources is not None

@@ -1,0 +1,43 @@
+"""EvictionKind: why pods are evicted, and who has a say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.engine.batch.job import JobInfo
+from fairlead.engine.batch.plugins.plugin import SparesFromPreemption, SparesFromReclaim
+from fairlead.engine.batch.task import TaskInfo
+from fairlead.engine.batch.tier import Tiers, Voters
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionKind:
+    """`ask(plugin, task, candidates)` names those that may go.
+
+    Plugins that are `sparing` are asked before whether they let nobody of a job go:
+    `spares(plugin, taker, giver)`.
+    """
+
+    why: str
+    voters: Callable[[Tiers], Voters]
+    ask: Callable[[Any, TaskInfo, Sequence[TaskInfo]], Sequence[TaskInfo]]
+    sparing: type[Any]
+    spares: Callable[[Any, JobInfo, JobInfo], bool]
+
+
+PREEMPTION: Final = EvictionKind(
+    "preempt",
+    lambda tiers: tiers.preempt_voters,
+    lambda plugin, task, candidates: plugin.preemptable(task, candidates),
+    SparesFromPreemption,
+    lambda plugin, taker, giver: plugin.spares_from_preemption(taker, giver),
+)
+RECLAIM: Final = EvictionKind(
+    "reclaim",
+    lambda tiers: tiers.reclaim_voters,
+    lambda plugin, task, candidates: plugin.reclaimable(task, candidates),
+    SparesFromReclaim,
+    lambda plugin, taker, giver: plugin.spares_from_reclaim(taker, giver),
+)

@@ -1,0 +1,117 @@
+"""preempt: a queue's more important jobs make its others leave; then each job its lesser tasks.
+
+    phase 1   between jobs of one queue: a statement per job, committed once the job can start
+    phase 2   within a job: a statement per task
+
+upstream: pkg/scheduler/actions/preempt/preempt.go
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from fairlead.engine.batch.actions.eviction_kind import PREEMPTION
+from fairlead.engine.batch.actions.giving import Givers
+from fairlead.engine.batch.actions.room_maker import RoomMaker, settle
+from fairlead.engine.batch.defect import Defect
+from fairlead.engine.batch.job import JobInfo
+from fairlead.engine.batch.priority_queue import PriorityQueue
+from fairlead.engine.batch.session import Session
+from fairlead.engine.batch.statement import Statement
+from fairlead.engine.batch.task import TaskInfo, TaskStatus
+
+Tasks = deque[TaskInfo]
+
+
+class Preempt:
+    """See the module's docstring."""
+
+    name = "preempt"
+
+    def execute(self, session: Session) -> None:
+        """Queue by queue."""
+        queues = list(dict.fromkeys(job.queue for job in session.candidates()))
+        queues.sort(key=lambda name: session.tiers.queue_key(session.queues[name]))
+        hungry = [job for job in session.candidates() if job.by_status[TaskStatus.PENDING]]
+        tasks = {job.id: _waiting(session, job) for job in hungry}
+        for name in queues:
+            own = [job for job in hungry if job.queue == name]
+            _between_jobs(session, own, tasks)
+            if session.defects.has(Defect.PREEMPT_PHASE2):
+                _within_jobs(session, hungry, tasks)
+            else:
+                _within_jobs(session, own, _for_phase_2(session, own, tasks))
+
+
+def _waiting(session: Session, job: JobInfo) -> Tasks:
+    """The tasks for which others may have to go, in order."""
+    waiting = job.with_status(TaskStatus.PENDING)
+    if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
+        waiting = [task for task in waiting if not task.request.is_best_effort]
+    return deque(sorted(waiting, key=session.tiers.task_key))
+
+
+def _between_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks]) -> None:
+    """All of one queue."""
+    jobs: PriorityQueue[JobInfo] = PriorityQueue(session.tiers.job_key)
+    makers: dict[str, RoomMaker] = {}
+    queue = next((job.queue for job in hungry), "")
+    asked = [job for job in session.jobs.values() if job.queue == queue]
+    givers = Givers(session, PREEMPTION, asked)
+    for job in hungry:
+        jobs.push(job)
+    while jobs:
+        job = jobs.pop()
+        if job.id not in makers:
+            makers[job.id] = RoomMaker(session, PREEMPTION, givers, job, _of_other_job)
+        if _preempt_for_job(session, job, tasks[job.id], makers[job.id]):
+            jobs.push(job)
+
+
+def _of_other_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
+    return task.job.queue == preemptor.job.queue and task.job is not preemptor.job
+
+
+def _preempt_for_job(session: Session, job: JobInfo, tasks: Tasks, maker: RoomMaker) -> bool:
+    """One turn of `job`; whether it got something and wants more."""
+    statement, assigned = Statement(session), False
+    while tasks:
+        assigned = maker.make_room(statement, tasks.popleft()) or assigned
+        if session.tiers.is_pipelined(job):
+            break
+    can_start = session.tiers.is_pipelined(job)
+    settle(session, statement, job)
+    return can_start and assigned
+
+
+def _for_phase_2(session: Session, jobs: list[JobInfo], left: dict[str, Tasks]) -> dict[str, Tasks]:
+    """kube-batch goes on with what phase 1 has not taken from the line."""
+    if session.rules.tries_every_task:
+        return {job.id: _waiting(session, job) for job in jobs}
+    return left
+
+
+def _within_jobs(session: Session, hungry: list[JobInfo], tasks: dict[str, Tasks]) -> None:
+    is_candidate = _of_same_job
+    if not session.defects.has(Defect.INTRA_JOB_PRIORITY):
+        is_candidate = _lesser_of_same_job
+    for job in hungry:
+        waiting, givers = tasks[job.id], Givers(session, PREEMPTION, [job])
+        maker = RoomMaker(session, PREEMPTION, givers, job, is_candidate)
+        while waiting:
+            statement = Statement(session)
+            found = maker.make_room(statement, waiting.popleft())
+            if statement.evicts:
+                statement.commit()
+            else:
+                statement.discard()
+            if not found and not session.rules.tries_every_task:
+                break
+
+
+def _of_same_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
+    return task.job is preemptor.job
+
+
+def _lesser_of_same_job(preemptor: TaskInfo, task: TaskInfo) -> bool:
+    return task.job is preemptor.job and task.priority < preemptor.priority

@@ -1,0 +1,131 @@
+"""reclaim: a queue below its share takes back what others have above theirs.
+
+upstream: pkg/scheduler/actions/reclaim/reclaim.go
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from fairlead.engine.batch.actions.eviction_kind import RECLAIM
+from fairlead.engine.batch.actions.giving import Givers
+from fairlead.engine.batch.actions.room_maker import RoomMaker, settle
+from fairlead.engine.batch.defect import Defect
+from fairlead.engine.batch.job import JobInfo
+from fairlead.engine.batch.priority_queue import PriorityQueue
+from fairlead.engine.batch.queue import QueueInfo
+from fairlead.engine.batch.session import Session
+from fairlead.engine.batch.statement import Outright, Statement, Steps
+from fairlead.engine.batch.task import TaskInfo, TaskStatus
+
+Tasks = deque[TaskInfo]
+
+
+@dataclass(slots=True)
+class _Line:
+    """Who waits: queues, the hungry jobs of each, and their tasks; and whom each queue asks."""
+
+    queues: PriorityQueue[QueueInfo]
+    jobs: dict[str, PriorityQueue[JobInfo]] = field(default_factory=dict)
+    tasks: dict[str, Tasks] = field(default_factory=dict)
+    givers: dict[str, Givers] = field(default_factory=dict)
+
+
+class Reclaim:
+    """See the module's docstring."""
+
+    name = "reclaim"
+
+    def execute(self, session: Session) -> None:
+        """Until no queue below its share finds anything."""
+        line = _line_up(session)
+        serve = _serve_one_task if session.defects.has(Defect.RECLAIM_ONE_TASK) else _serve_job
+        while line.queues:
+            queue = line.queues.pop()
+            jobs = line.jobs.get(queue.name)
+            if session.tiers.is_overused(queue) or not jobs:
+                continue
+            if serve(session, jobs, line):
+                line.queues.push(queue)
+
+
+def _line_up(session: Session) -> _Line:
+    tiers = session.tiers
+    line = _Line(PriorityQueue(tiers.queue_key))
+    seen: dict[str, None] = {}
+    for job in session.candidates():
+        if job.queue not in seen:
+            seen[job.queue] = None
+            line.queues.push(session.queues[job.queue])
+        tasks = _waiting(session, job)
+        if tasks:
+            line.jobs.setdefault(job.queue, PriorityQueue(tiers.job_key)).push(job)
+            line.tasks[job.id] = tasks
+    return line
+
+
+def _waiting(session: Session, job: JobInfo) -> Tasks:
+    waiting = job.with_status(TaskStatus.PENDING)
+    if not session.defects.has(Defect.BESTEFFORT_PREEMPTOR):
+        waiting = [task for task in waiting if not task.request.is_best_effort]
+    return deque(sorted(waiting, key=session.tiers.task_key))
+
+
+def _serve_one_task(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> bool:
+    """kube-batch's turn of a queue: one task of one job, and out at the first failure."""
+    job = jobs.pop()
+    statement = _steps(session)
+    task = line.tasks[job.id].popleft()
+    found = _reclaim_for_task(session, _maker(session, job, line), statement, task)
+    settle(session, statement, job)
+    return found
+
+
+def _serve_job(session: Session, jobs: PriorityQueue[JobInfo], line: _Line) -> bool:
+    """One turn of a queue: its first job, until that can start; true as long as jobs are left."""
+    job, statement = jobs.pop(), _steps(session)
+    tasks, found, maker = line.tasks[job.id], False, _maker(session, job, line)
+    while tasks:
+        task = tasks.popleft()
+        if session.tiers.is_overused(session.queues[job.queue]):
+            break
+        if not _reclaim_for_task(session, maker, statement, task):
+            continue
+        found = True
+        if session.tiers.is_pipelined(job):
+            break
+    settle(session, statement, job)
+    if found and tasks:
+        jobs.push(job)
+    return bool(jobs)
+
+
+def _steps(session: Session) -> Steps:
+    final = session.defects.has(Defect.RECLAIM_NO_GANG)
+    return Outright(session) if final else Statement(session)
+
+
+def _reclaim_for_task(session: Session, maker: RoomMaker, steps: Steps, task: TaskInfo) -> bool:
+    """Make room for `task`; a maker that does not see idle room must be kept from it first."""
+    if not session.tiers.may_reclaim(session.queues[task.job.queue], task):
+        return False
+    unseen = session.defects.has(Defect.EVICT_IGNORES_IDLE)
+    asks = not session.defects.has(Defect.RECLAIM_BEFORE_IDLE)
+    if unseen and asks and session.fits_somewhere(task):
+        return False
+    return maker.make_room(steps, task)
+
+
+def _maker(session: Session, job: JobInfo, line: _Line) -> RoomMaker:
+    """Other queues are asked, unless they give nothing back."""
+    queues = session.queues
+
+    def gives(other: JobInfo) -> bool:
+        return other.queue != job.queue and queues[other.queue].reclaimable
+
+    if job.queue not in line.givers:
+        jobs = (other for other in session.jobs.values() if gives(other))
+        line.givers[job.queue] = Givers(session, RECLAIM, jobs)
+    givers = line.givers[job.queue]
+    return RoomMaker(session, RECLAIM, givers, job, lambda _task, other: gives(other.job))

@@ -1,0 +1,202 @@
+"""From configuration to policy: the one place where batch plugins and actions are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from fairlead.engine.batch.actions.action import Action
+from fairlead.engine.batch.actions.registry import ACTIONS
+from fairlead.engine.batch.affinity_of_jobs import AffinityOfJobs
+from fairlead.engine.batch.configuration import BatchConfig, ConfigurationError
+from fairlead.engine.batch.defect import Defect
+from fairlead.engine.batch.extension import Extensions
+from fairlead.engine.batch.job_table import JobTable
+from fairlead.engine.batch.node_choice import NodeChoice
+from fairlead.engine.batch.plugins.plugin import BatchPlugin, FiltersNodes, ScoresNodes
+from fairlead.engine.batch.plugins.registry import PLUGINS, Factory, PluginContext
+from fairlead.engine.batch.preparations import Preparations
+from fairlead.engine.batch.request import RequestTable
+from fairlead.engine.batch.room import Room, RoomView, RuleSums
+from fairlead.engine.batch.room_fit import FUTURE, LEAVING, NOW, NodePresence, RoomFit, Source
+from fairlead.engine.batch.session import ChoicesByView, NodeChoices, Policy
+from fairlead.engine.batch.tier import NODE_ORDER, PREDICATE, PluginOption, Tiers
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality
+from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.points import locality_of
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.framework.trial import Trial
+from fairlead.engine.framework.waiting_pods import WaitingPods
+from fairlead.engine.plugins.priority_sort import PrioritySort
+from fairlead.engine.plugins.release_1_16.requested import Sums
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+
+_LOCALITIES = (Locality.NODE, Locality.ROW, Locality.CLUSTER)
+
+
+class _Beliefs:
+    """What scheduler plugins may read and ask (`engine.framework.runtime.Handle`)."""
+
+    def __init__(self, cluster: Cluster, sums: Sums) -> None:
+        self.cluster = cluster
+        self.sums = sums
+        self.nominator = Nominator()
+        self.waiting_pods = WaitingPods()
+        self.framework: Framework | None = None
+
+    def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
+        assert self.framework is not None, "asked before the plugins stand"
+        return self.framework.trial(state, pod)
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """A configuration ready to work on one cluster."""
+
+    policy: Policy
+    jobs: JobTable
+    actions: tuple[Action, ...]
+
+
+def compose(
+    config: BatchConfig, cluster: Cluster, extensions: Extensions | None = None
+) -> Composition:
+    """Build what `config` names. Raises ConfigurationError for names that nobody knows."""
+    extensions = extensions or config.extensions
+    actions = _actions(config, {**ACTIONS, **extensions.actions})
+    plugins = _plugins(config, {**PLUGINS, **extensions.plugins})
+    rules = config.rules
+    requests = RequestTable(rules.requests, rules.slack, cluster.table.resources)
+    jobs = JobTable(cluster, config.ownership, requests)
+    room = Room(cluster)
+    choices = _choices(config, plugins, cluster, jobs, room)
+    policy = Policy(
+        tiers=Tiers(config.tiers, plugins),
+        rules=rules,
+        defects=config.defects,
+        choices=choices,
+        preparations=Preparations(choices.shared.anyhow, jobs),
+        room=room,
+        actions=config.actions,
+        starvation_bound=_nanoseconds(config.starvation_bound_s),
+        broken_gang_grace=_nanoseconds(config.broken_gang_grace_s),
+    )
+    return Composition(policy, jobs, actions)
+
+
+def _nanoseconds(duration_s: float | None) -> DurationNs | None:
+    return None if duration_s is None else seconds(duration_s)
+
+
+def _actions(config: BatchConfig, known: Mapping[str, Action]) -> tuple[Action, ...]:
+    for name in config.actions:
+        if name not in known:
+            raise ConfigurationError(f"actions: no action {name!r}; {_known(known)}")
+    return tuple(known[name] for name in config.actions)
+
+
+def _plugins(config: BatchConfig, known: Mapping[str, Factory]) -> dict[str, BatchPlugin]:
+    built: dict[str, BatchPlugin] = {}
+    for i, tier in enumerate(config.tiers):
+        for option in tier:
+            if option.name not in known:
+                raise ConfigurationError(
+                    f"tiers[{i}].plugins: no plugin {option.name!r}; {_known(known)}"
+                )
+            context = PluginContext(config.rules, config.defects, option.arguments)
+            built[option.name] = known[option.name](context)
+    return built
+
+
+def _known(names: Mapping[str, object]) -> str:
+    return f"known: {', '.join(sorted(names))}"
+
+
+# --- nodes ---------------------------------------------------------------------------------
+
+
+def _choices(
+    config: BatchConfig,
+    plugins: Mapping[str, BatchPlugin],
+    cluster: Cluster,
+    jobs: JobTable,
+    room: Room,
+) -> ChoicesByView:
+    def choice(view: RoomView, *sources: Source) -> NodeChoice:
+        beliefs = _Beliefs(cluster, RuleSums(room, jobs.requests))
+        fit = [RoomFit(room, view, jobs.requests, sources)] if sources else []
+        filters = _filters(config, plugins, beliefs, jobs)
+        unscored: list[SchedulerPlugin] = [NodePresence(room), *fit, *filters]
+        unscored.sort(key=_place)
+        named: list[tuple[SchedulerPlugin, int]] = [(PrioritySort(), 0)]
+        named += [(plugin, 0) for plugin in unscored]
+        named += _scorers(config, plugins, beliefs)
+        beliefs.framework = Framework(Profile("batch", ()), named, beliefs)
+        return NodeChoice(beliefs.framework)
+
+    shared, whole = room.shared, room.whole
+    leaving = LEAVING if config.defects.has(Defect.EVICT_IGNORES_IDLE) else FUTURE
+    anyhow = choice(shared)
+    return ChoicesByView(
+        shared=NodeChoices(
+            now=choice(shared, NOW),
+            later=choice(shared, leaving),
+            either=choice(shared, NOW, leaving),
+            anyhow=anyhow,
+        ),
+        whole=NodeChoices(
+            now=choice(whole, NOW),
+            later=choice(whole, leaving),
+            either=choice(whole, NOW, leaving),
+            anyhow=anyhow,
+        ),
+    )
+
+
+def _place(plugin: SchedulerPlugin) -> int:
+    """What can be cached comes first; all filters are asked, so their order changes nothing."""
+    return _LOCALITIES.index(locality_of(plugin))
+
+
+def _filters(
+    config: BatchConfig,
+    plugins: Mapping[str, BatchPlugin],
+    beliefs: _Beliefs,
+    jobs: JobTable,
+) -> list[SchedulerPlugin]:
+    found: list[SchedulerPlugin] = []
+    for option in _options(config, PREDICATE):
+        plugin = plugins[option.name]
+        if isinstance(plugin, FiltersNodes):
+            found += plugin.node_filters(beliefs)
+    if not config.defects.has(Defect.AFFINITY_FOREIGN_POD):
+        return found
+    return [_narrow(plugin, jobs, beliefs.cluster) for plugin in found]
+
+
+def _narrow(plugin: SchedulerPlugin, jobs: JobTable, cluster: Cluster) -> SchedulerPlugin:
+    """Let inter-pod affinity see no more than kube-batch does."""
+    return AffinityOfJobs(jobs, cluster) if plugin.name == AffinityOfJobs.name else plugin
+
+
+def _scorers(
+    config: BatchConfig,
+    plugins: Mapping[str, BatchPlugin],
+    beliefs: _Beliefs,
+) -> list[tuple[SchedulerPlugin, int]]:
+    found: list[tuple[SchedulerPlugin, int]] = []
+    for option in _options(config, NODE_ORDER):
+        plugin = plugins[option.name]
+        if isinstance(plugin, ScoresNodes):
+            found += plugin.node_scorers(beliefs)
+    return found
+
+
+def _options(config: BatchConfig, switch: str) -> Sequence[PluginOption]:
+    return [option for tier in config.tiers for option in tier if option.allows(switch)]

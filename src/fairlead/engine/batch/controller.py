@@ -1,0 +1,169 @@
+"""Batch: whole jobs as a controller. Sessions while there is work, at most one per period.
+
+    something happened ──▶ news ──(period since the last session)──▶ session ──▶ commands
+
+A session that would see the same cluster again decides the same again, so none is held before
+there is news; only a gang that waits for its turn to get a reservation is looked at when its time
+has come. upstream: pkg/scheduler/scheduler.go, which holds one every second whatever happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
+from fairlead.engine.batch.compose import compose
+from fairlead.engine.batch.configuration import BatchConfig
+from fairlead.engine.batch.extension import Extensions
+from fairlead.engine.batch.preparations import Sent
+from fairlead.engine.batch.run_session import run_session
+from fairlead.engine.batch.standing import QueueStanding, without_jobs
+from fairlead.engine.batch.task import TaskStatus
+from fairlead.engine.core.command import Bind, Command, DeleteObject
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.reporter import QueueStood, Reporter
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    Stimulus,
+)
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.state.cluster import Cluster
+
+_OURS: Final = (PodGroup, Queue, PriorityClass)
+_LONG_AGO: Final[Instant] = -(1 << 62)
+
+
+class Batch:
+    """See the module's docstring. `handle` and `handle_deadline` are the only entrances."""
+
+    def __init__(
+        self,
+        config: BatchConfig,
+        cluster: Cluster,
+        reporter: Reporter,
+        tie_break: TieBreak,
+        extensions: Extensions | None = None,
+    ) -> None:
+        """`cluster` has applied a stimulus before it is handed to `handle`.
+
+        Raises ConfigurationError for names of actions and plugins that nobody knows.
+        """
+        self._cluster = cluster
+        self._reporter = reporter
+        self._tie_break = tie_break
+        self._period = seconds(config.schedule_period_s)
+        self.composition = compose(config, cluster, extensions)
+        self.jobs = self.composition.jobs
+        self._preparations = self.composition.policy.preparations
+        self._stood: dict[str, QueueStanding] = {}
+        self._has_news = False
+        self._last: Instant = _LONG_AGO
+        self._wake_at: Instant | None = None
+
+    # --- what happened ---------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Keep the jobs; settle what was decided. Decides nothing itself."""
+        match stimulus:
+            case CommandSucceeded(command=Bind() as bind):
+                self._preparations.bound(bind.pod.uid or bind.pod.key)
+            case CommandFailed(command=Bind() as bind):
+                self._take_back(bind.pod.uid or bind.pod.key)
+            case CommandFailed(command=DeleteObject() as delete, reason=reason):
+                # A pod that is not there any more will be reported as gone.
+                if reason is not FailureReason.NOT_FOUND:
+                    target = delete.target
+                    self._news(heard=self.jobs.eviction_failed(target.uid or target.key))
+            case CommandSucceeded() | CommandFailed():
+                sent = self._preparations.answer(stimulus, now)
+                return [] if sent is None else self._send(sent)
+            case _:
+                self.jobs.apply(stimulus)
+                self._news(heard=bool(self._cluster.changes) or _is_ours(stimulus))
+                if isinstance(stimulus, ObjectDeleted) and isinstance(stimulus.object, Pod):
+                    pod = stimulus.object
+                    return self._send(self._preparations.left(pod.metadata.uid or pod.key))
+        return []
+
+    def _send(self, sent: Sent) -> list[Command]:
+        for task in sent.taken_back:
+            self._take_back(task.id)
+        return list(sent.commands)
+
+    def _take_back(self, pod_id: str) -> None:
+        self._preparations.release(pod_id)
+        self._news(heard=self.jobs.bind_failed(pod_id))
+
+    def _news(self, *, heard: bool) -> None:
+        self._has_news = self._has_news or heard
+
+    # --- sessions --------------------------------------------------------------------------
+
+    def next_deadline(self) -> Instant | None:
+        """A period after the last session if anything happened since, or when it said.
+
+        Or when a preparation is looked at again.
+        """
+        if not self.jobs.jobs:
+            return None
+        session = self._last + self._period if self._has_news else self._wake_at
+        check = self._preparations.next_deadline()
+        if session is None or check is None:
+            return check if session is None else session
+        return min(session, check)
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Go on with whatever was prepared, else hold a session."""
+        check = self._preparations.next_deadline()
+        if check is not None and check <= now:
+            return [one for sent in self._preparations.check(now) for one in self._send(sent)]
+        return self._hold_session(now)
+
+    def _hold_session(self, now: Instant) -> list[Command]:
+        """One session, unless no job waits and none has changed."""
+        woken = self._wake_at is not None and self._wake_at <= now
+        self._has_news, self._last = False, now
+        if not woken and not self.jobs.touched and not self._is_anybody_waiting():
+            return []
+        done = run_session(
+            self.composition, self._cluster, self._tie_break, now, reporter=self._reporter
+        )
+        self._wake_at = done.wake_at
+        self._report(done.queues, now)
+        return done.commands
+
+    def _report(self, queues: Sequence[QueueStanding], now: Instant) -> None:
+        """Tell of the queues that stand differently than after the session before."""
+        known = {one.name for one in queues}
+        gone = [without_jobs(one) for name, one in self._stood.items() if name not in known]
+        for one in (*queues, *gone):
+            if self._stood.get(one.name) != one:
+                self._reporter.report(
+                    QueueStood(
+                        queue=one.name,
+                        weight=one.weight,
+                        deserved=one.deserved,
+                        allocated=one.allocated,
+                        request=one.request,
+                        share=one.share,
+                        at=now,
+                    )
+                )
+        self._stood = {one.name: one for one in (*queues, *gone)}
+
+    def _is_anybody_waiting(self) -> bool:
+        return any(job.by_status[TaskStatus.PENDING] for job in self.jobs.jobs.values())
+
+
+def _is_ours(stimulus: Stimulus) -> bool:
+    """Whether an object that only batch knows was created, changed or deleted."""
+    match stimulus:
+        case ObjectChanged(object=found) | ObjectDeleted(object=found):
+            return isinstance(found, _OURS)
+        case _:
+            return True

@@ -1,0 +1,17 @@
+"""Extensions: what a user adds in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from fairlead.engine.batch.actions.action import Action
+from fairlead.engine.batch.plugins.registry import Factory
+
+
+@dataclass(frozen=True, slots=True)
+class Extensions:
+    """Plugins and actions by name; they win over built-in ones."""
+
+    plugins: Mapping[str, Factory] = field(default_factory=dict)
+    actions: Mapping[str, Action] = field(default_factory=dict)

@@ -1,0 +1,95 @@
+"""binpack: a task had better run where its resources are used up most.
+
+    score = weight × best × Σ weight(r) × (used + asked) ÷ offered  ÷  Σ weight(r)
+
+over the resources r that the task asks for and that have a weight; 0 where it would not fit.
+upstream: volcano: pkg/scheduler/plugins/binpack/binpack.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.batch.plugins.plugin import BatchHandle
+from fairlead.engine.batch.rules import Rules
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Scores
+from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+_ALWAYS: Final = ("cpu", "memory")
+_RESOURCES: Final = "binpack.resources"
+
+
+class Binpack:
+    """Node scorer."""
+
+    name = "binpack"
+
+    def __init__(self, rules: Rules, arguments: Mapping[str, str]) -> None:
+        """`arguments` set weights: binpack.weight, .cpu, .memory, .resources, .resources.NAME."""
+        self._best = rules.best_score
+        self._weight = _number(arguments.get("binpack.weight"))
+        self._weights = {name: _number(arguments.get(f"binpack.{name}")) for name in _ALWAYS}
+        for part in arguments.get(_RESOURCES, "").split(","):
+            name = part.strip()
+            if name:
+                self._weights[name] = _number(arguments.get(f"{_RESOURCES}.{name}"))
+
+    def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
+        """One, unless its weight is 0."""
+        scorer = PackedScore(handle.cluster.table, self._weights, self._best)
+        return [(scorer, self._weight)] if self._weight else []
+
+
+def _number(text: str | None) -> int:
+    """1 unless a whole number is written that is not negative."""
+    try:
+        number = 1 if text is None else int(text)
+    except ValueError:
+        return 1
+    return number if number >= 0 else 1
+
+
+class PackedScore:
+    """Score, 0..`best`."""
+
+    name = "Binpack"
+    locality = Locality.ROW
+
+    def __init__(self, table: NodeTable, weights: Mapping[str, int], best: int) -> None:
+        """`weights` by the name of a resource."""
+        self._names = table.resources.names
+        self._weights = weights
+        self._best = best
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """On one node."""
+        score, weights = 0.0, 0
+        for column, amount in pod.shape.wanted:
+            weight = self._weights.get(self._names[column], 0)
+            offered = node.allocatable_of(column)
+            used = node.requested_of(column) + amount
+            if offered >= used:
+                score += used * weight / offered
+            weights += weight
+        return int(score / weights * self._best) if weights else 0
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """The same operations in the same order."""
+        scores, weights = np.zeros(len(rows)), 0
+        for column, amount in pod.shape.wanted:
+            weight = self._weights.get(self._names[column], 0)
+            offered = table.allocatable[column, rows]
+            used = table.requested[column, rows] + amount
+            scores += np.where(offered >= used, used * weight / np.maximum(offered, 1), 0.0)
+            weights += weight
+        found: Scores = (scores / max(weights, 1) * self._best).astype(np.int64)
+        return found

@@ -1,0 +1,59 @@
+"""drf: dominant resource fairness between jobs.
+
+A job's share is the largest fraction it has of any of the cluster's resources; who has the
+smallest share is served first (Ghodsi et al., NSDI 2011). upstream: plugins/drf/drf.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from fairlead.engine.batch.job import JobInfo, add_amounts
+from fairlead.engine.batch.plugins.share import Total, cluster_total, dominant_share
+from fairlead.engine.batch.task import TaskInfo
+
+if TYPE_CHECKING:
+    from fairlead.engine.batch.session import Session
+
+# Shares that differ by less are equal (drf.go: shareDelta).
+_SHARE_DELTA: Final = 0.000001
+
+
+class Drf:
+    """Job order, preemption victims."""
+
+    name = "drf"
+
+    def __init__(self) -> None:
+        """Valid after `open`."""
+        self._total: Total = ()
+
+    def open(self, session: Session) -> None:
+        """Look at what there is to share."""
+        self._total = cluster_total(session.room, session.rules)
+
+    def share_of(self, job: JobInfo) -> float:
+        """The job's dominant share, of what it holds now."""
+        return dominant_share(job.held, self._total)
+
+    def job_key(self, job: JobInfo) -> float:
+        """Smaller shares first."""
+        return self.share_of(job)
+
+    def preemptable(
+        self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
+    ) -> Sequence[TaskInfo]:
+        """Those whose job still has the larger share after all candidates before left, too."""
+        mine = list(preemptor.job.held)
+        add_amounts(mine, preemptor.request.running, 1)
+        my_share = dominant_share(mine, self._total)
+        left: dict[str, list[int]] = {}
+        victims = []
+        for task in candidates:
+            theirs = left.setdefault(task.job.id, list(task.job.held))
+            add_amounts(theirs, task.request.running, -1)
+            their_share = dominant_share(theirs, self._total)
+            if my_share < their_share or abs(my_share - their_share) <= _SHARE_DELTA:
+                victims.append(task)
+        return victims

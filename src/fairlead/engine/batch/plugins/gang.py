@@ -1,0 +1,93 @@
+"""gang: a job runs with at least its minimum of members, or not at all.
+
+upstream: pkg/scheduler/plugins/gang/gang.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.engine.batch.defect import Defect, Defects
+from fairlead.engine.batch.job import JobInfo
+from fairlead.engine.batch.plugins.plugin import Unschedulable
+from fairlead.engine.batch.task import TaskInfo
+
+NOT_ENOUGH_RESOURCES: Final = "NotEnoughResources"
+NOT_ENOUGH_TASKS: Final = "NotEnoughTasks"
+
+
+class Gang:
+    """Readiness, job order, victims, and the condition of jobs that did not make it."""
+
+    name = "gang"
+    # A gang that leaves as a whole is not broken; see `engine.batch.actions.room_maker`.
+    protects_gangs = True
+
+    def __init__(self, defects: Defects) -> None:
+        """`defects` say whether victims are counted one by one."""
+        self._counts_each_alone = defects.has(Defect.GANG_VICTIMS_NOT_CUMULATIVE)
+        self._last_may_go = defects.has(Defect.GANG_MIN_ONE_EVICTABLE)
+
+    def job_key(self, job: JobInfo) -> bool:
+        """Jobs that are not ready come first."""
+        return job.is_ready
+
+    def is_ready(self, job: JobInfo) -> bool:
+        """Whether the minimum has a node."""
+        return job.is_ready
+
+    def is_pipelined(self, job: JobInfo) -> bool:
+        """Whether the minimum has a node or was promised one."""
+        return job.is_pipelined
+
+    def objection(self, job: JobInfo) -> Unschedulable | None:
+        """A job with too few members cannot become ready."""
+        valid, minimum = job.valid_count, job.min_available
+        if valid >= minimum:
+            return None
+        text = f"Not enough valid tasks for gang-scheduling, valid: {valid}, min: {minimum}"
+        return Unschedulable(NOT_ENOUGH_TASKS, text)
+
+    def preemptable(
+        self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
+    ) -> Sequence[TaskInfo]:
+        """Members beyond the minimum."""
+        return self._surplus(candidates)
+
+    def reclaimable(
+        self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
+    ) -> Sequence[TaskInfo]:
+        """Members beyond the minimum."""
+        return self._surplus(candidates)
+
+    def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
+        """Who has no member to spare keeps everybody."""
+        return not self._last_may_go_of(giver) and giver.ready_count <= giver.min_available
+
+    def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
+        """Who has no member to spare keeps everybody."""
+        return self.spares_from_preemption(taker, giver)
+
+    def _last_may_go_of(self, job: JobInfo) -> bool:
+        return self._last_may_go and job.min_available == 1
+
+    def _surplus(self, candidates: Sequence[TaskInfo]) -> list[TaskInfo]:
+        left: dict[str, int] = {}
+        victims = []
+        for task in candidates:
+            job = task.job
+            ready = left.setdefault(job.id, job.ready_count)
+            if ready > job.min_available or self._last_may_go_of(job):
+                victims.append(task)
+                if not self._counts_each_alone:
+                    left[job.id] = ready - 1
+        return victims
+
+    def unschedulable(self, job: JobInfo, fit_error: str) -> Unschedulable | None:
+        """The condition of a job below its minimum."""
+        missing = job.min_available - job.ready_count
+        if missing <= 0:
+            return None
+        text = f"{missing}/{len(job.tasks)} tasks in gang unschedulable: {fit_error}"
+        return Unschedulable(NOT_ENOUGH_RESOURCES, text)

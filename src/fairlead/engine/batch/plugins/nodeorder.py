@@ -1,0 +1,41 @@
+"""nodeorder: where a task had better run, by the scheduler's own score plugins.
+
+upstream: pkg/scheduler/plugins/nodeorder/nodeorder.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairlead.engine.batch.plugins.facet import score_facet
+from fairlead.engine.batch.plugins.plugin import BatchHandle
+from fairlead.engine.batch.plugins.scheduler_plugin import build_scheduler_plugin
+from fairlead.engine.batch.rules import Rules
+from fairlead.engine.framework.interface import Plugin as SchedulerPlugin
+
+
+class Nodeorder:
+    """Node scorers."""
+
+    name = "nodeorder"
+
+    def __init__(self, rules: Rules, arguments: Mapping[str, str]) -> None:
+        """`arguments` set weights; one that is no number leaves the default, as upstream does."""
+        self._weights = [
+            (name, _number(arguments.get(key), default)) for name, key, default in rules.scorers
+        ]
+
+    def node_scorers(self, handle: BatchHandle) -> list[tuple[SchedulerPlugin, int]]:
+        """Those with a weight."""
+        return [
+            (score_facet(build_scheduler_plugin(name, handle)), weight)
+            for name, weight in self._weights
+            if weight
+        ]
+
+
+def _number(text: str | None, default: int) -> int:
+    try:
+        return default if text is None else int(text)
+    except ValueError:
+        return default

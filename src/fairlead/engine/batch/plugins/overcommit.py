@@ -1,0 +1,73 @@
+"""overcommit: groups are let in until they need more than a multiple of what the cluster has.
+
+    arguments: {overcommit-factor: 1.2, overcommit-factor.nvidia.com/gpu: 1.0}
+
+upstream: volcano: pkg/scheduler/plugins/overcommit/overcommit.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from fairlead.engine.batch.job import JobInfo
+from fairlead.engine.batch.plugins.needs import needs_of, outstanding
+from fairlead.engine.batch.plugins.share import cluster_total
+from fairlead.engine.state.resource_columns import ResourceColumns
+
+if TYPE_CHECKING:
+    from fairlead.engine.batch.session import Session
+
+_KEY: Final = "overcommit-factor"
+_DEFAULT: Final = 1.2
+
+
+class Overcommit:
+    """Which groups may be let in."""
+
+    name = "overcommit"
+
+    def __init__(self, arguments: Mapping[str, str]) -> None:
+        """A factor that is no number, or below 1, is the default, as upstream has it."""
+        self._factor = _factor(arguments.get(_KEY))
+        self._factors = {
+            key.removeprefix(f"{_KEY}."): _factor(text)
+            for key, text in arguments.items()
+            if key.startswith(f"{_KEY}.")
+        }
+        self._columns = ResourceColumns()
+        self._left: dict[int, float] = {}
+
+    def open(self, session: Session) -> None:
+        """What may be promised beyond what is used and promised already."""
+        table = session.table
+        self._columns = table.resources
+        counted = table.alive & ~session.room.is_left_out
+        self._left = {}
+        for column, whole in cluster_total(session.room, session.rules):
+            idle = int(session.room.idle[column, counted].sum())
+            factor = self._factors.get(table.resources.names[column], self._factor)
+            self._left[column] = whole * factor - (whole - idle)
+        for job in session.jobs.values():
+            self._take(outstanding(job, self._columns))
+
+    def _take(self, amounts: tuple[tuple[int, int], ...]) -> None:
+        for column, amount in amounts:
+            self._left[column] = self._left.get(column, 0) - amount
+
+    def may_enqueue(self, job: JobInfo) -> bool:
+        """Whether what it needs is left, of every resource that it names."""
+        needs = needs_of(job, self._columns)
+        return all(amount <= self._left.get(column, 0) for column, amount in needs)
+
+    def enqueued(self, job: JobInfo) -> None:
+        """It counts from now on."""
+        self._take(needs_of(job, self._columns))
+
+
+def _factor(text: str | None) -> float:
+    try:
+        factor = _DEFAULT if text is None else float(text)
+    except ValueError:
+        return _DEFAULT
+    return factor if factor >= 1 else _DEFAULT

@@ -1,0 +1,47 @@
+"""priority: what is more important comes first, and makes less important jobs leave.
+
+upstream: pkg/scheduler/plugins/priority/priority.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.engine.batch.defect import Defect, Defects
+from fairlead.engine.batch.job import JobInfo
+from fairlead.engine.batch.task import TaskInfo
+
+
+class Priority:
+    """Task order, job order, preemption victims."""
+
+    name = "priority"
+
+    def __init__(self, defects: Defects) -> None:
+        """`defects` say whether tasks of one job are compared at all."""
+        self._compares_tasks = not defects.has(Defect.INTRA_JOB_PRIORITY)
+
+    def task_key(self, task: TaskInfo) -> int:
+        """Higher first."""
+        return -task.priority
+
+    def job_key(self, job: JobInfo) -> int:
+        """Higher first."""
+        return -job.priority
+
+    def preemptable(
+        self, preemptor: TaskInfo, candidates: Sequence[TaskInfo]
+    ) -> Sequence[TaskInfo]:
+        """Tasks of jobs with strictly lower priority; within the job, lower tasks."""
+        return [task for task in candidates if self._is_lower(task, preemptor)]
+
+    def spares_from_preemption(self, taker: JobInfo, giver: JobInfo) -> bool:
+        """Who is at least as important keeps everybody."""
+        if giver is taker and self._compares_tasks:
+            return False
+        return giver.priority >= taker.priority
+
+    def _is_lower(self, task: TaskInfo, preemptor: TaskInfo) -> bool:
+        if task.job is preemptor.job and self._compares_tasks:
+            return task.priority < preemptor.priority
+        return task.job.priority < preemptor.job.priority

@@ -1,0 +1,287 @@
+"""proportion: the cluster is divided between queues by weight, and nobody gets more than it asks.
+
+    deserved      what a queue may have while others want the rest: water filling by weight
+    allocated     what its tasks hold, and those of the queues below it
+    share         the largest allocated ÷ deserved of any resource; smaller is served first
+    overused      allocated covers deserved: the queue gets nothing more
+
+Queues may form a tree, with what is guaranteed to them, deserved by their own words, and the most
+they may have (`engine.batch.plugins.queue_tree`). What one queue does not want others borrow;
+as soon as it wants it, they are above what they deserve, and reclaim takes it back.
+upstream: pkg/scheduler/plugins/proportion/proportion.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fairlead.engine.batch.defect import Defect, Defects
+from fairlead.engine.batch.job import JobInfo, add_amounts
+from fairlead.engine.batch.plugins.deserved import divide
+from fairlead.engine.batch.plugins.needs import needs_of, outstanding
+from fairlead.engine.batch.plugins.queue_tree import Claim, QueueTree
+from fairlead.engine.batch.plugins.share import cluster_total, share
+from fairlead.engine.batch.queue import QueueInfo
+from fairlead.engine.batch.slack import NO_SLACK, Slack
+from fairlead.engine.batch.task import ALLOCATED_STATUSES, TaskInfo, TaskStatus
+from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
+from fairlead.engine.state.shape import Amounts
+
+if TYPE_CHECKING:
+    from fairlead.engine.batch.session import Session
+
+
+@dataclass(slots=True)
+class QueueShare:
+    """One queue in this session; `request` is as it was when the session opened.
+
+    `expected` is what the jobs that were let in will need beyond what is allocated.
+    """
+
+    queue: QueueInfo
+    deserved: dict[int, float]
+    request: dict[int, int]
+    allocated: list[int] = field(default_factory=list)
+    expected: list[int] = field(default_factory=list)
+
+    def allocated_of(self, column: int) -> int:
+        """What the queue's tasks hold of one resource."""
+        return self.allocated[column] if column < len(self.allocated) else 0
+
+    @property
+    def share(self) -> float:
+        """The dominant share of what is deserved."""
+        by_resource = (share(self.allocated_of(c), whole) for c, whole in self.deserved.items())
+        return max(by_resource, default=0.0)
+
+
+class Proportion:
+    """Queue order, overused queues, reclaim victims."""
+
+    name = "proportion"
+
+    def __init__(self, defects: Defects) -> None:
+        """Valid after `open`."""
+        self._defects = defects
+        self._slack: Slack = NO_SLACK
+        self._columns = ResourceColumns()
+        self.shares: dict[str, QueueShare] = {}
+        self._lines: dict[str, list[QueueShare]] = {}
+
+    # --- the session -----------------------------------------------------------------------
+
+    def open(self, session: Session) -> None:
+        """Divide the cluster between the queues that have a job, or a right without one."""
+        self._slack = session.rules.slack
+        self._columns = session.table.resources
+        jobs: dict[str, list[JobInfo]] = {}
+        for job in session.jobs.values():
+            jobs.setdefault(job.queue, []).append(job)
+        names = session.table.resources.names
+        uncounted = {c for c, name in enumerate(names) if name in session.rules.uncounted}
+        self.shares = {
+            queue.name: QueueShare(queue, {}, self._request(jobs.get(queue.name, []), uncounted))
+            for queue in self._sharing(session.queues, jobs)
+        }
+        claims = {name: self._claim(found) for name, found in self.shares.items()}
+        tree = QueueTree(claims)
+        self._lines = {name: [self.shares[n] for n in tree.line_of(name)] for name in claims}
+        for name, own in jobs.items():
+            for job in own:
+                self._add(name, tuple(enumerate(job.held)), 1)
+                self._expect(name, outstanding(job, self._columns))
+        total = dict(cluster_total(session.room, session.rules))
+        for name, deserved in divide(total, claims, self._slack, self._defects).items():
+            self.shares[name].deserved = deserved
+
+    def _sharing(
+        self, queues: Mapping[str, QueueInfo], jobs: Mapping[str, list[JobInfo]]
+    ) -> list[QueueInfo]:
+        """The queues that have jobs; those above them, and those with a guarantee."""
+        found = dict.fromkeys(jobs)
+        if not self._is_flat:
+            found |= dict.fromkeys(q.name for q in queues.values() if q.guarantee)
+            for name in list(found):
+                at = queues[name].parent
+                while at in queues and at not in found:
+                    found[at] = None
+                    at = queues[at].parent
+        return [queues[name] for name in found]
+
+    @property
+    def _is_flat(self) -> bool:
+        """kube-batch reads weights, and nothing else."""
+        return self._defects.has(Defect.PROPORTION_LESS)
+
+    def _claim(self, found: QueueShare) -> Claim:
+        queue = found.queue
+        bound = () if self._defects.has(Defect.CAPABILITY) else queue.capability
+        if self._is_flat:
+            return Claim(queue.weight, found.request, bound)
+        return Claim(
+            queue.weight, found.request, bound, queue.guarantee, queue.deserved, queue.parent
+        )
+
+    def _add(self, queue: str, amounts: Amounts, sign: int) -> None:
+        for found in self._lines[queue]:
+            add_amounts(found.allocated, amounts, sign)
+
+    def _request(self, jobs: Sequence[JobInfo], uncounted: set[int]) -> dict[int, int]:
+        """What the jobs hold and wait for; what is named is there if only as 0."""
+        named = self._named(jobs)
+        total: list[int] = []
+        for job in jobs:
+            add_amounts(total, tuple(enumerate(job.held)), 1)
+            add_amounts(total, tuple(enumerate(job.pending)), 1)
+        total += [0] * (max(named) + 1 - len(total))
+        return {
+            c: amount
+            for c, amount in enumerate(total)
+            if c not in uncounted and (amount or c in named)
+        }
+
+    def _named(self, jobs: Sequence[JobInfo]) -> set[int]:
+        """What a request must have an entry for; an entry of 0 only matters to kube-batch."""
+        if not self._defects.has(Defect.PROPORTION_LESS):
+            return {CPU, MEMORY}
+        asking = (*ALLOCATED_STATUSES, TaskStatus.PENDING)
+        return named_columns(task for job in jobs for s in asking for task in job.with_status(s))
+
+    def allocated(self, task: TaskInfo) -> None:
+        """The queue, and those above it, hold more."""
+        self._add(task.job.queue, task.request.running, 1)
+
+    def deallocated(self, task: TaskInfo) -> None:
+        """The queue, and those above it, hold less."""
+        self._add(task.job.queue, task.request.running, -1)
+
+    # --- questions -------------------------------------------------------------------------
+
+    def queue_key(self, queue: QueueInfo) -> tuple[float, ...]:
+        """Smaller shares first, from the top of the tree down."""
+        return tuple(found.share for found in self._lines.get(queue.name, ()))
+
+    def is_overused(self, queue: QueueInfo) -> bool:
+        """Whether all that is deserved is allocated, in every resource."""
+        found = self.shares[queue.name]
+        return self._covers(found, found.deserved, found.allocated)
+
+    def may_take(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """Never more than the capability; nor more than is deserved, unless by a last task."""
+        found, asked = self.shares[queue.name], task.request.running
+        if not self._defects.has(Defect.CAPABILITY):
+            for above in self._lines[queue.name]:
+                if not _within(above, asked, above.queue.capability):
+                    return False
+        return self._defects.has(Defect.OVERSHOOT) or self._within_deserved(found, asked)
+
+    def _within_deserved(self, found: QueueShare, asked: Amounts) -> bool:
+        return all(
+            found.allocated_of(c) + amount - found.deserved.get(c, 0.0) < self._slack.least_part(c)
+            for c, amount in asked
+        )
+
+    def _covers(
+        self, found: QueueShare, deserved: dict[int, float], allocated: Sequence[int]
+    ) -> bool:
+        known = len(allocated)
+        return all(
+            whole - (allocated[c] if c < known else 0) < self._slack.least_part(c)
+            for c, whole in deserved.items()
+        )
+
+    def reclaimable(
+        self, reclaimer: TaskInfo, candidates: Sequence[TaskInfo]
+    ) -> Sequence[TaskInfo]:
+        """Those whose queue keeps what it deserves without them."""
+        left: dict[str, list[int]] = {}
+        victims = []
+        for task in candidates:
+            found = self.shares[task.job.queue]
+            held = left.setdefault(task.job.queue, list(found.allocated))
+            without = list(held)
+            add_amounts(without, task.request.running, -1)
+            chosen = self._may_give(found, held, without, task)
+            if chosen:
+                victims.append(task)
+            if chosen or self._defects.has(Defect.PROPORTION_RECLAIM_SUB):
+                left[task.job.queue] = without
+        return victims
+
+    def spares_from_reclaim(self, taker: JobInfo, giver: JobInfo) -> bool:
+        """A queue that has not more than it deserves of anything keeps everything."""
+        found = self.shares[giver.queue]
+        return not self._defects.has(Defect.RECLAIM_ALL_DIMS) and not any(
+            found.allocated_of(c) + self._slack.least_part(c) > whole
+            for c, whole in found.deserved.items()
+        )
+
+    def may_reclaim(self, queue: QueueInfo, task: TaskInfo) -> bool:
+        """Whoever has less than it deserves of all that `task` asks for.
+
+        A queue that has its share of one of them would take it from another that may then take it
+        back, and so on for ever.
+        """
+        found = self.shares[queue.name]
+        return self._defects.has(Defect.RECLAIM_ALL_DIMS) or all(
+            found.deserved.get(c, 0.0) - found.allocated_of(c) >= self._slack.least_part(c)
+            for c, _ in task.request.running
+        )
+
+    # --- letting in ------------------------------------------------------------------------
+
+    def may_enqueue(self, job: JobInfo) -> bool:
+        """Whether the queue, and those above it, stay within their capability."""
+        if self._defects.has(Defect.CAPABILITY):
+            return True
+        needs = needs_of(job, self._columns)
+        return all(_has_room(found, needs) for found in self._lines[job.queue])
+
+    def enqueued(self, job: JobInfo) -> None:
+        """It counts from now on."""
+        self._expect(job.queue, needs_of(job, self._columns))
+
+    def _expect(self, queue: str, amounts: Amounts) -> None:
+        for found in self._lines[queue]:
+            add_amounts(found.expected, tuple(sorted(amounts)), 1)
+
+    # --- giving back -----------------------------------------------------------------------
+
+    def _may_give(
+        self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
+    ) -> bool:
+        if self._defects.has(Defect.RECLAIM_ALL_DIMS):
+            return self._covers(found, found.deserved, without)
+        return self._stays_fair(found, held, without, task)
+
+    def _stays_fair(
+        self, found: QueueShare, held: list[int], without: list[int], task: TaskInfo
+    ) -> bool:
+        """Above its share in some resource, and not pushed below it in that one."""
+        known = len(without)
+        taken = dict(task.request.running)
+        return any(
+            taken.get(c, 0) and (without[c] if c < known else 0) + self._slack.least_part(c) > whole
+            for c, whole in found.deserved.items()
+        )
+
+
+def _has_room(found: QueueShare, needs: Amounts) -> bool:
+    expected = dict(enumerate(found.expected))
+    return _within(
+        found, tuple((c, expected.get(c, 0) + a) for c, a in needs), found.queue.capability
+    )
+
+
+def _within(found: QueueShare, asked: Amounts, bounds: Amounts) -> bool:
+    limits = dict(bounds)
+    return all(
+        c not in limits or found.allocated_of(c) + amount <= limits[c] for c, amount in asked
+    )
+
+
+def named_columns(tasks: Iterable[TaskInfo]) -> set[int]:
+    """The resources that `tasks` name, if only to ask for 0, and cpu and memory."""
+    return {CPU, MEMORY}.union(c for task in tasks for c, _ in task.request.running)

@@ -1,0 +1,162 @@
+"""Water filling in a tree of queues, one resource at a time: each is a basin of its own.
+
+    a queue wants        what its own jobs and its children want, up to its capability
+    its parent gives     1  its guarantee, whether wanted or not: nobody else may have it
+                         2  up to what it deserves by its own words (spec.deserved)
+                         3  of the rest, its weight's part of what others leave, up to its want
+    a leaf deserves      what it is given and wants
+
+In each round nobody gets more than the round is for, and what one does not take goes to the
+others by weight. Without guarantees all that is wanted is given as long as there is any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.state.shape import Amounts
+
+# What the queues without a parent are children of.
+ROOT: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What one queue brings: `request` is that of its own jobs, by column.
+
+    `bound` (capability), `guarantee` and `entitled` (deserved by its own words) have entries for
+    the resources that they are about.
+    """
+
+    weight: int
+    request: Mapping[int, int]
+    bound: Amounts = ()
+    guarantee: Amounts = ()
+    entitled: Amounts = ()
+    parent: str = ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One of those who share a basin; `stages` are the levels to which it is filled in turn."""
+
+    name: str
+    weight: int
+    stages: tuple[float, float, float]
+
+
+class QueueTree:
+    """The claims as a tree; a parent that is not among them, or is below itself, is the root."""
+
+    def __init__(self, claims: Mapping[str, Claim]) -> None:
+        """`claims` by queue."""
+        self._claims = claims
+        self._parents = {name: self._found_parent(name) for name in claims}
+        self._children: dict[str, list[str]] = {}
+        for name, parent in self._parents.items():
+            self._children.setdefault(parent, []).append(name)
+
+    def parent_of(self, name: str) -> str:
+        """The queue above, ROOT for none."""
+        return self._parents[name]
+
+    def _found_parent(self, name: str) -> str:
+        seen, at = {name}, self._claims[name].parent
+        while at in self._claims:
+            if at in seen:
+                return ROOT
+            seen.add(at)
+            at = self._claims[at].parent
+        parent = self._claims[name].parent
+        return parent if parent in self._claims else ROOT
+
+    def line_of(self, name: str) -> list[str]:
+        """The queues from the top down to `name`."""
+        line = [name]
+        while (above := self.parent_of(line[-1])) != ROOT:
+            line.append(above)
+        return line[::-1]
+
+    def divide(self, column: int, whole: float) -> dict[str, float]:
+        """What each queue deserves of `whole`."""
+        wanted = self._wants(column)
+        deserved: dict[str, float] = {}
+        self._divide(ROOT, column, whole, wanted, deserved)
+        return deserved
+
+    # --- what is wanted --------------------------------------------------------------------
+
+    def _wants(self, column: int) -> dict[str, float]:
+        wanted: dict[str, float] = {}
+        for name in self._children.get(ROOT, ()):
+            self._add_wants(name, column, wanted)
+        return wanted
+
+    def _add_wants(self, name: str, column: int, wanted: dict[str, float]) -> float:
+        claim = self._claims[name]
+        total = float(claim.request.get(column, 0))
+        for child in self._children.get(name, ()):
+            total += self._add_wants(child, column, wanted)
+        wanted[name] = min(total, _amount(claim.bound, column, total))
+        return wanted[name]
+
+    # --- what is given ---------------------------------------------------------------------
+
+    def _divide(
+        self,
+        above: str,
+        column: int,
+        pool: float,
+        wanted: Mapping[str, float],
+        deserved: dict[str, float],
+    ) -> None:
+        children = self._children.get(above, [])
+        parts = [self._part(name, column, wanted[name]) for name in children]
+        own = self._claims[above].request.get(column, 0) if above != ROOT else 0
+        if own and children:
+            # Jobs of a queue that has children share with these as one more child would.
+            parts.append(_Part(above, self._claims[above].weight, (0.0, 0.0, float(own))))
+        given = fill_in_stages(pool, parts)
+        for name in children:
+            deserved[name] = min(given[name], wanted[name])
+            if self._children.get(name):
+                self._divide(name, column, deserved[name], wanted, deserved)
+
+    def _part(self, name: str, column: int, wanted: float) -> _Part:
+        claim = self._claims[name]
+        guarantee = float(_amount(claim.guarantee, column, 0))
+        entitled = max(guarantee, min(wanted, _amount(claim.entitled, column, 0)))
+        return _Part(name, claim.weight, (guarantee, entitled, max(entitled, wanted)))
+
+
+def _amount(amounts: Amounts, column: int, default: float) -> float:
+    return next((amount for c, amount in amounts if c == column), default)
+
+
+def fill_in_stages(pool: float, parts: Sequence[_Part]) -> dict[str, float]:
+    """What each gets: all are filled to their first level, then to the second, then the third."""
+    given = {part.name: 0.0 for part in parts}
+    for stage in range(3):
+        gaps = {part.name: max(part.stages[stage] - given[part.name], 0.0) for part in parts}
+        # What is guaranteed or one's own by right needs no weight; a part of the rest does.
+        weights = {part.name: part.weight or (1 if stage < 2 else 0) for part in parts}
+        for name, amount in _fill(pool, gaps, weights).items():
+            given[name] += amount
+            pool -= amount
+    return given
+
+
+def _fill(pool: float, gaps: Mapping[str, float], weights: Mapping[str, int]) -> dict[str, float]:
+    """One basin: in order of what satisfies them, each gets its gap or its part of the rest."""
+    order = sorted(
+        (name for name, weight in weights.items() if weight > 0),
+        key=lambda name: (gaps[name] / weights[name], name),
+    )
+    filled, weight = {}, sum(weights[name] for name in order)
+    for name in order:
+        filled[name] = min(gaps[name], max(pool, 0.0) * weights[name] / weight)
+        pool -= filled[name]
+        weight -= weights[name]
+    return filled

@@ -1,0 +1,243 @@
+"""Reporter: the port through which every decision leaves a record.
+
+Decision code reports facts as values; logging, metrics, explanation, reports and tests are
+reporters. A reporter only listens: nothing it does may change a decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from msgspec import Struct
+
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import Instant
+
+
+class PodPlaced(Struct, frozen=True):
+    """A scheduling cycle chose `node`.
+
+    `via` is "nominated", "single" or "score"; `feasible` counts the nodes that fit (1 where the
+    others were not looked at), `equals` those among which the tie-break chose. `started` is when
+    the pod's turn came, `attempt` how often that had happened by then.
+    """
+
+    pod: ObjectRef
+    node: str
+    at: Instant
+    via: str
+    feasible: int
+    equals: int
+    started: Instant
+    attempt: int
+    profile: str
+
+
+class PodUnschedulable(Struct, frozen=True):
+    """A scheduling or binding cycle failed; `message` is the FailedScheduling text.
+
+    `nominated_node` is what becomes of the pod's nomination: a node, "" for none any more, None for
+    left as it is. `is_error` tells a failure of the machine from a verdict on the pod, `is_binding`
+    a placement that came to nothing.
+    """
+
+    pod: ObjectRef
+    at: Instant
+    message: str
+    plugins: tuple[str, ...]
+    nominated_node: str | None
+    is_error: bool
+    is_binding: bool
+    started: Instant
+    attempt: int
+    profile: str
+
+
+class PodPreempting(Struct, frozen=True):
+    """A preemptor chose `node` and gives up `victims` there.
+
+    `workload` and `victim_workloads` name whose successors they are (`fairlead.api.pod.workload`).
+
+    `rule` is the name of the ordered rule of pick_one_node that left one candidate ("only
+    candidate" when there was just one), `equals` how many were left when no rule decided.
+    """
+
+    pod: ObjectRef
+    node: str
+    victims: tuple[ObjectRef, ...]
+    pdb_violations: int
+    rule: str
+    candidates: int
+    equals: int
+    at: Instant
+    workload: str
+    victim_workloads: tuple[str, ...]
+
+
+class PodEvicted(Struct, frozen=True):
+    """A controller evicted a pod from `node` for the reason `why`."""
+
+    pod: ObjectRef
+    node: str
+    why: str
+    at: Instant
+
+
+class NodeSilenced(Struct, frozen=True):
+    """A node was last heard of in the pass at `heard_at`, too long ago: Ready becomes Unknown.
+
+    It was `ready` before, "" when it was never posted.
+    """
+
+    node: str
+    zone: str
+    ready: str
+    heard_at: Instant
+    at: Instant
+
+
+class ZoneAssessed(Struct, frozen=True):
+    """A zone's state or the number of its nodes has changed.
+
+    `unready` of the `size` nodes that count are not ready; `eviction_rate` is how many nodes a
+    second may be emptied.
+    """
+
+    zone: str
+    state: str
+    size: int
+    unready: int
+    eviction_rate: float
+    at: Instant
+
+
+class NodeTainted(Struct, frozen=True):
+    """A node got the NoExecute taint `key`; `is_turn` when that took a token of its zone.
+
+    Without one it exchanged another such taint.
+    """
+
+    node: str
+    zone: str
+    key: str
+    is_turn: bool
+    at: Instant
+
+
+class EvictionTimed(Struct, frozen=True):
+    """A pod is to be evicted from `node` at `due`, `tolerated_s` after `taints` were seen."""
+
+    pod: ObjectRef
+    node: str
+    taints: tuple[str, ...]
+    tolerated_s: int
+    due: Instant
+    at: Instant
+
+
+class EvictionCancelled(Struct, frozen=True):
+    """A timed eviction will not happen."""
+
+    pod: ObjectRef
+    at: Instant
+
+
+class PodCollected(Struct, frozen=True):
+    """Pod garbage collection removed a pod; `why` is upstream's word for it."""
+
+    pod: ObjectRef
+    node: str
+    why: str
+    at: Instant
+
+
+class QueueStood(Struct, frozen=True):
+    """What a queue of whole jobs has when a session closes; reported when it is not as before.
+
+    Amounts by resource: cpu in milli, memory in bytes, all else in units. `request` is what its
+    jobs held and waited for, `share` the largest allocated ÷ deserved.
+    """
+
+    queue: str
+    weight: int
+    deserved: Mapping[str, float]
+    allocated: Mapping[str, int]
+    request: Mapping[str, int]
+    share: float
+    at: Instant
+
+
+class PluginFailed(Struct, frozen=True):
+    """A user's plugin failed where there is no verdict to give, at the extension point `point`.
+
+    Elsewhere a failure becomes the verdict itself. `message` says what happened.
+    """
+
+    plugin: str
+    point: str
+    message: str
+
+
+class DisplacementCycle(Struct, frozen=True):
+    """Workloads push each other out in a circle: each of `workloads` the next, the last the first.
+
+    `rules` say what decided each time, `times` how often the circle has been closed.
+    """
+
+    workloads: tuple[str, ...]
+    rules: tuple[str, ...]
+    times: int
+    pod: ObjectRef
+    at: Instant
+
+
+class WorkloadStarving(Struct, frozen=True):
+    """`workload` has been displaced `times` times; `pod` is who it was last."""
+
+    workload: str
+    times: int
+    pod: ObjectRef
+    at: Instant
+
+
+class NominationsWasted(Struct, frozen=True):
+    """`pod` was promised nodes `times` times in a row and never used one."""
+
+    pod: ObjectRef
+    times: int
+    at: Instant
+
+
+Record = (
+    PodPlaced
+    | PodUnschedulable
+    | PodPreempting
+    | PodEvicted
+    | NodeSilenced
+    | ZoneAssessed
+    | NodeTainted
+    | EvictionTimed
+    | EvictionCancelled
+    | PodCollected
+    | QueueStood
+    | PluginFailed
+    | DisplacementCycle
+    | WorkloadStarving
+    | NominationsWasted
+)
+
+
+class Reporter(Protocol):
+    """Whoever wants to know."""
+
+    def report(self, record: Record) -> None:
+        """Take note of `record`."""
+        ...
+
+
+class SilentReporter:
+    """Nobody wants to know."""
+
+    def report(self, record: Record) -> None:
+        """Forget `record`."""

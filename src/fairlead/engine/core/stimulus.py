@@ -1,0 +1,82 @@
+"""Stimulus: what happened. The only input of the engine.
+
+Objects arrive as the typed views of `fairlead.api`; the outcome of every command comes back as
+`CommandSucceeded` or `CommandFailed`, so conflicts and vanished objects are ordinary inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from fairlead.api.objects import ApiObject
+    from fairlead.engine.core.command import CallExtender, Command
+
+
+class ObjectChanged(Struct, frozen=True):
+    """An object was created or updated; `object` is its newest version."""
+
+    object: ApiObject
+
+
+class ObjectDeleted(Struct, frozen=True):
+    """An object is gone; `object` is its last known version."""
+
+    object: ApiObject
+
+
+class ObjectsLoaded(Struct, frozen=True):
+    """The whole known world at the start (a snapshot, a first list), in bulk.
+
+    Order is the order in which the objects would have arrived one by one.
+    """
+
+    objects: Sequence[ApiObject]
+
+
+class FailureReason(StrEnum):
+    """Why the world refused a command; the names are those of API `Status.reason`."""
+
+    NOT_FOUND = "NotFound"
+    CONFLICT = "Conflict"
+    ALREADY_EXISTS = "AlreadyExists"
+    TOO_MANY_REQUESTS = "TooManyRequests"
+    INVALID = "Invalid"
+    FORBIDDEN = "Forbidden"
+    INTERNAL_ERROR = "InternalError"
+
+
+class CommandSucceeded(Struct, frozen=True):
+    """The world performed `command`."""
+
+    command: Command
+
+
+class CommandFailed(Struct, frozen=True):
+    """The world refused `command`; `message` is the refusal in the API server's words."""
+
+    command: Command
+    reason: FailureReason
+    message: str
+
+
+class ExtenderAnswered(Struct, frozen=True):
+    """An extender said something to `command`: an HTTP status and whatever came with it."""
+
+    command: CallExtender
+    status: int
+    body: bytes
+
+
+Stimulus = (
+    ObjectChanged
+    | ObjectDeleted
+    | ObjectsLoaded
+    | CommandSucceeded
+    | CommandFailed
+    | ExtenderAnswered
+)

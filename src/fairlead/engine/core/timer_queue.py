@@ -1,0 +1,43 @@
+"""TimerQueue: what is due when, with ties in insertion order.
+
+The sequence number in each heap entry makes the order total, so equal instants never fall back
+to comparing payloads (and a run never depends on what those are).
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Generic, TypeVar
+
+from fairlead.engine.core.instant import Instant
+
+Item = TypeVar("Item")
+
+
+class TimerQueue(Generic[Item]):
+    """A heap of (instant, item); items added earlier come first among equals."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._heap: list[tuple[Instant, int, Item]] = []
+        self._sequence = 0
+
+    def __len__(self) -> int:
+        """How many items wait."""
+        return len(self._heap)
+
+    def add(self, due: Instant, item: Item) -> None:
+        """Let `item` become due at `due`."""
+        self._sequence += 1
+        heapq.heappush(self._heap, (due, self._sequence, item))
+
+    def next_due(self) -> Instant | None:
+        """When the first item is due, None when nothing waits."""
+        return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, now: Instant) -> list[Item]:
+        """Remove and return, in order, all items due at or before `now`."""
+        due = []
+        while self._heap and self._heap[0][0] <= now:
+            due.append(heapq.heappop(self._heap)[2])
+        return due

@@ -1,0 +1,47 @@
+"""Candidate: a node on which the pod would fit if the victims were gone; and how to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """`victims` by descending importance, never empty; `pdb_violations` of them breach a budget."""
+
+    node: NodeInfo
+    victims: tuple[PodInfo, ...]
+    pdb_violations: int
+
+    @property
+    def highest_priority(self) -> int:
+        """The highest priority among the victims."""
+        return max(victim.priority for victim in self.victims)
+
+    @property
+    def priority_sum(self) -> int:
+        """The sum over victims of priority + 2^31, so that fewer victims win among equals."""
+        return sum(victim.priority + (1 << 31) for victim in self.victims)
+
+    @property
+    def start(self) -> Instant:
+        """The earliest start among the victims of the highest priority."""
+        highest = self.highest_priority
+        return min(victim.start for victim in self.victims if victim.priority == highest)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRule:
+    """One of the ordered rules: the candidates with the lowest `cost` stay, the others go.
+
+    `name` is what users read where the rule decides. A cost is an integer of at most 64 bits and
+    depends on the candidate alone.
+    """
+
+    name: str
+    cost: Callable[[Candidate], int]

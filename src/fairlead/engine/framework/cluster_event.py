@@ -1,0 +1,255 @@
+"""ClusterEvent: a change that may make an unschedulable pod schedulable.
+
+A rejected pod waits until something happens that a plugin which rejected it cares about. A plugin
+says what that is with `events` (the kinds; all, if it has none) and `is_woken_by(pod, event)`; one
+that says nothing is woken by everything.
+upstream: framework/types.go: ActionType; pkg/scheduler/scheduler.go: buildQueueingHintMap
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum, auto
+from typing import Final, Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from fairlead.api.objects import (
+    ApiObject,
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    DeviceClass,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    ResourceClaim,
+    ResourceSlice,
+    StorageClass,
+    VolumeAttachment,
+)
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class EventKind(Enum):
+    """What happened; ASSIGNED is about pods on nodes, POD about the waiting pod itself."""
+
+    ASSIGNED_POD_ADD = auto()
+    ASSIGNED_POD_LABEL = auto()
+    ASSIGNED_POD_SCALE_DOWN = auto()
+    ASSIGNED_POD_DELETE = auto()
+    NODE_ADD = auto()
+    NODE_DELETE = auto()
+    NODE_ALLOCATABLE = auto()
+    NODE_LABEL = auto()
+    NODE_TAINT = auto()
+    NODE_CONDITION = auto()
+    NODE_ANNOTATION = auto()
+    POD_LABEL = auto()
+    POD_SCALE_DOWN = auto()
+    POD_TOLERATION = auto()
+    POD_GATES_GONE = auto()
+    POD_CLAIM_MADE = auto()
+    VOLUME_ADD = auto()
+    VOLUME_UPDATE = auto()
+    VOLUME_DELETE = auto()
+    VOLUME_CLAIM_ADD = auto()
+    VOLUME_CLAIM_UPDATE = auto()
+    VOLUME_CLAIM_DELETE = auto()
+    STORAGE_CLASS_ADD = auto()
+    STORAGE_CLASS_UPDATE = auto()
+    STORAGE_CLASS_DELETE = auto()
+    CSI_NODE_ADD = auto()
+    CSI_NODE_UPDATE = auto()
+    CSI_NODE_DELETE = auto()
+    CSI_DRIVER_ADD = auto()
+    CSI_DRIVER_UPDATE = auto()
+    CSI_DRIVER_DELETE = auto()
+    STORAGE_CAPACITY_ADD = auto()
+    STORAGE_CAPACITY_UPDATE = auto()
+    STORAGE_CAPACITY_DELETE = auto()
+    VOLUME_ATTACHMENT_ADD = auto()
+    VOLUME_ATTACHMENT_UPDATE = auto()
+    VOLUME_ATTACHMENT_DELETE = auto()
+    RESOURCE_CLAIM_ADD = auto()
+    RESOURCE_CLAIM_UPDATE = auto()
+    RESOURCE_CLAIM_DELETE = auto()
+    RESOURCE_SLICE_ADD = auto()
+    RESOURCE_SLICE_UPDATE = auto()
+    RESOURCE_SLICE_DELETE = auto()
+    DEVICE_CLASS_ADD = auto()
+    DEVICE_CLASS_UPDATE = auto()
+    DEVICE_CLASS_DELETE = auto()
+    FLUSH = auto()
+
+
+class ClusterEvent(Struct, frozen=True):
+    """`old` and `new` are the versions before and after, as far as there are any.
+
+    `priority_max` limits the event to pods of at most that priority (eventhandlers.go:
+    getLEPriorityPreCheck).
+    """
+
+    kind: EventKind
+    old: PodInfo | ApiObject | None = None
+    new: PodInfo | ApiObject | None = None
+    priority_max: int | None = None
+
+
+@runtime_checkable
+class EventListener(Protocol):
+    """A plugin that says what may change its mind."""
+
+    @property
+    def events(self) -> frozenset[EventKind]:
+        """The kinds that it wants to hear of."""
+        ...
+
+
+@runtime_checkable
+class QueueingHint(Protocol):
+    """A plugin that looks closer at the events it hears of."""
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Whether `pod`, which this plugin rejected, is worth another attempt."""
+        ...
+
+
+def hears(plugin: object, kind: EventKind) -> bool:
+    """Whether events of `kind` matter to `plugin` at all.
+
+    A plugin that hears of new nodes but not of taints is told of every taint change, since nodes
+    may have been kept from it by another plugin's taint check (buildQueueingHintMap).
+    """
+    events = _events_of(plugin)
+    if kind is EventKind.FLUSH or events is None or kind in events:
+        return True
+    return kind is EventKind.NODE_TAINT and EventKind.NODE_ADD in events
+
+
+def _events_of(plugin: object) -> frozenset[EventKind] | None:
+    """`plugin.events`; a look-up, since asking for the Protocol is fifty times slower."""
+    return getattr(plugin, "events", None)
+
+
+def wakes(plugin: object, pod: PodInfo, event: ClusterEvent) -> bool:
+    """Whether `event` makes `pod` worth another attempt in the eyes of `plugin`."""
+    if not hears(plugin, event.kind):
+        return False
+    events = _events_of(plugin)
+    listens = events is None or event.kind in events
+    hint = getattr(plugin, "is_woken_by", None)
+    if event.kind is EventKind.FLUSH or not listens or hint is None:
+        return True
+    try:
+        return bool(hint(pod, event))
+    except Exception:  # noqa: BLE001 - better one attempt too many than a pod forgotten
+        return True
+
+
+def node_events(old: Node | None, new: Node | None) -> Iterator[ClusterEvent]:
+    """The events that a change of a node amounts to; unchanged heartbeats amount to none."""
+    if old is None or new is None:
+        if new is not None:
+            yield ClusterEvent(EventKind.NODE_ADD, None, new)
+        elif old is not None:
+            yield ClusterEvent(EventKind.NODE_DELETE, old, None)
+        return
+    if old.status.allocatable != new.status.allocatable:
+        yield ClusterEvent(EventKind.NODE_ALLOCATABLE, old, new)
+    if old.metadata.labels != new.metadata.labels:
+        yield ClusterEvent(EventKind.NODE_LABEL, old, new)
+    uncordoned = old.spec.unschedulable and not new.spec.unschedulable
+    if uncordoned or old.spec.taints != new.spec.taints:
+        yield ClusterEvent(EventKind.NODE_TAINT, old, new)
+    if old.status.conditions != new.status.conditions and _states(old) != _states(new):
+        yield ClusterEvent(EventKind.NODE_CONDITION, old, new)
+    if old.metadata.annotations != new.metadata.annotations:
+        yield ClusterEvent(EventKind.NODE_ANNOTATION, old, new)
+
+
+def _states(node: Node) -> dict[str, str]:
+    """What the conditions say; when and why does not count (extractNodeConditionsChange)."""
+    return {condition.type: condition.status for condition in node.status.conditions}
+
+
+# Added, updated, deleted.
+_STORAGE_EVENTS: Final[dict[type[object], tuple[EventKind, EventKind, EventKind]]] = {
+    PersistentVolume: (EventKind.VOLUME_ADD, EventKind.VOLUME_UPDATE, EventKind.VOLUME_DELETE),
+    PersistentVolumeClaim: (
+        EventKind.VOLUME_CLAIM_ADD,
+        EventKind.VOLUME_CLAIM_UPDATE,
+        EventKind.VOLUME_CLAIM_DELETE,
+    ),
+    StorageClass: (
+        EventKind.STORAGE_CLASS_ADD,
+        EventKind.STORAGE_CLASS_UPDATE,
+        EventKind.STORAGE_CLASS_DELETE,
+    ),
+    CSINode: (EventKind.CSI_NODE_ADD, EventKind.CSI_NODE_UPDATE, EventKind.CSI_NODE_DELETE),
+    CSIDriver: (EventKind.CSI_DRIVER_ADD, EventKind.CSI_DRIVER_UPDATE, EventKind.CSI_DRIVER_DELETE),
+    CSIStorageCapacity: (
+        EventKind.STORAGE_CAPACITY_ADD,
+        EventKind.STORAGE_CAPACITY_UPDATE,
+        EventKind.STORAGE_CAPACITY_DELETE,
+    ),
+    VolumeAttachment: (
+        EventKind.VOLUME_ATTACHMENT_ADD,
+        EventKind.VOLUME_ATTACHMENT_UPDATE,
+        EventKind.VOLUME_ATTACHMENT_DELETE,
+    ),
+    ResourceClaim: (
+        EventKind.RESOURCE_CLAIM_ADD,
+        EventKind.RESOURCE_CLAIM_UPDATE,
+        EventKind.RESOURCE_CLAIM_DELETE,
+    ),
+    ResourceSlice: (
+        EventKind.RESOURCE_SLICE_ADD,
+        EventKind.RESOURCE_SLICE_UPDATE,
+        EventKind.RESOURCE_SLICE_DELETE,
+    ),
+    DeviceClass: (
+        EventKind.DEVICE_CLASS_ADD,
+        EventKind.DEVICE_CLASS_UPDATE,
+        EventKind.DEVICE_CLASS_DELETE,
+    ),
+}
+
+
+def storage_event(old: ApiObject | None, new: ApiObject | None) -> ClusterEvent | None:
+    """The event that a change of an object of storage or devices amounts to."""
+    kinds = _STORAGE_EVENTS.get(type(old if new is None else new))
+    if kinds is None:
+        return None
+    added, updated, deleted = kinds
+    kind = added if old is None else updated if new is not None else deleted
+    return ClusterEvent(kind, old, new)
+
+
+def _scaled_down(old: PodInfo, new: PodInfo) -> bool:
+    before = dict(old.shape.load)
+    after = dict(new.shape.load)
+    return any(after.get(column, 0) < amount for column, amount in before.items())
+
+
+def assigned_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
+    """The events that a change of a pod on a node amounts to; a deletion request is none."""
+    if old.labels != new.labels:
+        yield ClusterEvent(EventKind.ASSIGNED_POD_LABEL, old, new)
+    if old.shape is not new.shape and _scaled_down(old, new):
+        yield ClusterEvent(EventKind.ASSIGNED_POD_SCALE_DOWN, old, new)
+
+
+def waiting_pod_events(old: PodInfo, new: PodInfo) -> Iterator[ClusterEvent]:
+    """The events that a change of a waiting pod amounts to, for that pod alone."""
+    if old.labels != new.labels:
+        yield ClusterEvent(EventKind.POD_LABEL, old, new)
+    if old.shape is not new.shape:
+        if _scaled_down(old, new):
+            yield ClusterEvent(EventKind.POD_SCALE_DOWN, old, new)
+        if len(old.pod.spec.tolerations) != len(new.pod.spec.tolerations):
+            yield ClusterEvent(EventKind.POD_TOLERATION, old, new)
+    if old.pod.spec.scheduling_gates and not new.pod.spec.scheduling_gates:
+        yield ClusterEvent(EventKind.POD_GATES_GONE, old, new)
+    if old.pod.status.resource_claim_statuses != new.pod.status.resource_claim_statuses:
+        yield ClusterEvent(EventKind.POD_CLAIM_MADE, old, new)

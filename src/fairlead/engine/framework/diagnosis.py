@@ -1,0 +1,104 @@
+"""Diagnosis: why no node fits, and the text that users read about it.
+
+upstream: pkg/scheduler/framework/types.go: Diagnosis, FitError.Error
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.core.status import Code, Status, unresolvable
+from fairlead.engine.state.node_table import NodeTable
+
+NO_NODES: Final = "no nodes available to schedule pods"
+_RESTRICTED_BY: Final = "node(s) didn't satisfy plugin(s) {plugins}"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The verdict of a failed cycle on every node.
+
+    `codes[i]` indexes `statuses` for the node in row `rows[i]` (ascending), below 0 where there is
+    none. Nodes in other rows, or with a negative code, were excluded by name, by the plugins
+    `restricting`. `pre_filter` is set when the pod was rejected as a whole, and then stands for
+    every node. `unnamed` are rejectors that no verdict names.
+    """
+
+    table: NodeTable
+    rows: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int32]
+    statuses: Sequence[Status]
+    restricting: tuple[str, ...] = ()
+    pre_filter: Status | None = None
+    unnamed: tuple[str, ...] = ()
+
+    def counts(self) -> Iterator[tuple[Status, int]]:
+        """Each distinct verdict with the number of nodes that have it."""
+        if self.pre_filter is not None:
+            yield self.pre_filter, self.table.count
+            return
+        tally = np.bincount(self.codes[self.codes > 0], minlength=len(self.statuses))
+        for code in np.flatnonzero(tally).tolist():
+            yield self.statuses[code], int(tally[code])
+        rest = self.table.count - int(np.count_nonzero(self.codes >= 0))
+        if rest and self.restricting:
+            yield restricted_by(self.restricting), rest
+
+    def status_of(self, row: int) -> Status:
+        """The verdict on the node in `row`."""
+        if self.pre_filter is not None:
+            return self.pre_filter
+        at = int(np.searchsorted(self.rows, row))
+        if at < len(self.rows) and self.rows[at] == row and self.codes[at] >= 0:
+            return self.statuses[int(self.codes[at])]
+        return restricted_by(self.restricting)
+
+    def rows_with(self, code: Code) -> npt.NDArray[np.int64]:
+        """The rows whose verdict has `code`, ascending."""
+        if self.pre_filter is not None:
+            alive = np.flatnonzero(self.table.alive)
+            return alive if self.pre_filter.code is code else alive[:0]
+        wanted = np.array([status.code is code for status in self.statuses], np.bool_)
+        return self.rows[wanted[self.codes] & (self.codes > 0)]
+
+    def plugins(self) -> tuple[str, ...]:
+        """The plugins that rejected or excluded a node, by name."""
+        rejecting = {status.plugin for status, _ in self.counts() if status.plugin}
+        return tuple(sorted(rejecting | {*self.restricting, *self.unnamed}))
+
+
+def restricted_by(plugins: Sequence[str]) -> Status:
+    """The verdict on nodes that a PreFilter excluded by name (schedule_one.go)."""
+    return unresolvable(_RESTRICTED_BY.format(plugins=f"[{' '.join(plugins)}]"))
+
+
+def fit_error(diagnosis: Diagnosis, post_filter_message: str) -> str:
+    """The FailedScheduling text.
+
+    Counted reasons are sorted as strings, so "10 x" comes before "2 y"; a node that fails for
+    several reasons counts in each.
+    """
+    nodes = diagnosis.table.count
+    if not nodes:
+        return NO_NODES
+    text = f"0/{nodes} nodes are available:"
+    if diagnosis.pre_filter is not None:
+        text += f" {diagnosis.pre_filter.message}."
+    else:
+        text += histogram(diagnosis.counts())
+    return f"{text} {post_filter_message}" if post_filter_message else text
+
+
+def histogram(counts: Iterator[tuple[Status, int]]) -> str:
+    """` 2 Insufficient cpu, 3 Too many pods.`, or "" when nothing is counted."""
+    tally: dict[str, int] = {}
+    for status, nodes in counts:
+        for reason in status.reasons:
+            tally[reason] = tally.get(reason, 0) + nodes
+    entries = sorted(f"{nodes} {reason}" for reason, nodes in tally.items())
+    return f" {', '.join(entries)}." if entries else ""

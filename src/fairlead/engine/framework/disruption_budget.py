@@ -1,0 +1,49 @@
+"""Which victims would breach a PodDisruptionBudget.
+
+upstream: default_preemption.go: filterPodsWithPDBViolation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.selector import selector_matches
+from fairlead.engine.state.pod_info import PodInfo
+
+
+def split_by_budget(
+    pods: Sequence[PodInfo], budgets: Sequence[PodDisruptionBudget]
+) -> tuple[list[PodInfo], list[PodInfo]]:
+    """(violating, others) of `pods`, which are in order of importance; both keep the order.
+
+    Every matching budget is charged for every pod, also for those that violate another one.
+    """
+    if not budgets:
+        return [], list(pods)
+    allowed = [budget.status.disruptions_allowed for budget in budgets]
+    violating: list[PodInfo] = []
+    others: list[PodInfo] = []
+    for pod in pods:
+        violates = False
+        for i, budget in enumerate(budgets):
+            if matches_budget(pod, budget):
+                allowed[i] -= 1
+                violates = violates or allowed[i] < 0
+        (violating if violates else others).append(pod)
+    return violating, others
+
+
+def matches_budget(pod: PodInfo, budget: PodDisruptionBudget) -> bool:
+    """Whether `budget` guards `pod` and its eviction is not already counted there.
+
+    A pod without labels, and a budget with an empty or absent selector, match nothing here.
+    """
+    selector = budget.spec.selector
+    if budget.metadata.namespace != pod.namespace or not pod.labels or selector is None:
+        return False
+    if not (selector.match_labels or selector.match_expressions):
+        return False
+    if not selector_matches(selector, pod.labels):
+        return False
+    return pod.pod.metadata.name not in budget.status.disrupted_pods

@@ -1,0 +1,76 @@
+"""METHODS: every method by which a plugin takes part, in the order in which they are asked.
+
+The one table from which plugins are checked (`plugin_check`), guarded (`guard`) and measured
+(`meter`). Points carry upstream's names, as its metrics have them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.framework import cluster_event, interface, preemption_policy
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """The method `name` of `protocol`, asked at the extension point `point`.
+
+    A class that has one with `enters` is a plugin; the others only refine what it does. For each
+    group in `beside`, the plugin must have one of the methods in the group too.
+    """
+
+    name: str
+    point: str
+    protocol: type
+    enters: bool = True
+    beside: tuple[tuple[str, ...], ...] = ()
+
+
+_SCORES: Final = (("score", "score_columns"),)
+
+METHODS: Final[tuple[Method, ...]] = (
+    Method("pre_enqueue", "PreEnqueue", interface.PreEnqueuePlugin),
+    Method("sort_key", "QueueSort", interface.QueueSortPlugin),
+    Method("concerns", "PreFilter", interface.ShapeRelevance, enters=False),
+    Method("pre_filter", "PreFilter", interface.PreFilterPlugin),
+    # One without the other would leave the findings wrong after the first dry run.
+    Method(
+        "add_pod", "PreFilterExtensionAddPod", interface.PreFilterExtensions,
+        enters=False, beside=(("pre_filter",), ("remove_pod",)),
+    ),
+    Method(
+        "remove_pod", "PreFilterExtensionRemovePod", interface.PreFilterExtensions,
+        enters=False, beside=(("pre_filter",), ("add_pod",)),
+    ),
+    Method("filter", "Filter", interface.FilterPlugin),
+    Method("filter_columns", "Filter", interface.ColumnFilterPlugin),
+    Method("post_filter", "PostFilter", interface.PostFilterPlugin),
+    Method("is_eligible_victim", "Preemption", preemption_policy.VictimEligibility),
+    Method("importance", "Preemption", preemption_policy.VictimImportance),
+    Method("candidate_rules", "Preemption", preemption_policy.CandidateRanking),
+    Method("scores_alike", "Score", interface.ScoreRelevance, enters=False, beside=_SCORES),
+    Method("pre_score", "PreScore", interface.PreScorePlugin, enters=False, beside=_SCORES),
+    Method("score", "Score", interface.ScorePlugin),
+    Method("score_columns", "Score", interface.ColumnScorePlugin),
+    Method("epoch", "Score", interface.ScoreEpoch, enters=False, beside=_SCORES),
+    Method(
+        "normalize_scores", "ScoreExtensionNormalize", interface.ScoreNormalizer,
+        enters=False, beside=_SCORES,
+    ),
+    Method("reserve", "Reserve", interface.ReservePlugin, beside=(("unreserve",),)),
+    Method("unreserve", "Unreserve", interface.ReservePlugin, beside=(("reserve",),)),
+    Method("permit", "Permit", interface.PermitPlugin),
+    Method("pre_bind", "PreBind", interface.PreBindPlugin),
+    Method(
+        "is_prepared", "PreBind", interface.Preparer, enters=False, beside=(("pre_bind",),)
+    ),
+    Method("bind", "Bind", interface.BindPlugin),
+    Method("post_bind", "PostBind", interface.PostBindPlugin),
+    Method("is_woken_by", "QueueingHint", cluster_event.QueueingHint, enters=False),
+)  # fmt: skip
+
+METHOD_NAMES: Final = tuple(method.name for method in METHODS)
+
+# What a plugin says about itself beside its methods.
+ATTRIBUTES: Final = ("events", "locality", "normalization")

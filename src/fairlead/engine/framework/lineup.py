@@ -1,0 +1,81 @@
+"""Lineup: whom a profile asks at each extension point, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from fairlead.engine.framework import interface
+from fairlead.engine.framework.interface import Plugin
+from fairlead.engine.framework.point_plugins import PointError
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.upstream_points import UPSTREAM_POINTS
+
+# A plugin takes part at a point if it has one of these forms.
+_FORMS: Final[Mapping[str, tuple[type, ...]]] = {
+    "PreEnqueue": (interface.PreEnqueuePlugin,),
+    "QueueSort": (interface.QueueSortPlugin,),
+    "PreFilter": (interface.PreFilterPlugin,),
+    "Filter": (interface.FilterPlugin, interface.ColumnFilterPlugin),
+    "PostFilter": (interface.PostFilterPlugin,),
+    "PreScore": (interface.PreScorePlugin,),
+    "Score": (interface.ScorePlugin, interface.ColumnScorePlugin),
+    "Reserve": (interface.ReservePlugin,),
+    "Permit": (interface.PermitPlugin,),
+    "PreBind": (interface.PreBindPlugin,),
+    "Bind": (interface.BindPlugin,),
+    "PostBind": (interface.PostBindPlugin,),
+}
+POINTS: Final = tuple(_FORMS)
+
+
+class Lineup:
+    """The built plugins of `profile`; `add` is for one that could only be built later."""
+
+    def __init__(self, profile: Profile, plugins: Sequence[tuple[Plugin, int]]) -> None:
+        """`plugins` with their score weights, in the order of the profile."""
+        self._profile = profile
+        self._plugins = [plugin for plugin, _ in plugins]
+        everywhere = {name for name, _ in profile.plugins}
+        self._single = {name for name, _ in profile.needed if name not in everywhere}
+        score = profile.points.get("Score")
+        single = {} if score is None else {name: weight or 1 for name, weight in score.enabled}
+        self._weights = {plugin.name: weight for plugin, weight in plugins} | single
+
+    def add(self, plugin: Plugin) -> None:
+        """Put `plugin` where the profile has it."""
+        order = [name for name, _ in self._profile.needed]
+        later = order[order.index(plugin.name) + 1 :]
+        place = (at for at, other in enumerate(self._plugins) if other.name in later)
+        self._plugins.insert(next(place, len(self._plugins)), plugin)
+
+    def at(self, point: str) -> list[Plugin]:
+        """Whom to ask at `point`. Raises PointError where the profile contradicts itself."""
+        parties = [plugin for plugin in self._plugins if isinstance(plugin, _FORMS[point])]
+        settings = self._profile.points.get(point)
+        if settings is None:
+            return [plugin for plugin in parties if plugin.name not in self._single]
+        by_name = {plugin.name: plugin for plugin in parties}
+        everywhere = [name for name, _ in self._profile.plugins]
+        names = settings.asked(
+            point,
+            everywhere,
+            lambda name: name in by_name or point in UPSTREAM_POINTS.get(name, ()),
+        )
+        return [by_name[name] for name in names if name in by_name]
+
+    def scorers(self) -> list[tuple[Plugin, int]]:
+        """The Score plugins with their weights, none of which is 0."""
+        scorers = ((plugin, self._weights[plugin.name]) for plugin in self.at("Score"))
+        return [(plugin, weight) for plugin, weight in scorers if weight]
+
+    def queue_sort(self) -> Plugin:
+        """The one plugin that orders the queue."""
+        found = self.at("QueueSort")
+        if len(found) != 1:
+            name = self._profile.scheduler_name
+            raise PointError(
+                "only one queue sort plugin required for profile with scheduler name "
+                f'"{name}", but got {len(found)}'
+            )
+        return found[0]

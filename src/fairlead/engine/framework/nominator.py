@@ -1,0 +1,66 @@
+"""Nominator: which pending pods were promised which node.
+
+upstream: pkg/scheduler/backend/queue/nominator.go
+"""
+
+from __future__ import annotations
+
+from fairlead.engine.state.change_log import ChangeLog
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class Nominator:
+    """Pods by the node they are nominated to, in order of their last nomination.
+
+    `log` names the nodes about which something changed, so that cached answers can tell.
+    """
+
+    def __init__(self) -> None:
+        """Nobody is nominated."""
+        self._node_of: dict[str, str] = {}
+        self._by_node: dict[str, dict[str, PodInfo]] = {}
+        self.log: ChangeLog[str] = ChangeLog()
+
+    def __bool__(self) -> bool:
+        """Whether any pod is nominated."""
+        return bool(self._node_of)
+
+    def nominate(self, pod: PodInfo, node: str) -> None:
+        """Promise `node` to `pod` (in its present version); undone by `withdraw`."""
+        self.withdraw(pod.uid)
+        self._node_of[pod.uid] = node
+        self._by_node.setdefault(node, {})[pod.uid] = pod
+        self.log.append(node)
+
+    def withdraw(self, uid: str) -> None:
+        """Forget the nomination of the pod with `uid`, if there is one."""
+        node = self._node_of.pop(uid, None)
+        if node is None:
+            return
+        pods = self._by_node[node]
+        del pods[uid]
+        if not pods:
+            del self._by_node[node]
+        self.log.append(node)
+
+    def node_of(self, uid: str) -> str:
+        """The node promised to the pod with `uid`, "" if none."""
+        return self._node_of.get(uid, "")
+
+    def pods_on(self, node: str) -> list[PodInfo]:
+        """The pods nominated to `node`, earliest nomination first."""
+        return list(self._by_node.get(node, {}).values())
+
+    def nodes(self) -> list[str]:
+        """The nodes promised to somebody."""
+        return list(self._by_node)
+
+    def rivals_on(self, node: str, pod: PodInfo) -> list[PodInfo]:
+        """Other pods nominated to `node` whose priority is at least that of `pod`.
+
+        upstream: framework/runtime/framework.go: addGENominatedPods
+        """
+        pods = self._by_node.get(node)
+        if not pods:
+            return []
+        return [p for p in pods.values() if p.priority >= pod.priority and p.uid != pod.uid]

@@ -1,0 +1,86 @@
+"""problem_of: what is wrong with a plugin before it is asked anything.
+
+A method that is misspelt, takes other arguments or lacks its counterpart would not fail; it would
+never be asked. So it is refused when the profile is put together.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+
+from fairlead.engine.framework.cluster_event import EventKind
+from fairlead.engine.framework.extension_point import METHOD_NAMES, METHODS, Method
+from fairlead.engine.framework.interface import Locality, Normalization
+
+
+def problem_of(plugin: object) -> str:
+    """The first thing that is wrong with `plugin`, "" if nothing is."""
+    return next(_problems(plugin), "")
+
+
+def _problems(plugin: object) -> Iterator[str]:
+    name = getattr(plugin, "name", None)
+    if not isinstance(name, str) or not name:
+        yield "has no name: the class needs an attribute `name`, a text"
+    methods = [method for method in METHODS if hasattr(plugin, method.name)]
+    yield from _misspelt(plugin)
+    if not any(method.enters for method in methods):
+        known = ", ".join(method.name for method in METHODS if method.enters)
+        yield f"takes part in no extension point: it has none of {known}"
+    for method in methods:
+        yield from _problems_of_method(plugin, method)
+    yield from _problems_of_attributes(plugin)
+
+
+def _misspelt(plugin: object) -> Iterator[str]:
+    """`preFilter` and `Prefilter` are not `pre_filter`."""
+    known = {name.replace("_", ""): name for name in METHOD_NAMES}
+    for name in dir(plugin):
+        meant = known.get(name.replace("_", "").lower())
+        if meant is not None and name != meant and not name.startswith("_"):
+            yield f"has {name}, which is never asked: it is spelt {meant}"
+
+
+def _problems_of_method(plugin: object, method: Method) -> Iterator[str]:
+    own = getattr(plugin, method.name)
+    if not callable(own):
+        yield f"has {method.name}, which is not a method"
+        return
+    if inspect.iscoroutinefunction(own) or inspect.isgeneratorfunction(own):
+        yield f"answers from {method.name} later; a plugin answers at once, without async or yield"
+    names = _parameters(method)
+    if not _takes(own, len(names)):
+        yield f"must take {method.name}({', '.join(('self', *names))})"
+    for group in method.beside:
+        if not any(hasattr(plugin, other) for other in group):
+            yield f"has {method.name} without {' or '.join(group)}"
+
+
+def _parameters(method: Method) -> list[str]:
+    wanted = inspect.signature(getattr(method.protocol, method.name))
+    return [name for name in wanted.parameters if name != "self"]
+
+
+def _takes(own: object, count: int) -> bool:
+    """Whether `own` can be called with `count` arguments by position."""
+    assert callable(own)
+    try:
+        inspect.signature(own).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # a callable that tells nothing of itself
+        return True
+    return True
+
+
+def _problems_of_attributes(plugin: object) -> Iterator[str]:
+    if not isinstance(getattr(plugin, "locality", Locality.CLUSTER), Locality):
+        yield "has a locality that is no Locality"
+    if not isinstance(getattr(plugin, "normalization", Normalization.NONE), Normalization):
+        yield "has a normalization that is no Normalization"
+    events = getattr(plugin, "events", frozenset[EventKind]())
+    if not isinstance(events, frozenset | set | tuple | list) or not all(
+        isinstance(kind, EventKind) for kind in events
+    ):
+        yield "has events that are no collection of EventKind"

@@ -1,0 +1,62 @@
+"""PluginSplit: a profile's Filter and Score plugins by what may be kept between cycles.
+
+Which plugins are asked at all depends on the shape: a pod without volumes is no concern of the
+volume plugins, and then they do not stand between those whose answers are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from fairlead.engine.framework.interface import Locality, Normalization
+from fairlead.engine.framework.points import FilterPoint, ScorePoint
+from fairlead.engine.framework.runtime import Framework
+
+
+class PluginSplit:
+    """One per framework and set of plugins that are not concerned.
+
+    The cached filters are the longest leading run of NODE and ROW plugins, so that "the first
+    failing plugin" stays the first in configured order; `local_names` are the plugins whose
+    PreFilter and PreScore are asked once per shape. Those in `idle` are in no list.
+    """
+
+    def __init__(self, framework: Framework, idle: Collection[str] = ()) -> None:
+        """Split the plugins of `framework`, without those in `idle`."""
+        self.idle = tuple(idle)
+        filters = [point for point in framework.filters if point.name not in idle]
+        self.static_filters = _leading(filters, (Locality.NODE,))
+        cached = _leading(filters, (Locality.NODE, Locality.ROW))
+        self.row_filters = cached[len(self.static_filters) :]
+        self.cluster_filters = filters[len(cached) :]
+        self.static_scorers: list[ScorePoint] = []
+        self.row_scorers: list[ScorePoint] = []
+        self.normalized_scorers: list[ScorePoint] = []
+        self.cluster_scorers: list[ScorePoint] = []
+        for point in framework.scorers:
+            if point.name not in idle:
+                self._list_for(point).append(point)
+        self.local_scorers = (*self.static_scorers, *self.row_scorers, *self.normalized_scorers)
+        self.local_names = {p.name for p in cached} | {p.name for p in self.local_scorers}
+        self.pre_filters = [p for p in framework.pre_filters if p.name not in idle]
+        self.cluster_pre_filters = [
+            plugin for plugin in self.pre_filters if plugin.name not in self.local_names
+        ]
+
+    def _list_for(self, point: ScorePoint) -> list[ScorePoint]:
+        match point.locality, point.normalization:
+            case Locality.NODE, Normalization.NONE:
+                return self.static_scorers
+            case Locality.NODE, Normalization.SCALED | Normalization.REVERSED:
+                return self.normalized_scorers
+            case Locality.ROW, Normalization.NONE:
+                return self.row_scorers
+            case _:
+                return self.cluster_scorers
+
+
+def _leading(filters: list[FilterPoint], kinds: tuple[Locality, ...]) -> list[FilterPoint]:
+    count = 0
+    while count < len(filters) and filters[count].locality in kinds:
+        count += 1
+    return filters[:count]

@@ -1,0 +1,206 @@
+"""How the runtime asks a plugin: whichever form the plugin has, both forms can be asked.
+
+A Filter or Score plugin answers per node or over columns. `FilterPoint` and `ScorePoint` hold both
+forms as plain callables, made from each other where the plugin has one only, and resolved once,
+because looking up what a plugin can do costs more than asking it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairlead.engine.core.status import SUCCESS, Status, error
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.fault import PluginFault, describe
+from fairlead.engine.framework.interface import (
+    SCORE_MAX,
+    ColumnFilterPlugin,
+    ColumnScorePlugin,
+    FilterPlugin,
+    Locality,
+    Normalization,
+    Plugin,
+    Rows,
+    ScoreNormalizer,
+    ScorePlugin,
+    ScoreRelevance,
+    Scores,
+    Verdicts,
+)
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+FilterOne = Callable[[CycleState, PodInfo, NodeInfo], Status | None]
+FilterMany = Callable[[CycleState, PodInfo, NodeTable, Rows], Verdicts]
+ScoreOne = Callable[[CycleState, PodInfo, NodeInfo], int]
+ScoreMany = Callable[[CycleState, PodInfo, NodeTable, Rows], Scores]
+
+
+def locality_of(plugin: object) -> Locality:
+    """What the plugin's answers depend on; CLUSTER unless it says otherwise."""
+    found = getattr(plugin, "locality", Locality.CLUSTER)
+    assert isinstance(found, Locality)
+    return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FilterPoint:
+    """A Filter plugin; `one` and `many` may raise what the plugin raises."""
+
+    name: str
+    plugin: Plugin
+    locality: Locality
+    one: FilterOne
+    many: FilterMany
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScorePoint:
+    """A Score plugin with its weight; `normalize` turns raw scores into 0..100."""
+
+    name: str
+    plugin: Plugin
+    locality: Locality
+    weight: int
+    normalization: Normalization | None
+    one: ScoreOne
+    many: ScoreMany
+    normalize: Callable[[CycleState, PodInfo, Scores], Scores]
+    scores_alike: Callable[[PodInfo], bool]
+
+
+def filter_point(plugin: Plugin, table: NodeTable) -> FilterPoint:
+    """`plugin`, which is a Filter plugin in at least one form, ready to be asked in both."""
+    many = plugin.filter_columns if isinstance(plugin, ColumnFilterPlugin) else None
+    if isinstance(plugin, FilterPlugin):
+        one: FilterOne = plugin.filter
+    else:
+        assert many is not None
+        one = _one_verdict(many, table)
+    return FilterPoint(
+        plugin.name, plugin, locality_of(plugin), one, many or _many_verdicts(plugin, one)
+    )
+
+
+def score_point(plugin: Plugin, weight: int, table: NodeTable) -> ScorePoint:
+    """`plugin`, which is a Score plugin in at least one form, ready to be asked in both."""
+    many = plugin.score_columns if isinstance(plugin, ColumnScorePlugin) else None
+    if isinstance(plugin, ScorePlugin):
+        one: ScoreOne = plugin.score
+    else:
+        assert many is not None
+        one = _one_score(many, table)
+    own = plugin.normalize_scores if isinstance(plugin, ScoreNormalizer) else None
+    kind = None if own is not None else getattr(plugin, "normalization", Normalization.NONE)
+    alike = plugin.scores_alike if isinstance(plugin, ScoreRelevance) else _never_alike
+    return ScorePoint(
+        name=plugin.name,
+        plugin=plugin,
+        locality=locality_of(plugin),
+        weight=weight,
+        normalization=kind,
+        one=one,
+        many=many or _many_scores(one),
+        normalize=own or _default_normalize(kind or Normalization.NONE),
+        scores_alike=alike,
+    )
+
+
+def _never_alike(_pod: PodInfo) -> bool:
+    return False
+
+
+def _one_verdict(many: FilterMany, table: NodeTable) -> FilterOne:
+    def one(state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        verdicts = many(state, pod, table, np.array([node.row]))
+        code = int(verdicts.codes[0])
+        return verdicts.statuses[code] if code else None
+
+    return one
+
+
+def _many_verdicts(plugin: Plugin, one: FilterOne) -> FilterMany:
+    def many(state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows) -> Verdicts:
+        statuses: list[Status] = [SUCCESS]
+        index: dict[Status, int] = {}
+        codes = np.zeros(len(rows), np.int32)
+        for i, row in enumerate(rows.tolist()):
+            try:
+                status = one(state, pod, table.at(row))
+            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                status = crashed(plugin, cause)
+            if status is not None and not status.is_success:
+                codes[i] = index.setdefault(status, len(statuses))
+                if codes[i] == len(statuses):
+                    statuses.append(status)
+        return Verdicts(codes, statuses)
+
+    return many
+
+
+def _one_score(many: ScoreMany, table: NodeTable) -> ScoreOne:
+    def one(state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return int(many(state, pod, table, np.array([node.row]))[0])
+
+    return one
+
+
+def _many_scores(one: ScoreOne) -> ScoreMany:
+    def many(state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows) -> Scores:
+        return np.array([one(state, pod, table.at(row)) for row in rows.tolist()], np.int64)
+
+    return many
+
+
+def _default_normalize(
+    kind: Normalization,
+) -> Callable[[CycleState, PodInfo, Scores], Scores]:
+    def normalize(_state: CycleState, _pod: PodInfo, raw: Scores) -> Scores:
+        return normalized(kind, raw)
+
+    return normalize
+
+
+def normalized(kind: Normalization, raw: Scores) -> Scores:
+    """Raw scores of the feasible nodes as 0..100.
+
+    upstream: plugins/helper/normalize_score.go: DefaultNormalizeScore
+    """
+    if kind is Normalization.NONE:
+        return raw
+    highest = int(raw.max()) if len(raw) else 0
+    scaled = raw * 100 // highest if highest else np.zeros_like(raw)
+    return 100 - scaled if kind is Normalization.REVERSED else scaled
+
+
+def is_in_range(scores: Scores) -> bool:
+    """Whether all normalised scores are within 0..100."""
+    return not len(scores) or bool(scores.min() >= 0 and scores.max() <= SCORE_MAX)
+
+
+def invalid_score(plugin: Plugin, score: int) -> Status:
+    """The ERROR status of a plugin whose score is not (framework.go: RunScorePlugins)."""
+    reason = (
+        f'plugin "{plugin.name}" returns an invalid score {score}, '
+        f"it should in the range of [0, {SCORE_MAX}] after normalizing"
+    )
+    return error(reason).by(plugin.name)
+
+
+def out_of_range(plugin: Plugin, scores: Scores) -> Status | None:
+    """`invalid_score` for the first of `scores` that is not within 0..100."""
+    if is_in_range(scores):
+        return None
+    wrong = (scores < 0) | (scores > SCORE_MAX)
+    return invalid_score(plugin, int(scores[wrong][0]))
+
+
+def crashed(plugin: Plugin, cause: Exception) -> Status:
+    """The ERROR status of a plugin that raised, naming it."""
+    if isinstance(cause, PluginFault):
+        return error(str(cause)).by(cause.plugin)
+    return error(f"plugin {plugin.name!r} failed: {describe(cause)}").by(plugin.name)

@@ -1,0 +1,255 @@
+"""Framework: the plugins of one profile, and how they are asked one by one.
+
+Whole-table questions are answered by `engine.framework.plan`; this file asks about single nodes
+(dry runs, nodes promised to others) and holds what both need. An exception in a plugin becomes an
+ERROR status naming the plugin, never a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Final, Protocol, TypeVar
+
+from fairlead.engine.core.status import Code, Status
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import (
+    BindPlugin,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+)
+from fairlead.engine.framework.lineup import Lineup
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.points import crashed, filter_point, score_point
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.trial import Trial, trial
+from fairlead.engine.framework.waiting_pods import WaitingPods
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.fork import fork
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+Answer = TypeVar("Answer")
+_GOING_ON: Final = (Code.SUCCESS, Code.SKIP)
+
+
+class Handle(Protocol):
+    """What a plugin's factory is given beside its arguments: beliefs to read, nothing to do."""
+
+    @property
+    def cluster(self) -> Cluster:
+        """The state; plugins only read it."""
+        ...
+
+    @property
+    def nominator(self) -> Nominator:
+        """Who was promised which node."""
+        ...
+
+    @property
+    def waiting_pods(self) -> WaitingPods:
+        """Placed pods that Permit plugins keep waiting; plugins may allow and reject them."""
+        ...
+
+    def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
+        """Suppose pods moved, and ask the profile's Filters about `pod`; for use in a cycle."""
+        ...
+
+
+class Framework:
+    """The plugins of `profile`, by extension point, in configured order."""
+
+    def __init__(
+        self, profile: Profile, plugins: Sequence[tuple[Plugin, int]], handle: Handle
+    ) -> None:
+        """`plugins` are the built plugins with their score weights.
+
+        Raises PointError where the profile names a plugin at a point where it cannot be asked.
+        """
+        self.profile = profile
+        self.cluster = handle.cluster
+        self.nominator = handle.nominator
+        table = handle.cluster.table
+        lineup = self._lineup = Lineup(profile, plugins)
+        at = lineup.at
+        self.pre_enqueue = [p for p in at("PreEnqueue") if isinstance(p, PreEnqueuePlugin)]
+        queue_sort = lineup.queue_sort()
+        assert isinstance(queue_sort, QueueSortPlugin)
+        self.queue_sort = queue_sort
+        self.pre_filters = [p for p in at("PreFilter") if isinstance(p, PreFilterPlugin)]
+        self._extensions = [p for p in self.pre_filters if isinstance(p, PreFilterExtensions)]
+        self.filters = [filter_point(p, table) for p in at("Filter")]
+        self.post_filters = self._post_filters()
+        self.scorers = [score_point(p, weight, table) for p, weight in lineup.scorers()]
+        self.pre_scorers = {p.name: p for p in at("PreScore") if isinstance(p, PreScorePlugin)}
+        self.reserve = [p for p in at("Reserve") if isinstance(p, ReservePlugin)]
+        self.permit = [p for p in at("Permit") if isinstance(p, PermitPlugin)]
+        self.pre_bind = [p for p in at("PreBind") if isinstance(p, PreBindPlugin)]
+        self.bind = [p for p in at("Bind") if isinstance(p, BindPlugin)]
+        self.post_bind = [p for p in at("PostBind") if isinstance(p, PostBindPlugin)]
+        self._by_name: dict[str, Plugin] = {plugin.name: plugin for plugin, _ in plugins}
+
+    def add_post_filter(self, plugin: PostFilterPlugin) -> None:
+        """Add a PostFilter that could only be built once the framework stood, in its place."""
+        self._lineup.add(plugin)
+        self.post_filters = self._post_filters()
+        self._by_name[plugin.name] = plugin
+
+    def _post_filters(self) -> list[PostFilterPlugin]:
+        return [p for p in self._lineup.at("PostFilter") if isinstance(p, PostFilterPlugin)]
+
+    def weights(self) -> dict[str, int]:
+        """The weight of every Score plugin, by name."""
+        return {point.name: point.weight for point in self.scorers}
+
+    def filter_names(self, among: Collection[str]) -> list[str]:
+        """Which of `among` are Filter plugins, in configured order."""
+        return [point.name for point in self.filters if point.name in among]
+
+    def score_names(self, among: Collection[str]) -> list[str]:
+        """Which of `among` are Score plugins, in configured order."""
+        return [point.name for point in self.scorers if point.name in among]
+
+    def find(self, name: str) -> Plugin | None:
+        """The plugin called `name`, None if the profile has none."""
+        return self._by_name.get(name)
+
+    # --- whole pod -------------------------------------------------------------------------
+
+    def run_pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """The first rejection, None when the pod may be queued."""
+        for plugin in self.pre_enqueue:
+            status = attempt(plugin, partial(plugin.pre_enqueue, pod))
+            if status is not None and not status.is_success:
+                return status.by(plugin.name)
+        return None
+
+    def run_pre_filter(
+        self, state: CycleState, pod: PodInfo, plugin: PreFilterPlugin
+    ) -> PreFilterResult | Status | None:
+        """One plugin's PreFilter; SKIP is noted in `state`, a rejection is attributed."""
+        try:
+            answer = plugin.pre_filter(state, pod)
+        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+            return crashed(plugin, cause)
+        if not isinstance(answer, Status):
+            return answer
+        if answer.code is Code.SKIP:
+            state.skipped_filters[plugin.name] = None
+        return None if answer.code in _GOING_ON else answer.by(plugin.name)
+
+    def run_pre_score(
+        self, state: CycleState, pod: PodInfo, name: str, rows: object
+    ) -> Status | None:
+        """One Score plugin's PreScore; SKIP is noted in `state`, anything but success is an error.
+
+        Returns the error that fails the cycle (framework.go: RunPreScorePlugins).
+        """
+        plugin = self.pre_scorers.get(name)
+        if plugin is None:
+            return None
+        answer = attempt(plugin, partial(plugin.pre_score, state, pod, rows))  # type: ignore[arg-type]
+        if answer is None or answer.is_success:
+            return None
+        if answer.code is Code.SKIP:
+            state.skipped_scores[name] = None
+            return None
+        text = f'running PreScore plugin "{name}": {answer.message}'
+        return Status(Code.ERROR, (text,), name)
+
+    # --- one node --------------------------------------------------------------------------
+
+    def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
+        """`engine.framework.trial` of this profile's plugins."""
+        return trial(self, self.cluster.table, state, pod)
+
+    def run_filters(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """The first rejection of `pod` on `node`, None where it fits.
+
+        upstream: framework/runtime/framework.go: RunFilterPlugins
+        """
+        skipped = state.skipped_filters
+        for point in self.filters:
+            if point.name in skipped:
+                continue
+            try:
+                status = point.one(state, pod, node)
+            except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                return crashed(point.plugin, cause)
+            if status is not None and status.code is not Code.SUCCESS:
+                return status if status.plugin else status.by(point.name)
+        return None
+
+    def run_filters_with_nominated(
+        self, state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> Status | None:
+        """As `run_filters`, with the room promised to others taken; must pass with and without.
+
+        Without, because what is promised may never arrive, and affinity to it must not count.
+        upstream: RunFilterPluginsWithNominatedPods
+        """
+        rivals = self.nominator.rivals_on(node.name, pod)
+        if rivals:
+            status = self._run_filters_beside(rivals, state, pod, node)
+            if status is not None:
+                return status
+        return self.run_filters(state, pod, node)
+
+    def _run_filters_beside(
+        self, rivals: Sequence[PodInfo], state: CycleState, pod: PodInfo, node: NodeInfo
+    ) -> Status | None:
+        supposed = state.clone()
+        with fork(self.cluster.table) as hypothesis:
+            for rival in rivals:
+                if rival.id not in node.pods:
+                    hypothesis.add_pod(node, rival)
+                    failure = self.run_add_pod(supposed, pod, rival, node)
+                    if failure is not None:
+                        return failure
+            return self.run_filters(supposed, pod, node)
+
+    def run_add_pod(
+        self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo
+    ) -> Status | None:
+        """Tell the PreFilter findings in `state` that `added` is on `node`.
+
+        Returns the ERROR status of a plugin that failed, after which `state` is worthless.
+        """
+        for plugin in self._extensions:
+            if plugin.name not in state.skipped_filters:
+                try:
+                    plugin.add_pod(state, pod, added, node)
+                except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                    return crashed(plugin, cause)
+        return None
+
+    def run_remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo
+    ) -> Status | None:
+        """Tell the PreFilter findings in `state` that `removed` left `node`; as `run_add_pod`."""
+        for plugin in self._extensions:
+            if plugin.name not in state.skipped_filters:
+                try:
+                    plugin.remove_pod(state, pod, removed, node)
+                except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+                    return crashed(plugin, cause)
+        return None
+
+
+def attempt(plugin: Plugin, ask: Callable[[], Answer]) -> Answer | Status:
+    """Ask, turning an exception of the plugin into an ERROR status that names it."""
+    try:
+        return ask()
+    except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+        return crashed(plugin, cause)

@@ -1,0 +1,57 @@
+"""How long simulated kubelets take for what they do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.kubelet.eviction_config import EvictionConfig
+
+START_DELAY_DEFAULT: Final = seconds(1)
+# upstream: pkg/kubelet/kubelet.go: nodeLeaseRenewIntervalFraction of nodeLeaseDurationSeconds
+LEASE_PERIOD_DEFAULT: Final = seconds(10)
+
+
+@dataclass(frozen=True, slots=True)
+class StopAfter:
+    """Pods stop `duration` after they are asked to."""
+
+    duration: DurationNs
+
+
+@dataclass(frozen=True, slots=True)
+class StopAfterShare:
+    """Pods stop after this share (0..1) of their grace period."""
+
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeletConfig:
+    """Settings of all simulated kubelets.
+
+    `start_delay` passes from the binding until the pod is Running, `ready_delay` from there until
+    it is ready. `lease_period` is how often nodes renew their leases; with `promises_renewals` that
+    is written once, for controllers that can read it (`api/lease.py`), else each time. `stop` says
+    when the containers of a terminating pod have ended, never later than its grace period;
+    `removal_delay` passes from there until the object is gone. Without `tends_pods` somebody else
+    starts and stops them; with `accepts_pods` it is told that a node has taken a pod on,
+    and that it has observed a change; with `heeds_gates` readiness gates count.
+    `input_duration` is how long pods run that live on what somebody types, where nobody can (None:
+    for ever, as others). `nodes` are those that have a kubelet, None for all. `eviction` is for
+    nodes that run short of something.
+    """
+
+    start_delay: DurationNs = START_DELAY_DEFAULT
+    ready_delay: DurationNs = 0
+    lease_period: DurationNs = LEASE_PERIOD_DEFAULT
+    promises_renewals: bool = True
+    stop: StopAfter | StopAfterShare = StopAfterShare(1.0)
+    removal_delay: DurationNs = 0
+    tends_pods: bool = True
+    accepts_pods: bool = False
+    heeds_gates: bool = False
+    input_duration: DurationNs | None = None
+    nodes: tuple[str, ...] | None = None
+    eviction: EvictionConfig = field(default_factory=EvictionConfig)

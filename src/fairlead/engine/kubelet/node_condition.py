@@ -1,0 +1,111 @@
+"""What kubelets say of their nodes: the four conditions that are theirs, in upstream's words.
+
+upstream: pkg/kubelet/nodestatus/setters.go:ReadyCondition, MemoryPressureCondition,
+DiskPressureCondition, PIDPressureCondition
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from fairlead.api.kubelet_behaviour import Report
+from fairlead.api.objects import Node
+from fairlead.api.pod import condition
+from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.command import Condition, ObjectRef, PatchStatus
+from fairlead.engine.core.instant import Instant
+
+READY: Final = "Ready"
+UNKNOWN: Final = "Unknown"
+
+HEALTHY: Final[Mapping[str, Condition]] = {
+    one.type: one
+    for one in (
+        Condition(
+            "MemoryPressure",
+            "False",
+            "KubeletHasSufficientMemory",
+            "kubelet has sufficient memory available",
+        ),
+        Condition(
+            "DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"
+        ),
+        Condition(
+            "PIDPressure",
+            "False",
+            "KubeletHasSufficientPID",
+            "kubelet has sufficient PID available",
+        ),
+        Condition(READY, "True", "KubeletReady", "kubelet is posting ready status"),
+    )
+}
+REPORTED: Final[Mapping[Report, Condition]] = {
+    Report.NOT_READY: Condition(READY, "False", "KubeletNotReady", "container runtime is down"),
+    Report.MEMORY_PRESSURE: Condition(
+        "MemoryPressure",
+        "True",
+        "KubeletHasInsufficientMemory",
+        "kubelet has insufficient memory available",
+    ),
+    Report.DISK_PRESSURE: Condition(
+        "DiskPressure", "True", "KubeletHasDiskPressure", "kubelet has disk pressure"
+    ),
+    Report.PID_PRESSURE: Condition(
+        "PIDPressure",
+        "True",
+        "KubeletHasInsufficientPID",
+        "kubelet has insufficient PID available",
+    ),
+}
+
+Conditions = Mapping[str, Condition]
+
+
+def ready_status(node: Node) -> str:
+    """True, False, Unknown; "" when nobody ever posted it."""
+    found = condition(node, READY)
+    return "" if found is None else found.status
+
+
+def found_conditions(node: Node) -> Conditions:
+    """What the kubelet of `node` was saying when it was met; all is well where nobody knows."""
+    said = dict(HEALTHY)
+    for kind in HEALTHY:
+        found = condition(node, kind)
+        if found is not None and found.status != UNKNOWN:
+            said[kind] = Condition(kind, found.status, found.reason, found.message)
+    return said
+
+
+def with_reports(said: Conditions, reports: Iterable[Report]) -> Conditions:
+    """`said`, but for what is to be reported."""
+    return {**said, **{REPORTED[one].type: REPORTED[one] for one in reports}}
+
+
+def is_news(node: Node, said: Conditions) -> bool:
+    """Whether the conditions of `node` are not what its kubelet says.
+
+    That a pressure which there is not was never mentioned is no reason to write.
+    """
+    for kind, wanted in said.items():
+        found = condition(node, kind)
+        if found is None and (kind == READY or wanted.status != HEALTHY[kind].status):
+            return True
+        if found is not None and found.status != wanted.status:
+            return True
+    return False
+
+
+def post(node: Node, said: Conditions, now: Instant) -> PatchStatus:
+    """The write that says so, with a heartbeat at `now`."""
+    stamp = format_timestamp(now)
+    conditions = tuple(
+        Condition(one.type, one.status, one.reason, one.message, stamp) for one in said.values()
+    )
+    return PatchStatus(node_ref(node), conditions=conditions)
+
+
+def node_ref(node: Node) -> ObjectRef:
+    """The identity of `node`."""
+    return ObjectRef("Node", "", node.metadata.name, node.metadata.uid)

@@ -1,0 +1,266 @@
+"""NodePressure: kubelets whose nodes run short say so, and evict pods until they do not.
+
+A kubelet looks at what is available every ten seconds. A threshold that is crossed is reported as
+a pressure at once, and for some minutes after it was seen last. A hard threshold, or a soft one
+crossed for its grace period, costs one pod; then the kubelet looks again, and goes on until there
+is enough. Nothing is looked at where nothing has changed since.
+
+upstream: pkg/kubelet/eviction/eviction_manager.go:synchronize
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+from zlib import crc32
+
+from fairlead.api.kubelet_behaviour import Report
+from fairlead.api.objects import Node, Pod
+from fairlead.api.pod import is_terminating
+from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.reporter import PodEvicted, Reporter
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.kubelet import pod_status
+from fairlead.engine.kubelet.eviction_config import (
+    REPORT_OF,
+    SYNC_PERIOD,
+    EvictionConfig,
+    Signal,
+    Threshold,
+)
+from fairlead.engine.kubelet.eviction_rank import may_be_evicted, message, ranked
+from fairlead.engine.kubelet.node_condition import node_ref
+from fairlead.engine.kubelet.pod_life import granted_grace
+from fairlead.engine.kubelet.shortage import Shortage, shortages
+from fairlead.engine.kubelet.usage import NOTHING, usage_of
+
+REPORTING_CONTROLLER: Final = "kubelet"
+LOOK_AGAIN: Final = seconds(1)  # upstream: waitForPodsCleanup polls every second
+
+FindNode = Callable[[str], Node | None]
+Measure = Callable[[str, tuple[Report, ...], Instant], list[Command]]
+
+
+@dataclass(eq=False, slots=True)
+class _Site:
+    """A node and the pods on it that use something.
+
+    `since` is when thresholds began to be crossed, `seen` when pressures were seen last, `leaving`
+    when evicted pods will have ended, and why they had to.
+    """
+
+    name: str
+    node: Node | None = None
+    users: dict[str, Pod] = field(default_factory=dict)
+    since: dict[Threshold, Instant] = field(default_factory=dict)
+    seen: dict[Report, Instant] = field(default_factory=dict)
+    crossed: tuple[Report, ...] = ()
+    leaving: dict[str, tuple[Instant, str]] = field(default_factory=dict)
+    looks_at: Instant | None = None
+
+
+class NodePressure:
+    """All nodes; `measure` lets a node report pressures, `is_heard` says whose kubelet works."""
+
+    def __init__(
+        self,
+        config: EvictionConfig,
+        measure: Measure,
+        is_heard: Callable[[str], bool],
+        reporter: Reporter,
+    ) -> None:
+        """Start without nodes."""
+        self._config = config
+        self._measure = measure
+        self._is_heard = is_heard
+        self._reporter = reporter
+        self._sites: dict[str, _Site] = {}
+        self._where: dict[str, str] = {}  # by pod that uses something: its node
+        self._timers: TimerQueue[_Site] = TimerQueue()
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def see_node(self, node: Node, now: Instant) -> None:
+        """What the node has, or what the system uses of it, may have changed."""
+        name = node.metadata.name
+        site = self._sites.get(name)
+        if site is None:
+            if usage_of(node) is NOTHING:
+                return
+            site = self._sites[name] = _Site(name)
+        before, site.node = site.node, node
+        if before is None or _supply(before) != _supply(node):
+            self._wake(site, now)
+
+    def welcome(self, name: str, now: Instant) -> None:
+        """The kubelet of the node is back and looks around."""
+        site = self._sites.get(name)
+        if site is not None:
+            self._wake(site, now)
+
+    def see_pod(self, pod: Pod, find: FindNode, now: Instant) -> None:
+        """Take note of what `pod` uses of its node while it runs."""
+        if pod.status.phase != "Running" or not usage_of(pod):
+            self.forget_pod(pod, now)
+            return
+        name = pod.spec.node_name
+        site = self._sites.get(name)
+        if site is None:
+            site = self._sites[name] = _Site(name, find(name))
+        before = site.users.get(pod.key)
+        site.users[pod.key], self._where[pod.key] = pod, name
+        if before is None or usage_of(before) != usage_of(pod):
+            self._wake(site, now)
+
+    def forget_pod(self, pod: Pod, now: Instant) -> None:
+        """The pod uses nothing any more."""
+        name = self._where.pop(pod.key, None)
+        if name is not None:
+            site = self._sites[name]
+            del site.users[pod.key]
+            site.leaving.pop(pod.key, None)
+            self._wake(site, now)
+
+    def forget_node(self, name: str) -> None:
+        """The node is gone; its pods may still be told of."""
+        site = self._sites.get(name)
+        if site is not None:
+            site.node = None
+
+    def _wake(self, site: _Site, now: Instant) -> None:
+        phase = crc32(site.name.encode()) * SYNC_PERIOD >> 32
+        self._look_at(site, now + SYNC_PERIOD - (now - phase) % SYNC_PERIOD)
+
+    def _look_at(self, site: _Site, due: Instant) -> None:
+        if site.looks_at is None or due < site.looks_at:
+            site.looks_at = due
+            self._timers.add(due, site)
+
+    # --- looking -------------------------------------------------------------------------------
+
+    def next_due(self) -> Instant | None:
+        """When some kubelet looks at what there is."""
+        return self._timers.next_due()
+
+    def act(self, now: Instant) -> list[Command]:
+        """The looks that are due."""
+        commands: list[Command] = []
+        for site in self._timers.pop_due(now):
+            if site.looks_at is not None and site.looks_at <= now:
+                site.looks_at = None
+                commands += self._look(site, now)
+        return commands
+
+    def _look(self, site: _Site, now: Instant) -> list[Command]:
+        node = site.node
+        if node is None or not self._is_heard(site.name):
+            return []
+        commands = self._end(site, now)
+        if commands:
+            self._look_at(site, now + LOOK_AGAIN)
+            return commands
+        crossed = self._shortages(site, node, now)
+        commands += self._measure(site.name, self._pressures(site, crossed, now), now)
+        return commands + self._reclaim(site, node, crossed, now)
+
+    def _end(self, site: _Site, now: Instant) -> list[Command]:
+        """The evicted pods that had a grace period and end now."""
+        ended = [(key, why) for key, (due, why) in site.leaving.items() if due <= now]
+        for key, _ in ended:
+            del site.leaving[key]
+        return [pod_status.evicted(_pod_ref(site.users[key]), why) for key, why in ended]
+
+    def _shortages(self, site: _Site, node: Node, now: Instant) -> dict[Threshold, Shortage]:
+        """The thresholds that are crossed; one that was stays so until enough was reclaimed."""
+        thresholds = self._config.thresholds
+        found = shortages(thresholds, node, site.users.values(), site.since)
+        site.since = {threshold: site.since.get(threshold, now) for threshold in found}
+        return found
+
+    def _pressures(
+        self, site: _Site, short: dict[Threshold, Shortage], now: Instant
+    ) -> tuple[Report, ...]:
+        """What is short, and what was lately."""
+        crossed = {REPORT_OF[threshold.signal] for threshold in short}
+        for report in Report:
+            if report in crossed:
+                site.seen[report] = now
+            elif report in site.crossed:  # looks that were left out would have seen it, too
+                site.seen[report] = max(site.seen[report], now - SYNC_PERIOD)
+        site.crossed = tuple(report for report in Report if report in crossed)
+        period = self._config.pressure_transition
+        for report, seen in [*site.seen.items()]:
+            if report in crossed:
+                continue
+            if now - seen >= period:
+                del site.seen[report]
+            else:
+                self._look_at(site, seen + period)
+        return tuple(report for report in Report if report in site.seen)
+
+    def _reclaim(
+        self, site: _Site, node: Node, short: dict[Threshold, Shortage], now: Instant
+    ) -> list[Command]:
+        """Evict one pod for the first threshold that has been crossed for long enough."""
+        if site.leaving:
+            self._look_at(site, min(due for due, _ in site.leaving.values()))
+            return []
+        for threshold, shortage in sorted(short.items(), key=_urgency):
+            due = site.since[threshold] + threshold.grace
+            if due <= now:
+                what = f"Attempting to reclaim {shortage.resource}"
+                event = _event(node_ref(node), "EvictionThresholdMet", what)
+                return [event, *self._evict(site, threshold, shortage, now)]
+            self._look_at(site, due)
+        return []
+
+    def _evict(
+        self, site: _Site, threshold: Threshold, shortage: Shortage, now: Instant
+    ) -> list[Command]:
+        for pod in ranked(site.users.values(), shortage.resource):
+            if is_terminating(pod) or not may_be_evicted(pod):
+                continue
+            why, ref, grace = message(pod, shortage), _pod_ref(pod), self._grace(pod, threshold)
+            low = f"low on {shortage.resource}"
+            self._reporter.report(PodEvicted(ref, site.name, low, now))
+            self._look_at(site, now + max(grace, LOOK_AGAIN))
+            event = _event(ref, "Evicted", why)
+            if not grace:
+                return [event, pod_status.evicted(ref, why)]
+            site.leaving[pod.key] = now + grace, why
+            return [event]
+        return []
+
+    def _grace(self, pod: Pod, threshold: Threshold) -> DurationNs:
+        """Hard thresholds give none."""
+        if not threshold.grace:
+            return 0
+        return min(granted_grace(pod), seconds(self._config.max_pod_grace_s))
+
+
+def _urgency(crossed: tuple[Threshold, Shortage]) -> int:
+    """Memory comes before everything else."""
+    return list(Signal).index(crossed[0].signal)
+
+
+def _supply(node: Node) -> tuple[object, ...]:
+    """What of a node decides whether it runs short."""
+    return node.status.capacity, usage_of(node)
+
+
+def _pod_ref(pod: Pod) -> ObjectRef:
+    meta = pod.metadata
+    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+
+
+def _event(regarding: ObjectRef, reason: str, note: str) -> RecordEvent:
+    return RecordEvent(
+        regarding=regarding,
+        type="Warning",
+        reason=reason,
+        action="",
+        note=note,
+        reporting_controller=REPORTING_CONTROLLER,
+    )

@@ -1,0 +1,174 @@
+"""When a bound pod starts, ends and disappears.
+
+    Pending ──START──▶ Running ──END──▶ Succeeded | Failed
+       │                ↺ READY, OBSERVE
+       └───────────┬──────┘
+              terminating ──REMOVE──▶ gone
+
+Where somebody looks, a node first says that it has taken a pod on (ACCEPT).
+A pod becomes ready some time after its start, and again whenever somebody else says that it is not.
+Where somebody looks, the status also says when a changed specification has been OBSERVED.
+
+Each pod waits for one act at most. These functions say which and when; they keep nothing.
+A restartPolicy is not looked at: a pod with a known run duration ends for good after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pod import condition, is_static, is_terminal, is_terminating
+from fairlead.api.run_duration import run_duration
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.kubelet.annotation import ready_delay, stop_duration
+from fairlead.engine.kubelet.config import KubeletConfig, StopAfter, StopAfterShare
+from fairlead.engine.kubelet.readiness import says_ready
+
+GRACE_DEFAULT_S: Final = 30
+STARTABLE_PHASES: Final = ("", "Pending")
+
+
+class Act(StrEnum):
+    """What a kubelet does to a pod."""
+
+    ACCEPT = "accept"
+    START = "start"
+    READY = "ready"
+    OBSERVE = "observe"
+    END = "end"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """An act and its instant; `why` tells ends apart: "completed" or "deadline"."""
+
+    act: Act
+    at: Instant
+    why: str = ""
+
+
+def next_act(
+    pod: Pod,
+    *,
+    bound_at: Instant,
+    started_at: Instant,
+    asked_at: Instant,
+    config: KubeletConfig,
+    ready_at: Instant | None = None,
+) -> Due | None:
+    """What the kubelet does to `pod` next, None when it just lets it be.
+
+    `bound_at` and `asked_at` are when the binding and the request to terminate were noticed,
+    `started_at` when the pod began to run, `ready_at` since when it should be ready (None: never);
+    each counts only where it applies.
+    """
+    if is_terminating(pod):
+        return Due(Act.REMOVE, removal_due(pod, asked_at, config))
+    if pod.status.phase in STARTABLE_PHASES:
+        if config.accepts_pods and not pod.status.start_time:
+            return Due(Act.ACCEPT, bound_at)
+        return Due(Act.START, bound_at + config.start_delay)
+    if pod.status.phase != "Running":
+        return None
+    dues = [end_due(pod, started_at, config), ready_due(pod, ready_at, config)]
+    if config.accepts_pods and pod.status.observed_generation < pod.metadata.generation:
+        dues.append(Due(Act.OBSERVE, started_at))
+    return min((due for due in dues if due is not None), key=lambda due: due.at, default=None)
+
+
+def ready_due(pod: Pod, ready_at: Instant | None, config: KubeletConfig) -> Due | None:
+    """When to say that the containers of the running `pod` are ready, None where that is said."""
+    if ready_at is None or condition(pod, "Ready") is None:
+        return None
+    if says_ready(pod, heeds_gates=config.heeds_gates):
+        return None
+    return Due(Act.READY, ready_at)
+
+
+def end_due(pod: Pod, started_at: Instant, config: KubeletConfig) -> Due | None:
+    """When the running `pod` ends by itself, None for never.
+
+    The deadline counts from status.startTime.
+    """
+    # upstream: pkg/kubelet/active_deadline.go:pastActiveDeadline
+    ends = []
+    duration = run_duration(pod)
+    if duration is None and reads_to_the_end(pod):
+        duration = config.input_duration
+    if duration is not None:
+        ends.append(Due(Act.END, started_at + duration, "completed"))
+    if pod.spec.active_deadline_seconds is not None:
+        counted_from = start_time(pod) or started_at
+        deadline = counted_from + seconds(pod.spec.active_deadline_seconds)
+        ends.append(Due(Act.END, deadline, "deadline"))
+    return min(ends, key=lambda end: end.at, default=None)
+
+
+def reads_to_the_end(pod: Pod) -> bool:
+    """Whether `pod` is over when whoever attaches to it has said all: `kubectl run -i`."""
+    containers = pod.spec.containers
+    is_listening = bool(containers) and all(one.stdin_once for one in containers)
+    return is_listening and pod.spec.restart_policy != "Always"
+
+
+def removal_due(pod: Pod, asked_at: Instant, config: KubeletConfig) -> Instant:
+    """When the object of the terminating `pod` goes away; at once when it has nothing to stop.
+
+    Nor has the mirror image of a static pod, whose containers go on.
+    """
+    if is_terminal(pod) or is_static(pod):
+        return asked_at
+    grace = grace_period(pod)
+    if grace == 0:
+        return asked_at
+    return asked_at + min(grace, _stop_time(pod, grace, config)) + config.removal_delay
+
+
+def grace_period(pod: Pod) -> DurationNs:
+    """How long the terminating `pod` may take."""
+    grace_s = pod.metadata.deletion_grace_period_seconds
+    return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
+
+
+def granted_grace(pod: Pod) -> DurationNs:
+    """How long `pod` may take when it is asked to stop, as its specification says."""
+    grace_s = pod.spec.termination_grace_period_seconds
+    return seconds(GRACE_DEFAULT_S if grace_s is None else max(0, grace_s))
+
+
+def asked_to_stop_at(pod: Pod) -> Instant:
+    """When the deletion of `pod` was requested: deletionTimestamp is where the grace ends."""
+    return parse_timestamp(pod.metadata.deletion_timestamp) - grace_period(pod)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether the status says that `pod` is ready."""
+    found = condition(pod, "Ready")
+    return found is not None and found.status == "True"
+
+
+def ready_delay_of(pod: Pod, config: KubeletConfig) -> DurationNs:
+    """How long after its start `pod` becomes ready."""
+    own = ready_delay(pod)
+    return config.ready_delay if own is None else own
+
+
+def start_time(pod: Pod) -> Instant | None:
+    """status.startTime, None when there is none."""
+    return parse_timestamp(pod.status.start_time) if pod.status.start_time else None
+
+
+def _stop_time(pod: Pod, grace: DurationNs, config: KubeletConfig) -> DurationNs:
+    own = stop_duration(pod)
+    if own is not None:
+        return own
+    match config.stop:
+        case StopAfter(duration):
+            return duration
+        case StopAfterShare(share):
+            return round(grace * share)

@@ -1,0 +1,214 @@
+"""PodGarbageCollector: removes pods that nobody else will.
+
+In each pass (20 s), in this order:
+
+    terminated      the oldest of the finished pods beyond a threshold, evicted ones first
+    out of service  terminating pods of nodes that are not ready and tainted out-of-service
+    orphaned        pods whose node has been missing for the quarantine
+    unscheduled     terminating pods that never got a node
+
+Each becomes Failed, unless it had finished, and is removed at once. Passes in which nothing can be
+found are left out.
+
+upstream: pkg/controller/podgc/gc_controller.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fairlead.api.objects import ApiObject, Node, Pod
+from fairlead.api.pod import is_terminal, is_terminating
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import Command, Condition, DeleteObject, PatchStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import PodCollected, Reporter
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.nodelifecycle.beat import Beat
+from fairlead.engine.nodelifecycle.config import GC_PERIOD, NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.node_pods import NodePods
+from fairlead.engine.nodelifecycle.pod_ref import pod_ref
+from fairlead.engine.nodelifecycle.well_known import (
+    DISRUPTION_TARGET,
+    OUT_OF_SERVICE,
+    TRUE,
+    ready_status,
+)
+
+# upstream: pkg/controller/podgc/metrics/metrics.go: the reasons of force_delete_pods_total
+TERMINATED: Final = "terminated"
+OUT: Final = "out-of-service"
+ORPHANED: Final = "orphaned"
+UNSCHEDULED: Final = "unscheduled"
+
+# upstream: pkg/kubelet/eviction/types.go:PodIsEvicted
+EVICTED: Final = ("Failed", "Evicted")
+
+NODE_GONE: Final = Condition(
+    DISRUPTION_TARGET, TRUE, "DeletionByPodGC", "PodGC: node no longer exists"
+)
+
+
+class PodGarbageCollector:
+    """The controller that cleans up after nodes and finished pods."""
+
+    def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
+        """Passes are counted from `start`."""
+        self._threshold = config.terminated_pod_gc_threshold
+        self._profile = config.profile
+        self._reporter = reporter
+        self._passes = Beat(start + config.gc_offset, GC_PERIOD)
+        self._last_pass = self._passes.first - GC_PERIOD
+        self._next_pass: Instant | None = None
+        self._pods = NodePods()
+        self._terminated: dict[str, Pod] = {}
+        self._terminating: dict[str, Pod] = {}
+        self._nodes: dict[str, bool] = {}  # those there are -> whether out of service
+        self._missing: dict[str, None] = {}  # nodes that pods name and that may not exist
+        self._quarantine: dict[str, Instant] = {}  # missing nodes -> when that is believed
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Learn what changed; nothing is removed between passes."""
+        match stimulus:
+            case ObjectChanged(one):
+                self._see(one, now)
+            case ObjectDeleted(one):
+                self._forget(one, now)
+            case ObjectsLoaded(objects):
+                self._load(objects, now)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """The next pass that may find something."""
+        return self._next_pass
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """One pass."""
+        self._last_pass, self._next_pass = now, None
+        deleted_nodes = self._deleted_nodes(now)
+        commands: list[Command] = []
+        done: set[str] = set()  # never iterated
+        for pod, why in self._found(deleted_nodes):
+            if pod.key not in done:
+                done.add(pod.key)
+                commands += self._collect(pod, why, now)
+        self._plan_quarantines()
+        return commands
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def _load(self, objects: Sequence[ApiObject], now: Instant) -> None:
+        """Nodes first, so that no pod's node seems to be missing."""
+        for one in objects:
+            if isinstance(one, Node):
+                self._see(one, now)
+        for one in objects:
+            if isinstance(one, Pod):
+                self._see(one, now)
+
+    def _see(self, one: ApiObject, now: Instant) -> None:
+        if isinstance(one, Node):
+            self._see_node(one, now)
+        elif isinstance(one, Pod):
+            self._see_pod(one, now)
+
+    def _see_node(self, node: Node, now: Instant) -> None:
+        is_out = ready_status(node) != TRUE and any(
+            taint.key == OUT_OF_SERVICE for taint in node.spec.taints
+        )
+        self._nodes[node.metadata.name] = is_out
+        if is_out:
+            self._wake(now)
+
+    def _see_pod(self, pod: Pod, now: Instant) -> None:
+        key, node = pod.key, pod.spec.node_name
+        self._pods.put(pod)
+        if is_terminal(pod):
+            self._terminated[key] = pod
+            if 0 < self._threshold < len(self._terminated):
+                self._wake(now)
+        if is_terminating(pod):
+            self._terminating[key] = pod
+            if self._nodes.get(node, not node):
+                self._wake(now)
+        if node and node not in self._nodes:
+            self._miss(node, now)
+
+    def _forget(self, one: ApiObject, now: Instant) -> None:
+        match one:
+            case Node():
+                self._nodes.pop(one.metadata.name, None)
+                self._miss(one.metadata.name, now)
+            case Pod():
+                self._pods.remove(one)
+                self._terminated.pop(one.key, None)
+                self._terminating.pop(one.key, None)
+            case _:
+                pass
+
+    def _miss(self, node: str, now: Instant) -> None:
+        self._missing[node] = None
+        self._wake(now)
+
+    def _wake(self, now: Instant) -> None:
+        """Something changed at `now` that the next pass must look at."""
+        due = max(self._passes.at_or_after(now), self._passes.after(self._last_pass))
+        if self._next_pass is None or due < self._next_pass:
+            self._next_pass = due
+
+    # --- a pass --------------------------------------------------------------------------------
+
+    def _deleted_nodes(self, now: Instant) -> list[str]:
+        """The nodes that pods name and that have been missing for the quarantine."""
+        missing = sorted(
+            name for name in self._missing if name not in self._nodes and self._pods.on(name)
+        )
+        self._missing = dict.fromkeys(missing)
+        believed = {name for name, due in self._quarantine.items() if due <= now}
+        for name in [*self._quarantine]:
+            if name in believed:
+                del self._quarantine[name]
+        quarantine = self._profile.orphan_quarantine
+        for name in missing:
+            self._quarantine.setdefault(name, now + quarantine)
+        return [name for name in missing if not quarantine or name in believed]
+
+    def _plan_quarantines(self) -> None:
+        for due in self._quarantine.values():
+            self._wake(due)
+
+    def _found(self, deleted_nodes: list[str]) -> Iterator[tuple[Pod, str]]:
+        """The pods to remove and why, in order; a pod may be found more than once."""
+        yield from ((pod, TERMINATED) for pod in self._excess())
+        terminating = sorted(self._terminating.values(), key=_age)
+        if self._profile.collects_out_of_service:
+            yield from ((p, OUT) for p in terminating if self._nodes.get(p.spec.node_name))
+        for node in deleted_nodes:
+            yield from ((pod, ORPHANED) for pod in self._pods.on(node))
+        yield from ((pod, UNSCHEDULED) for pod in terminating if not pod.spec.node_name)
+
+    def _excess(self) -> list[Pod]:
+        """The finished pods beyond the threshold, 0 meaning that there is none."""
+        count = len(self._terminated) - self._threshold
+        if self._threshold <= 0 or count <= 0:
+            return []
+        return sorted(self._terminated.values(), key=_age)[:count]
+
+    def _collect(self, pod: Pod, why: str, now: Instant) -> Iterator[Command]:
+        ref = pod_ref(pod)
+        if self._profile.fails_pods and not is_terminal(pod):
+            conditions = (NODE_GONE,) if why == ORPHANED else ()
+            yield PatchStatus(ref, {"phase": "Failed"}, conditions)
+        yield DeleteObject(ref, grace_period_s=0, why=why)
+        self._reporter.report(PodCollected(ref, pod.spec.node_name, why, now))
+
+
+def _age(pod: Pod) -> tuple[bool, Instant, str, str]:
+    """Evicted pods go first, then the oldest; the namespace only makes the order total."""
+    meta = pod.metadata
+    created = parse_timestamp(meta.creation_timestamp) if meta.creation_timestamp else 0
+    is_evicted = (pod.status.phase, pod.status.reason) == EVICTED
+    return not is_evicted, created, meta.name, meta.namespace

@@ -1,0 +1,112 @@
+"""Profiles: what differs between versions of upstream, as data.
+
+1.36 is what runs today; 1.16 is the version whose source most explanations of the node lifecycle
+follow. A rule that differs reads the profile; no rule asks which version it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.core.instant import DurationNs, seconds
+
+BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
+BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+ZONE: Final = "topology.kubernetes.io/zone"
+REGION: Final = "topology.kubernetes.io/region"
+BETA_OS: Final = "beta.kubernetes.io/os"
+BETA_ARCH: Final = "beta.kubernetes.io/arch"
+OS: Final = "kubernetes.io/os"
+ARCH: Final = "kubernetes.io/arch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """How one version behaves.
+
+    `zone_labels`, `region_labels`: where a node's place is read, the first one there counts.
+    `label_copies`: (source, copy) pairs that are kept equal.
+    `excludes_labelled`: nodes labelled exclude-disruption do not count in their zone.
+    `excludes_masters`: neither do nodes named like masters.
+    `taints_by_current`: NoExecute taints follow the condition as a pass leaves it, else as it
+    found it. `requeues_untainted`: a pass queues an unready node anew while its taint is missing.
+    `marks_late_pods`: pods that reach an unready node are marked not ready, too.
+    `reports_unready_pods`: pods marked not ready get an event.
+
+    Taint eviction: `eviction_source` is who reports its events; `adds_disruption_target` its
+    condition on the pod; `cancels_when_endless`: a toleration without an end stops a running timer;
+    `remembers_evicted`: a pod evicted by a timer gets no second one.
+
+    Pod garbage collection: `orphan_quarantine` is how long a node must be missing; `fails_pods`:
+    pods become Failed before they go; `collects_out_of_service`: terminating pods of nodes tainted
+    so go, too.
+    """
+
+    version: str
+    node_monitor_grace_period: DurationNs
+    has_pod_eviction: bool
+    zone_labels: tuple[str, ...]
+    region_labels: tuple[str, ...]
+    label_copies: tuple[tuple[str, str], ...]
+    excludes_labelled: bool
+    excludes_masters: bool
+    taints_by_current: bool
+    requeues_untainted: bool
+    marks_late_pods: bool
+    reports_unready_pods: bool
+    eviction_source: str
+    adds_disruption_target: bool
+    cancels_when_endless: bool
+    remembers_evicted: bool
+    orphan_quarantine: DurationNs
+    fails_pods: bool
+    collects_out_of_service: bool
+
+
+V1_36: Final = Profile(
+    version="1.36",
+    node_monitor_grace_period=seconds(50),
+    has_pod_eviction=False,
+    zone_labels=(BETA_ZONE, ZONE),
+    region_labels=(BETA_REGION, REGION),
+    label_copies=((OS, BETA_OS), (ARCH, BETA_ARCH)),
+    excludes_labelled=True,
+    excludes_masters=False,
+    taints_by_current=True,
+    requeues_untainted=True,
+    marks_late_pods=True,
+    reports_unready_pods=True,
+    eviction_source="taint-eviction-controller",
+    adds_disruption_target=True,
+    cancels_when_endless=True,
+    remembers_evicted=False,
+    orphan_quarantine=seconds(40),
+    fails_pods=True,
+    collects_out_of_service=True,
+)
+
+# The feature gates at their 1.16 defaults: NodeDisruptionExclusion off, LegacyNodeRoleBehavior on.
+V1_16: Final = Profile(
+    version="1.16",
+    node_monitor_grace_period=seconds(40),
+    has_pod_eviction=True,
+    zone_labels=(BETA_ZONE,),
+    region_labels=(BETA_REGION,),
+    label_copies=((BETA_OS, OS), (BETA_ARCH, ARCH)),
+    excludes_labelled=False,
+    excludes_masters=True,
+    taints_by_current=False,
+    requeues_untainted=False,
+    marks_late_pods=False,
+    reports_unready_pods=False,
+    eviction_source="taint-controller",
+    adds_disruption_target=False,
+    cancels_when_endless=False,
+    remembers_evicted=True,
+    orphan_quarantine=0,
+    fails_pods=False,
+    collects_out_of_service=False,
+)
+
+PROFILES: Final = {profile.version: profile for profile in (V1_36, V1_16)}

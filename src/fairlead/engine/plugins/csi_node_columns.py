@@ -1,0 +1,107 @@
+"""CSINodeColumns: what CSINode objects say about the nodes, as columns over their rows.
+
+Kept current by the logs of nodes and storage: what changed is written anew, everything else stays.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.objects import CSINode
+from fairlead.engine.state.cluster import Cluster
+
+NO_LIMIT: Final = -1
+MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+
+class CSINodeColumns:
+    """Call `refresh` before reading."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Over the nodes of `cluster`."""
+        self._table = cluster.table
+        self._related = cluster.related
+        self._capacity = -1
+        self._nodes = self._storage = 0
+        self._limits: dict[str, Ints] = {}
+        self._migrated: dict[str, Bools] = {}
+
+    def limits(self, driver: str) -> Ints | None:
+        """How many volumes of `driver` fit, NO_LIMIT where any number does; None if everywhere."""
+        return self._limits.get(driver)
+
+    def migrated(self, plugin: str) -> Bools | None:
+        """Where the in-tree `plugin` is served by its driver; None if nowhere."""
+        return self._migrated.get(plugin)
+
+    def refresh(self) -> None:
+        """Take in what changed since the last call."""
+        nodes = self._table.node_log.since(self._nodes)
+        changes = self._related.storage_log.since(self._storage)
+        self._nodes = self._table.node_log.position
+        self._storage = self._related.storage_log.position
+        if nodes is None or changes is None or self._capacity != self._table.capacity:
+            self._build()
+            return
+        rows = dict.fromkeys(nodes)
+        for kind, name in changes:
+            node = self._table.find(name) if kind is CSINode else None
+            if node is not None:
+                rows[node.row] = None
+        for row in rows:
+            self._clear(row)
+            self._write(row)
+
+    def _build(self) -> None:
+        self._capacity = self._table.capacity
+        self._limits, self._migrated = {}, {}
+        for one in self._related.all_of(CSINode):
+            node = self._table.find(one.metadata.name)
+            if node is not None:
+                self._write(node.row)
+
+    def _clear(self, row: int) -> None:
+        for limits in self._limits.values():
+            limits[row] = NO_LIMIT
+        for migrated in self._migrated.values():
+            migrated[row] = False
+
+    def _write(self, row: int) -> None:
+        if not self._table.alive[row]:
+            return
+        found = self._related.get(CSINode, self._table.at(row).name)
+        if found is None:
+            return
+        for driver in found.spec.drivers:
+            if driver.allocatable.count is not None:
+                limits = self._limits.get(driver.name)
+                if limits is None:
+                    limits = np.full(self._capacity, NO_LIMIT, np.int64)
+                    self._limits[driver.name] = limits
+                limits[row] = driver.allocatable.count
+        for plugin in migrated_plugins(found):
+            migrated = self._migrated.get(plugin)
+            if migrated is None:
+                migrated = self._migrated[plugin] = np.zeros(self._capacity, np.bool_)
+            migrated[row] = True
+
+
+def migrated_plugins(node: CSINode) -> list[str]:
+    """The in-tree plugins that a node says are served by their drivers."""
+    listed = node.metadata.annotations.get(MIGRATED_PLUGINS, "")
+    return listed.split(",") if listed else []
+
+
+def volume_limits(node: CSINode) -> dict[str, int]:
+    """How many volumes of each driver fit on a node, where that is limited."""
+    return {
+        driver.name: driver.allocatable.count
+        for driver in node.spec.drivers
+        if driver.allocatable.count is not None
+    }

@@ -1,0 +1,171 @@
+"""Allocator: what each node has for a pod's claims, found out once as long as nothing changes.
+
+The answer depends on what the claims ask for, on the devices in reach of the node and on which of
+them are taken. It is kept by row until a log names the node (its labels, its devices) or a class
+changes. Claims that ask for the same share their answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.objects import Allocation, DeviceClass, ResourceClaim
+from fairlead.engine.core.status import SUCCESS, Status, error, unresolvable
+from fairlead.engine.framework.interface import Rows, Verdicts
+from fairlead.engine.plugins.dynamic_resources.allocation_result import allocation_of
+from fairlead.engine.plugins.dynamic_resources.device_request import (
+    AllocationError,
+    ClaimWishes,
+    wishes_of,
+)
+from fairlead.engine.plugins.dynamic_resources.device_search import DeviceSearch, SearchTooLongError
+from fairlead.engine.plugins.dynamic_resources.device_selectors import DeviceSelectors
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.device_pools import EVERYWHERE
+from fairlead.engine.state.node_info import NodeInfo
+
+NOT_ENOUGH: Final = "cannot allocate all claims"
+TOO_LONG: Final = unresolvable("timed out trying to allocate devices")
+INVALID_POOLS: Final = unresolvable("invalid resource pools were encountered")
+_KINDS_MAX: Final = 256
+_OPEN: Final = -1
+
+Allocations = tuple[Allocation, ...]
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+class _Answers:
+    """By row, for one kind of claims; `codes` index `statuses`, _OPEN where nobody asked yet."""
+
+    def __init__(self) -> None:
+        self.codes: npt.NDArray[np.int32] = np.zeros(0, np.int32)
+        self.statuses: list[Status] = [SUCCESS]
+        self.allocations: dict[int, Allocations] = {}
+        self.position = (-1, -1)
+
+    def put(self, row: int, found: Allocations | Status) -> None:
+        """Keep what was found for a row."""
+        if not isinstance(found, Status):
+            self.codes[row] = 0
+            self.allocations[row] = found
+            return
+        if found not in self.statuses:
+            self.statuses.append(found)
+        self.codes[row] = self.statuses.index(found)
+
+
+class Demand:
+    """Some claims that are to be allocated together; `answers` are shared by those alike."""
+
+    __slots__ = ("answers", "wishes")
+
+    def __init__(self, wishes: tuple[ClaimWishes, ...], answers: _Answers) -> None:
+        """`answers` to just these wishes."""
+        self.wishes = wishes
+        self.answers = answers
+
+
+class Allocator:
+    """Reads devices, classes and nodes of `cluster`; changes nothing."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Nothing has been asked."""
+        self._ledger = cluster.devices
+        self._related = cluster.related
+        self._table = cluster.table
+        self._selectors = DeviceSelectors()
+        self._kinds: dict[bytes, _Answers] = {}
+        self._class_version = -1
+
+    def find_class(self, name: str) -> DeviceClass | None:
+        """The device class called `name`."""
+        return self._related.get(DeviceClass, name)
+
+    def demand(self, claims: Sequence[ResourceClaim]) -> Demand:
+        """What `claims` ask for. Raises AllocationError."""
+        wishes = tuple(wishes_of(claim, self.find_class) for claim in claims)
+        if self._class_version != self._ledger.class_version or len(self._kinds) >= _KINDS_MAX:
+            self._class_version = self._ledger.class_version
+            self._kinds.clear()
+        key = _ENCODER.encode([claim.spec for claim in claims])
+        answers = self._kinds.get(key)
+        if answers is None:
+            answers = self._kinds[key] = _Answers()
+        return Demand(wishes, answers)
+
+    # --- asking ----------------------------------------------------------------------------
+
+    def allocate(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
+        """An allocation for each claim on `node`, or why there is none."""
+        answers = demand.answers
+        self._catch_up(answers)
+        code = int(answers.codes[node.row])
+        if code == _OPEN:
+            return self._find(demand, node)
+        return answers.allocations[node.row] if code == 0 else answers.statuses[code]
+
+    def verdicts(self, demand: Demand, rows: Rows) -> Verdicts:
+        """`allocate` for `rows`."""
+        answers = demand.answers
+        self._catch_up(answers)
+        broken: dict[int, Status] = {}
+        for row in rows[answers.codes[rows] == _OPEN].tolist():
+            found = self._find(demand, self._table.at(row))
+            if answers.codes[row] == _OPEN:
+                assert isinstance(found, Status)
+                broken[row] = found
+        codes = answers.codes[rows]
+        if not broken:
+            return Verdicts(codes, answers.statuses)
+        statuses = [*answers.statuses, *broken.values()]
+        at = {row: len(answers.statuses) + i for i, row in enumerate(broken)}
+        filled = [
+            at.get(row, code) for row, code in zip(rows.tolist(), codes.tolist(), strict=True)
+        ]
+        return Verdicts(np.array(filled, np.int32), statuses)
+
+    def _find(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
+        """Search and keep the answer; errors name the claim, so they are not kept."""
+        try:
+            found = self._search(demand, node)
+        except AllocationError as cause:
+            return error(str(cause))
+        demand.answers.put(node.row, found)
+        return found
+
+    def _catch_up(self, answers: _Answers) -> None:
+        """Forget what may be different by now."""
+        devices, nodes = self._ledger.pools.log, self._table.node_log
+        position = (devices.position, nodes.position)
+        if answers.position == position:
+            return
+        names, rows = devices.since(answers.position[0]), nodes.since(answers.position[1])
+        is_new = answers.position[0] < 0 or len(answers.codes) != self._table.capacity
+        answers.position = position
+        if is_new or names is None or rows is None or EVERYWHERE in names:
+            answers.codes = np.full(self._table.capacity, _OPEN, np.int32)
+            return
+        answers.codes[rows] = _OPEN
+        for name in names:
+            node = self._table.find(name)
+            if node is not None:
+                answers.codes[node.row] = _OPEN
+
+    def _search(self, demand: Demand, node: NodeInfo) -> Allocations | Status:
+        pools = self._ledger.pools.on(node.node)
+        search = DeviceSearch(demand.wishes, pools, node.node, self._ledger, self._selectors)
+        try:
+            taken = search.run()
+        except SearchTooLongError:
+            return TOO_LONG
+        if taken is not None:
+            pairs = zip(demand.wishes, taken, strict=True)
+            return tuple(allocation_of(claim, devices) for claim, devices in pairs)
+        if any(one.pool.flaw for one in pools):
+            return INVALID_POOLS
+        return unresolvable(NOT_ENOUGH, *search.left_aside)

@@ -1,0 +1,83 @@
+"""What is written into claims for a placement: protection, devices, and who uses them.
+
+upstream: dynamicresources.go: PreBind, bindClaim
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fairlead.api.codec import as_json
+from fairlead.api.objects import Allocation, ClaimConsumer, ResourceClaim
+from fairlead.engine.core.command import ObjectRef, PatchObject, PatchStatus
+from fairlead.engine.core.status import Status, error
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import is_reserved_for
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+
+FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+
+Writes = tuple[PatchObject | PatchStatus, ...]
+
+
+class ClaimBinder:
+    """Reads claims as they are by now; promises consumers."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Over the claims and devices of `cluster`."""
+        self._related = cluster.related
+        self._ledger = cluster.devices
+
+    def commands(
+        self,
+        claims: Sequence[ResourceClaim],
+        pending: Sequence[ResourceClaim],
+        promised: Sequence[Allocation],
+        pod: PodInfo,
+    ) -> Writes | Status:
+        """What is written so that `pod` has `claims`; `pending` ones get what was `promised`."""
+        keys = (claim.key for claim in pending)
+        allocations = dict(zip(keys, promised, strict=True))
+        commands: list[PatchObject | PatchStatus] = []
+        for claim in claims:
+            written = self._written(claim, pod, allocations.get(claim.key))
+            if isinstance(written, Status):
+                return written
+            commands += written
+        return tuple(commands)
+
+    def _written(
+        self, claim: ResourceClaim, pod: PodInfo, allocation: Allocation | None
+    ) -> Writes | Status:
+        shown = self._related.get(ResourceClaim, claim.key)
+        if shown is None or shown.metadata.deletion_timestamp:
+            return error(f"claim {claim.key} got deleted in the meantime")
+        if allocation is not None and shown.status.allocation is not None:
+            return error(f"claim {claim.key} got allocated elsewhere in the meantime")
+        if is_reserved_for(shown, pod.pod, self._ledger):
+            return ()
+        consumer = ClaimConsumer(resource="pods", name=pod.pod.metadata.name, uid=pod.uid)
+        self._ledger.promise_consumer(shown, consumer)
+        fields: dict[str, Any] = {
+            "reservedFor": [as_json(one) for one in self._ledger.consumers(shown)]
+        }
+        if allocation is None:
+            version = shown.metadata.resource_version
+            return (PatchStatus(claim_ref(shown), fields, resource_version=version),)
+        fields["allocation"] = as_json(allocation)
+        return (*_protection(shown), PatchStatus(claim_ref(shown), fields))
+
+
+def _protection(claim: ResourceClaim) -> Writes:
+    """A claim with devices does not go before they are given back."""
+    finalizers = claim.metadata.finalizers
+    if FINALIZER in finalizers:
+        return ()
+    return (PatchObject(claim_ref(claim), {"metadata": {"finalizers": [*finalizers, FINALIZER]}}),)
+
+
+def claim_ref(claim: ResourceClaim) -> ObjectRef:
+    """The claim's identity."""
+    meta = claim.metadata
+    return ObjectRef("ResourceClaim", meta.namespace, meta.name, meta.uid)

@@ -1,0 +1,77 @@
+"""A pod's claims: those it names, and those that were made for it from templates.
+
+upstream: dynamicresources.go: foreachPodResourceClaim; resourceclaim/claim.go: Name, IsForPod
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.api.objects import Pod, PodResourceClaim, ResourceClaim
+from fairlead.engine.state.device_ledger import DeviceLedger
+from fairlead.engine.state.related_objects import RelatedObjects
+
+RESERVED_FOR_MAX = 256
+
+
+class ClaimError(Exception):
+    """A claim that cannot be used, so the pod cannot run; the text says why."""
+
+
+def claims_of(pod: Pod, related: RelatedObjects) -> tuple[ResourceClaim, ...]:
+    """The claims of `pod`, in its order. Raises ClaimError."""
+    return tuple(
+        _usable(pod, name, related, is_own=is_own) for name, is_own in _claim_names(pod) if name
+    )
+
+
+def _claim_names(pod: Pod) -> Iterator[tuple[str, bool]]:
+    """Each claim's name and whether it must have been made for the pod; "" where none is needed."""
+    for wanted in pod.spec.resource_claims:
+        if wanted.resource_claim_name:
+            yield wanted.resource_claim_name, False
+        else:
+            yield _made_name(pod, wanted), True
+
+
+def _made_name(pod: Pod, wanted: PodResourceClaim) -> str:
+    meta = pod.metadata
+    if not wanted.resource_claim_template_name:
+        problem = "none of the supported fields are set"
+        raise ClaimError(
+            f'pod "{meta.namespace}/{meta.name}", spec.resourceClaim "{wanted.name}": {problem}'
+        )
+    for made in pod.status.resource_claim_statuses:
+        if made.name == wanted.name:
+            return made.resource_claim_name
+    raise ClaimError(f'pod "{meta.namespace}/{meta.name}": ResourceClaim not created yet')
+
+
+def _usable(pod: Pod, name: str, related: RelatedObjects, *, is_own: bool) -> ResourceClaim:
+    namespace = pod.metadata.namespace
+    key = f"{namespace}/{name}"
+    claim = related.get(ResourceClaim, key)
+    if claim is None:
+        raise ClaimError(f'could not find ResourceClaim "{key}"')
+    if claim.metadata.deletion_timestamp:
+        raise ClaimError(f'resourceclaim "{name}" is being deleted')
+    if is_own and not is_made_for(claim, pod):
+        owner = f"{namespace}/{pod.metadata.name}"
+        raise ClaimError(f"ResourceClaim {key} was not created for pod {owner} (pod is not owner)")
+    return claim
+
+
+def is_made_for(claim: ResourceClaim, pod: Pod) -> bool:
+    """Whether the claim belongs to the pod and not to somebody who had its name before."""
+    owners = claim.metadata.owner_references
+    return any(owner.controller and owner.uid == pod.metadata.uid for owner in owners)
+
+
+def is_reserved_for(claim: ResourceClaim, pod: Pod, ledger: DeviceLedger) -> bool:
+    """Whether the claim is, or is about to be, reserved for the pod."""
+    return any(one.uid == pod.metadata.uid for one in ledger.consumers(claim))
+
+
+def can_be_reserved(claim: ResourceClaim, ledger: DeviceLedger) -> bool:
+    """Whether the claim has room for one more pod."""
+    return len(ledger.consumers(claim)) < RESERVED_FOR_MAX

@@ -1,0 +1,171 @@
+"""What claims ask for, request by request, checked and ready to be searched for.
+
+Errors here are errors of whoever wrote the claim or class; upstream fails the whole attempt with
+them. What Fairlead does not have is refused here as well, by name.
+
+upstream: structured/internal/stable/allocator_stable.go: validateDeviceRequest
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import (
+    DeviceClass,
+    DeviceConstraint,
+    DeviceRequest,
+    DeviceSelector,
+    ExactDeviceRequest,
+    ResourceClaim,
+)
+from fairlead.engine.core.status import Status, error, unresolvable
+
+EXACT_COUNT: Final = "ExactCount"
+ALL: Final = "All"
+DEVICES_MAX: Final = 32  # AllocationResultsMaxSize
+ALTERNATIVES_MAX: Final = 8  # FirstAvailableDeviceRequestMaxSize
+
+FindClass = Callable[[str], DeviceClass | None]
+
+
+class AllocationError(Exception):
+    """Something is wrong with a claim or class; the text says what."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """An expression; `origin` names it in messages."""
+
+    expression: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wish:
+    """A request without alternatives, or one of the alternatives of a request.
+
+    `place` is its position among the alternatives, None without.
+    """
+
+    parent: str
+    name: str
+    spec: ExactDeviceRequest
+    device_class: DeviceClass
+    selectors: tuple[Selector, ...]
+    place: int | None
+
+    @property
+    def full_name(self) -> str:
+        """`request`, or `request/alternative`."""
+        return self.parent if self.place is None else f"{self.parent}/{self.name}"
+
+    def is_meant_by(self, names: Iterable[str]) -> bool:
+        """Whether `names` has the request, or this alternative of it."""
+        return any(name in (self.parent, self.full_name) for name in names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClaimWishes:
+    """What one claim asks for: per request, the alternatives in order of preference."""
+
+    claim: ResourceClaim
+    requests: tuple[tuple[Wish, ...], ...]
+
+    @property
+    def constraints(self) -> tuple[DeviceConstraint, ...]:
+        """What the devices must have alike."""
+        return self.claim.spec.devices.constraints
+
+
+def refusal_of(claim: ResourceClaim, find_class: FindClass) -> Status | None:
+    """Why no node needs to be looked at for `claim` (dynamicresources.go: PreFilter)."""
+    for request in claim.spec.devices.requests:
+        if request.exactly is None and not request.first_available:
+            return unresolvable(
+                f"resource claim {claim.key}, request {request.name}: unknown request type"
+            )
+        for name, one in _alternatives(request):
+            refusal = _refusal_of_class(one.device_class_name, name, find_class)
+            if refusal is None and one.capacity is not None:
+                refusal = _not_there(claim, f"request {name}: a share of a device's capacity")
+            if refusal is not None:
+                return refusal
+    for i, constraint in enumerate(claim.spec.devices.constraints):
+        if constraint.distinct_attribute is not None:
+            return _not_there(claim, f"constraint #{i}: distinctAttribute")
+    return None
+
+
+def _not_there(claim: ResourceClaim, what: str) -> Status:
+    return unresolvable(f"resource claim {claim.key}, {what}: Fairlead does not have that yet")
+
+
+def _refusal_of_class(class_name: str, request: str, find_class: FindClass) -> Status | None:
+    if not class_name:
+        return error(f"request {request}: unsupported request type")
+    if find_class(class_name) is None:
+        return unresolvable(f"request {request}: device class {class_name} does not exist")
+    return None
+
+
+def _alternatives(request: DeviceRequest) -> Iterator[tuple[str, ExactDeviceRequest]]:
+    if request.exactly is not None:
+        yield request.name, request.exactly
+    for one in request.first_available:
+        yield f"{request.name}/{one.name}", one
+
+
+def wishes_of(claim: ResourceClaim, find_class: FindClass) -> ClaimWishes:
+    """`claim` ready to be searched for. Raises AllocationError."""
+    requests = tuple(
+        tuple(_wishes(claim, request, find_class)) for request in claim.spec.devices.requests
+    )
+    for i, constraint in enumerate(claim.spec.devices.constraints):
+        if constraint.match_attribute is None:
+            raise AllocationError(
+                f"claim {claim.key}, constraint #{i}: empty constraint"
+                " (unsupported constraint type?)"
+            )
+    return ClaimWishes(claim, requests)
+
+
+def _wishes(claim: ResourceClaim, request: DeviceRequest, find_class: FindClass) -> Iterator[Wish]:
+    if request.exactly is not None:
+        yield _wish(claim, request.name, request.name, request.exactly, find_class, None)
+        return
+    for place, one in enumerate(request.first_available):
+        yield _wish(claim, request.name, one.name, one, find_class, place)
+
+
+def _wish(
+    claim: ResourceClaim,
+    parent: str,
+    name: str,
+    spec: ExactDeviceRequest,
+    find_class: FindClass,
+    place: int | None,
+) -> Wish:
+    where = f"claim {claim.key}, request {name}"
+    device_class = find_class(spec.device_class_name)
+    if device_class is None:
+        known = f"could not retrieve device class {spec.device_class_name}"
+        raise AllocationError(f"{where}: {known}")
+    if spec.allocation_mode not in (EXACT_COUNT, ALL):
+        raise AllocationError(f"{where}: unsupported count mode {spec.allocation_mode}")
+    selectors = (
+        *_selectors(device_class.spec.selectors, f"class {device_class.key}", where),
+        *_selectors(spec.selectors, f"claim {claim.key}", where),
+    )
+    return Wish(parent, name, spec, device_class, selectors, place)
+
+
+def _selectors(
+    selectors: tuple[DeviceSelector, ...], origin: str, where: str
+) -> Iterator[Selector]:
+    for i, selector in enumerate(selectors):
+        if selector.cel is None:
+            empty = "CEL expression empty (unsupported selector type?)"
+            raise AllocationError(f"{where}, selector #{i}: {empty}")
+        yield Selector(selector.cel.expression, f"{origin}: selector #{i}")

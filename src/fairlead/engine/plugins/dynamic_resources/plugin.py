@@ -1,0 +1,274 @@
+"""DynamicResources: what the framework asks.
+
+Its PostFilter runs before preemption and contributes to every message; if PreFilter was never
+reached it fails with upstream's bare "not found", and preemption is then not attempted
+(dynamicresources.go: getStateData).
+
+Differs from upstream: a reservation that was written for a pod whose binding then failed stays
+until the pod is tried again or is gone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.objects import NodeSelector, ResourceClaim
+from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.status import SKIP, SUCCESS, Status, error, unresolvable, unschedulable
+from fairlead.engine.framework.cluster_event import ClusterEvent
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.diagnosis import Diagnosis
+from fairlead.engine.framework.interface import (
+    Normalization,
+    PostFilterResult,
+    Preparation,
+    Rows,
+    Verdicts,
+)
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.plugins.dynamic_resources.allocator import Allocations, Allocator, Demand
+from fairlead.engine.plugins.dynamic_resources.claim_binder import ClaimBinder, claim_ref
+from fairlead.engine.plugins.dynamic_resources.claims_of_pod import (
+    ClaimError,
+    can_be_reserved,
+    claims_of,
+    is_reserved_for,
+)
+from fairlead.engine.plugins.dynamic_resources.device_request import (
+    ALTERNATIVES_MAX,
+    AllocationError,
+    refusal_of,
+)
+from fairlead.engine.plugins.dynamic_resources.waking import EVENTS, is_woken_by
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+NO_CLAIMS: Final = unschedulable("no new claims to deallocate")
+DEALLOCATED: Final = unschedulable("deallocation of ResourceClaim completed")
+STILL_NOT: Final = unschedulable("still not schedulable")
+IN_USE: Final = unresolvable("resourceclaim in use")
+NOT_ON_NODE: Final = unresolvable("resourceclaim not available on the node")
+GONE: Final = "claim allocation not found for node"
+_WRITTEN: Final = seconds(1)
+
+
+class _Reached:
+    """Left in the CycleState once PreFilter has run."""
+
+
+class _Claims:
+    """One pod's claims in one cycle; `pending` have no allocation, `promised` are theirs."""
+
+    __slots__ = ("all", "demand", "pending", "promised", "unavailable")
+
+    def __init__(self, claims: tuple[ResourceClaim, ...], pending: list[ResourceClaim]) -> None:
+        self.all = claims
+        self.pending = pending
+        self.demand: Demand | Status | None = None
+        self.unavailable: dict[int, None] = {}
+        self.promised: Allocations = ()
+
+    def selectors(self) -> list[tuple[int, NodeSelector]]:
+        """Where those that are allocated can be used, by position."""
+        return [
+            (i, claim.status.allocation.node_selector)
+            for i, claim in enumerate(self.all)
+            if claim.status.allocation is not None
+            and claim.status.allocation.node_selector is not None
+        ]
+
+
+class DynamicResources:
+    """PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind."""
+
+    name = "DynamicResources"
+    events = EVENTS
+    normalization = Normalization.SCALED
+
+    def __init__(self, handle: Handle) -> None:
+        """Reads claims, classes and slices; promises devices."""
+        self._related = handle.cluster.related
+        self._ledger = handle.cluster.devices
+        self._table = handle.cluster.table
+        self._allocator = Allocator(handle.cluster)
+        self._binder = ClaimBinder(handle.cluster)
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """See `engine.plugins.dynamic_resources.waking`."""
+        return is_woken_by(pod, event, self._related)
+
+    # --- filtering -------------------------------------------------------------------------
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """A pod waits until its claims are there."""
+        if not pod.shape.spec.resource_claims:
+            return None
+        try:
+            claims_of(pod.pod, self._related)
+        except ClaimError as cause:
+            return unresolvable(str(cause))
+        return None
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Skipped for pods without claims."""
+        state.write(_Reached())
+        if not pod.shape.spec.resource_claims:
+            return SKIP
+        try:
+            claims = claims_of(pod.pod, self._related)
+        except ClaimError as cause:
+            return unresolvable(str(cause))
+        if not claims:
+            return SKIP
+        for claim in claims:
+            refusal = self._refusal(pod, claim)
+            if refusal is not None:
+                return refusal
+        pending = [claim for claim in claims if claim.status.allocation is None]
+        state.write(_Claims(claims, pending))
+        return None
+
+    def _refusal(self, pod: PodInfo, claim: ResourceClaim) -> Status | None:
+        if claim.status.allocation is None:
+            if self._ledger.is_promised(claim):
+                return unresolvable(
+                    f"resource claim {claim.key} is in the process of being allocated"
+                )
+            return refusal_of(claim, self._allocator.find_class)
+        is_ours = is_reserved_for(claim, pod.pod, self._ledger)
+        return None if is_ours or can_be_reserved(claim, self._ledger) else IN_USE
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """What is allocated can be used on the node, and the rest can be allocated there."""
+        claims = state.read(_Claims)
+        meta = node.node.metadata
+        unavailable = [
+            i
+            for i, selector in claims.selectors()
+            if not node_selector_matches(selector, meta.labels, meta.name)
+        ]
+        if claims.pending:
+            found = self._allocate(claims, node)
+            if isinstance(found, Status):
+                return found
+        if unavailable:
+            claims.unavailable |= dict.fromkeys(unavailable)
+            return NOT_ON_NODE
+        return None
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        claims = state.read(_Claims)
+        demand = self._demand(claims) if claims.pending else None
+        if isinstance(demand, Demand) and not claims.selectors():
+            return self._allocator.verdicts(demand, rows)
+        statuses: dict[Status, int] = {SUCCESS: 0}
+        found = (self.filter(state, pod, table.at(row)) or SUCCESS for row in rows.tolist())
+        codes = [statuses.setdefault(status, len(statuses)) for status in found]
+        return Verdicts(np.array(codes, np.int32), list(statuses))
+
+    def _demand(self, claims: _Claims) -> Demand | Status:
+        """What is pending, or what is wrong with it."""
+        if claims.demand is None:
+            try:
+                claims.demand = self._allocator.demand(claims.pending)
+            except AllocationError as cause:
+                claims.demand = error(str(cause))
+        return claims.demand
+
+    def _allocate(self, claims: _Claims, node: NodeInfo) -> Allocations | Status:
+        demand = self._demand(claims)
+        return demand if isinstance(demand, Status) else self._allocator.allocate(demand, node)
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> PostFilterResult:
+        """Give up an allocation that keeps the pod from every node, if nobody else uses it.
+
+        upstream picks any such claim; here it is the first.
+        """
+        if state.find(_Reached) is None:
+            return PostFilterResult(error("not found"))
+        claims = state.find(_Claims)
+        if claims is None:
+            return PostFilterResult(NO_CLAIMS)
+        for index in sorted(claims.unavailable):
+            claim = claims.all[index]
+            if all(one.uid == pod.uid for one in self._ledger.consumers(claim)):
+                nothing = {"allocation": None, "reservedFor": None, "devices": None}
+                command = PatchStatus(claim_ref(claim), nothing, why="deallocated")
+                return PostFilterResult(DEALLOCATED, commands=(command,))
+        return PostFilterResult(STILL_NOT)
+
+    # --- scoring ---------------------------------------------------------------------------
+
+    def scores_alike(self, pod: PodInfo) -> bool:
+        """Without claims no node is better than another."""
+        return not pod.shape.spec.resource_claims
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """More for alternatives that stand first.
+
+        upstream: computeScore, which in 1.36 mistakes one claim's alternatives for another's where
+        some claims are allocated already.
+        """
+        claims = state.find(_Claims)
+        if claims is None:
+            return 0
+        found = self._allocate(claims, node) if claims.pending else ()
+        allocations = () if isinstance(found, Status) else found
+        return sum(
+            ALTERNATIVES_MAX - place
+            for claim, allocation in zip(claims.pending, allocations, strict=False)
+            for request in claim.spec.devices.requests
+            for place, one in enumerate(request.first_available)
+            if any(r.request == f"{request.name}/{one.name}" for r in allocation.devices.results)
+        )
+
+    # --- binding ---------------------------------------------------------------------------
+
+    def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Promise the devices."""
+        claims = state.find(_Claims)
+        if claims is None or not claims.pending:
+            return None
+        info = self._table.find(node)
+        found = error(GONE) if info is None else self._allocate(claims, info)
+        if isinstance(found, Status):
+            return found
+        claims.promised = found
+        for claim, allocation in zip(claims.pending, found, strict=True):
+            self._ledger.promise(claim, allocation)
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node: str) -> None:
+        """Take the promises back as far as the API does not show them."""
+        claims = state.find(_Claims)
+        if claims is None:
+            return
+        for claim in claims.pending if claims.promised else ():
+            self._ledger.take_back(claim.key)
+        claims.promised = ()
+        for claim in claims.all:
+            self._ledger.take_back_consumer(claim.key, pod.uid)
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, node: str) -> Status | Preparation | None:
+        """Write allocations and reservations down."""
+        claims = state.find(_Claims)
+        if claims is None:
+            return None
+        commands = self._binder.commands(claims.all, claims.pending, claims.promised, pod)
+        if isinstance(commands, Status):
+            return commands
+        return Preparation(commands, interval=0, timeout=_WRITTEN) if commands else None
+
+    def is_prepared(self, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+        """Once everything is written, nothing else is waited for."""
+        return None

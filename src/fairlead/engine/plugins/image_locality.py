@@ -1,0 +1,64 @@
+"""ImageLocality: nodes that already have the pod's images are better (plugins/imagelocality).
+
+An image counts by its size, scaled by the share of nodes that have it, so that a pod does not
+chase the one node with a rare image.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import SCORE_MAX, Locality, Rows, Scores
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+_MEBIBYTE: Final = 1024 * 1024
+SUM_MIN_BYTES: Final = 23 * _MEBIBYTE
+CONTAINER_MAX_BYTES: Final = 1000 * _MEBIBYTE
+
+
+class ImageLocality:
+    """Score (never skipped, not normalised)."""
+
+    name = "ImageLocality"
+    locality = Locality.NODE
+
+    def __init__(self, handle: Handle) -> None:
+        """Reads the table of images."""
+        self._table = handle.cluster.table
+
+    def epoch(self) -> object:
+        """Changes whenever scores of nodes that did not change themselves may differ."""
+        return (self._table.images.version, self._table.count)
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """0..100."""
+        scaled = sum(
+            self._scaled_size(image) for image in pod.shape.images if image in node.image_sizes
+        )
+        return image_score(scaled, pod.shape.container_count)
+
+    def _scaled_size(self, image: str) -> int:
+        """Bytes × (nodes that have it ÷ all nodes), truncated, computed in upstream's order."""
+        size, nodes = self._table.images.size_and_nodes(image)
+        return int(float(size) * (float(nodes) / float(self._table.count)))
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`; where no node has any of the images, nothing is looked at."""
+        if not any(table.images.size_and_nodes(image)[1] for image in pod.shape.images):
+            return np.zeros(len(rows), np.int64)
+        return np.array([self.score(state, pod, table.at(row)) for row in rows.tolist()], np.int64)
+
+
+def image_score(sum_bytes: int, container_count: int) -> int:
+    """Linear between 23 MiB and 1,000 MiB per container (image_locality.go: calculatePriority)."""
+    bound = CONTAINER_MAX_BYTES * container_count
+    clamped = min(max(sum_bytes, SUM_MIN_BYTES), bound)
+    return SCORE_MAX * (clamped - SUM_MIN_BYTES) // (bound - SUM_MIN_BYTES)

@@ -1,0 +1,85 @@
+"""Which terms of placed pods mean the incoming pod, and where the pods that have them are.
+
+The set of matching terms is worked out once per distinct namespace and labels; pods for which it
+is the same share the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
+from fairlead.engine.state.affinity_term import AffinityTerm, PlacedTerm, TermKind
+from fairlead.engine.state.counts_cache import CountsCache
+from fairlead.engine.state.keyed_counts import KeyedCounts
+from fairlead.engine.state.lookalikes import Lookalikes
+from fairlead.engine.state.node_table import NodeTable
+
+_MATCHES_MAX: Final = 1 << 14
+
+
+@dataclass(slots=True)
+class _Match:
+    """The terms that mean some lookalikes, as of two versions, and the counts of them."""
+
+    term_version: int
+    namespace_version: int
+    terms: tuple[PlacedTerm, ...]
+    counts: KeyedCounts
+
+
+class ExistingTerms:
+    """The placed pods' terms of some kinds, as seen by incoming pods."""
+
+    def __init__(
+        self,
+        table: NodeTable,
+        namespaces: NamespaceLabels,
+        weigh: Callable[[AffinityTerm], int],
+        kinds: tuple[TermKind, ...],
+    ) -> None:
+        """`weigh` says what each pod that has a term adds to the sums."""
+        self._table = table
+        self._namespaces = namespaces
+        self._weigh = weigh
+        self._kinds = kinds
+        self._matches: dict[Lookalikes, _Match] = {}
+        self._counts: CountsCache[tuple[PlacedTerm, ...], KeyedCounts] = CountsCache(table)
+
+    def meaning(self, pods: Lookalikes) -> KeyedCounts:
+        """The counts of terms that match `pods`, by the terms' topology keys; up to date."""
+        match = self._match(pods)
+        if match.counts.dropped:
+            match.counts = self._count(match.terms)
+        return match.counts.refresh()
+
+    def _match(self, pods: Lookalikes) -> _Match:
+        census = self._table.census
+        known = self._matches.get(pods)
+        version = self._namespaces.refresh()
+        if (
+            known is not None
+            and known.term_version == census.term_version
+            and known.namespace_version == version
+        ):
+            return known
+        labels = self._namespaces.of(pods.namespace)
+        terms = census.terms_matching(pods, self._kinds, labels)
+        if len(self._matches) >= _MATCHES_MAX:
+            self._matches.clear()
+        found = _Match(census.term_version, version, terms, self._count(terms))
+        self._matches[pods] = found
+        return found
+
+    def _count(self, terms: tuple[PlacedTerm, ...]) -> KeyedCounts:
+        """The counts of exactly these terms, shared by all who match them."""
+        found = self._counts.get(terms)
+        if found is None:
+            found = KeyedCounts(self._table, [placed.term.topology_key for placed in terms])
+            for placed in terms:
+                counts = found.by_key[placed.term.topology_key]
+                counts.attach(placed.where, self._weigh(placed.term))
+            self._counts.put(terms, found)
+        return found

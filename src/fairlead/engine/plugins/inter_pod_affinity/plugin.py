@@ -1,0 +1,171 @@
+"""InterPodAffinity: what the framework asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from fairlead.engine.core.status import SKIP, Status
+from fairlead.engine.framework.cluster_event import ClusterEvent
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Scores, Verdicts
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from fairlead.engine.plugins.inter_pod_affinity.existing_term import ExistingTerms
+from fairlead.engine.plugins.inter_pod_affinity.filtering import (
+    NAME,
+    STATUSES,
+    AffinityState,
+    Asker,
+)
+from fairlead.engine.plugins.inter_pod_affinity.kept_codes import CodesKeeper
+from fairlead.engine.plugins.inter_pod_affinity.namespace_labels import NamespaceLabels
+from fairlead.engine.plugins.inter_pod_affinity.own_term import OwnTerms, OwnTermsCache
+from fairlead.engine.plugins.inter_pod_affinity.scoring import PreferenceState, normalize
+from fairlead.engine.plugins.inter_pod_affinity.waking import EVENTS, is_worth_a_try
+from fairlead.engine.state.affinity_term import AffinityTerm, TermKind, has_pod_affinity
+from fairlead.engine.state.keyed_counts import KeyedCounts, SupposedKeyedCounts
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+_NO_ARGS: Final = InterPodAffinityArgs()
+
+
+class InterPodAffinity:
+    """PreFilter, Filter, PreScore, Score."""
+
+    name = NAME
+    locality = Locality.CLUSTER
+    events = EVENTS
+
+    def __init__(self, handle: Handle, args: InterPodAffinityArgs = _NO_ARGS) -> None:
+        """Counts with the census of the cluster's table."""
+        self._args = args
+        self._table = table = handle.cluster.table
+        self._census = table.census
+        self._namespaces = NamespaceLabels(handle.cluster.related)
+        self._no_terms = OwnTerms(table, (), self._namespaces)
+        self._none = KeyedCounts(table, ())
+        self._own = OwnTermsCache(table, self._namespaces)
+        self._repelling = ExistingTerms(
+            table, self._namespaces, lambda _: 1, (TermKind.REQUIRED_ANTI_AFFINITY,)
+        )
+        self._kept = CodesKeeper(table)
+        self._attracting = ExistingTerms(
+            table, self._namespaces, *_scoring(args.hard_pod_affinity_weight)
+        )
+
+    def _own_terms(self, pod: PodInfo) -> OwnTerms:
+        return self._own.of(pod) if has_pod_affinity(pod.shape.spec) else self._no_terms
+
+    def _asker(self, pod: PodInfo, own: OwnTerms) -> Asker:
+        labels = self._namespaces.of(pod.namespace)
+        return Asker(own, self._census.lookalikes_of(pod), labels)
+
+    # --- filtering -------------------------------------------------------------------------
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Skipped if the pod requires nothing and no placed pod's anti-affinity means it.
+
+        After a skip, nominated pods are not looked at either.
+        """
+        own, existing = self._own_terms(pod), self._none
+        if self._census.repelling:
+            existing = self._repelling.meaning(self._census.lookalikes_of(pod))
+        if not own.is_required and not existing.pods():
+            return SKIP
+        attracted, repelled = own.attracted.refresh(), own.repelled.refresh()
+        table = self._table
+        found = AffinityState(
+            self._asker(pod, own),
+            SupposedKeyedCounts(table, attracted),
+            SupposedKeyedCounts(table, repelled),
+            SupposedKeyedCounts(table, existing),
+        )
+        state.write(found)
+        return None
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Suppose `added` on `node`; undone by `remove_pod`."""
+        pods, terms = self._census.lookalikes_of(added), self._census.terms_of(added)
+        state.read(AffinityState).move(pods, terms, node.row, 1)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Suppose `removed` gone from `node`."""
+        pods, terms = self._census.lookalikes_of(removed), self._census.terms_of(removed)
+        state.read(AffinityState).move(pods, terms, node.row, -1)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """The first rule that the node breaks."""
+        code = state.read(AffinityState).code(node.row)
+        return STATUSES[code] if code else None
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        found = state.read(AffinityState)
+        sources = found.sources()
+        if sources is None or 2 * len(rows) < table.size:
+            return Verdicts(found.codes(rows), STATUSES)
+        codes = self._kept.of(found, sources)
+        return Verdicts(codes if len(rows) == len(codes) else codes.take(rows), STATUSES)
+
+    # --- waiting ---------------------------------------------------------------------------
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Whether another attempt is worth while."""
+        return is_worth_a_try(pod, self._census, event)
+
+    # --- scoring ---------------------------------------------------------------------------
+
+    def scores_alike(self, pod: PodInfo) -> bool:
+        """Without preferences, unless a term of a placed pod attracts or deters the pod."""
+        if pod.shape.spec.affinity is not None and self._own_terms(pod).preferred.by_key:
+            return False
+        if not self._census.attracting or self._args.ignore_preferred_terms_of_existing_pods:
+            return True
+        return not self._attracting.meaning(self._census.lookalikes_of(pod)).pods()
+
+    def preferences(self, pod: PodInfo) -> tuple[KeyedCounts, KeyedCounts]:
+        """What speaks for and against domains: the pod's own terms, and those of placed pods."""
+        existing = self._none
+        if self._census.attracting:
+            existing = self._attracting.meaning(self._census.lookalikes_of(pod))
+        return self._own_terms(pod).preferred, existing
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
+        """Skipped if no term matches anybody."""
+        wished = self._own_terms(pod).preferred.refresh()
+        if not wished.by_key and self._args.ignore_preferred_terms_of_existing_pods:
+            return SKIP
+        existing = self._none
+        if self._census.attracting:
+            existing = self._attracting.meaning(self._census.lookalikes_of(pod))
+        if not wished.pods() and not existing.pods():
+            return SKIP
+        state.write(PreferenceState(self._table, (wished, existing)))
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """The weights in the node's domains."""
+        return state.read(PreferenceState).score(node.row)
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`."""
+        return state.read(PreferenceState).scores(rows)
+
+    def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        """Stretch to 0..100."""
+        return normalize(scores)
+
+
+def _scoring(hard_weight: int) -> tuple[Callable[[AffinityTerm], int], tuple[TermKind, ...]]:
+    """How placed pods' terms weigh, and which kinds of them count at all."""
+    if not hard_weight:
+        return (lambda term: term.weight), (TermKind.PREFERRED,)
+    kinds = (TermKind.REQUIRED_AFFINITY, TermKind.PREFERRED)
+    return (lambda term: term.weight or hard_weight), kinds

@@ -1,0 +1,40 @@
+"""NodeName: a pod that names its node fits there only (plugins/nodename)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.core.status import Status, unresolvable
+from fairlead.engine.framework.cluster_event import EventKind
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Verdicts
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+OTHER_NODE: Final = unresolvable("node(s) didn't match the requested node name").by("NodeName")
+
+
+class NodeName:
+    """Filter. A pod that waits for scheduling never names a node, so pods of a shape agree."""
+
+    name = "NodeName"
+    locality = Locality.NODE
+    events = frozenset({EventKind.NODE_ADD})
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Only relevant to callers that ask about bound pods."""
+        return None if pod.pod.spec.node_name in ("", node.name) else OTHER_NODE
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        wanted = pod.pod.spec.node_name
+        codes = np.zeros(len(rows), np.int32)
+        if wanted:
+            named = table.find(wanted)
+            codes[:] = 1 if named is None else rows != named.row
+        return Verdicts(codes, (OTHER_NODE, OTHER_NODE))

@@ -1,0 +1,44 @@
+"""NodePorts: a host port is free on the node, or the pod does not fit (plugins/nodeports)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.host_port import ports_conflict
+from fairlead.engine.core.status import SKIP, Status, unschedulable
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+CONFLICT: Final = unschedulable("node(s) didn't have free ports for the requested pod ports").by(
+    "NodePorts"
+)
+
+
+class NodePorts:
+    """PreFilter and Filter."""
+
+    name = "NodePorts"
+    locality = Locality.ROW
+    events = frozenset({EventKind.NODE_ADD, EventKind.ASSIGNED_POD_DELETE})
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Skipped for pods without host ports."""
+        return None if pod.shape.host_ports else SKIP
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Any wanted port against any used one."""
+        used = node.used_ports
+        if used and any(ports_conflict(a, b) for a in pod.shape.host_ports for b in used):
+            return CONFLICT
+        return None
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """A node appeared, or a pod left that used a port in the way."""
+        gone = event.old
+        if not isinstance(gone, PodInfo):
+            return True
+        wanted, used = pod.shape.host_ports, gone.shape.host_ports
+        return any(ports_conflict(a, b) for a in wanted for b in used)

@@ -1,0 +1,54 @@
+"""NodeUnschedulable: cordoned nodes take no pods (plugins/nodeunschedulable)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.objects import Node, Taint
+from fairlead.api.taint import tolerates
+from fairlead.engine.core.status import Status, unresolvable
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Verdicts
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+UNSCHEDULABLE: Final = unresolvable("node(s) were unschedulable").by("NodeUnschedulable")
+# What a pod must tolerate to go to a cordoned node, whether or not the node carries the taint.
+_CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+class NodeUnschedulable:
+    """Filter."""
+
+    name = "NodeUnschedulable"
+    locality = Locality.NODE
+    events = frozenset({EventKind.NODE_ADD, EventKind.NODE_TAINT, EventKind.POD_TOLERATION})
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Independent of the taint that the node lifecycle controller adds."""
+        if not node.node.spec.unschedulable:
+            return None
+        if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
+            return None
+        return UNSCHEDULABLE
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        codes = table.unschedulable[rows].astype(np.int32)
+        if any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations):
+            codes[:] = 0
+        return Verdicts(codes, (UNSCHEDULABLE, UNSCHEDULABLE))
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """A schedulable node appeared or was uncordoned, or the pod now tolerates cordons."""
+        old, new = event.old, event.new
+        if isinstance(new, Node):
+            cordoned_before = not isinstance(old, Node) or old.spec.unschedulable
+            return cordoned_before and not new.spec.unschedulable
+        return any(tolerates(toleration, _CORDON) for toleration in pod.shape.spec.tolerations)

@@ -1,0 +1,119 @@
+"""The selector of default constraints: what belongs together by Services and owner.
+
+All Services of the namespace that select the pod, and its controller if that is an existing
+ReplicationController, ReplicaSet or StatefulSet, must agree (plugins/helper/spread.go:
+DefaultSelector). A pod that nothing selects gets no default constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from fairlead.api.objects import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    OwnerReference,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+from fairlead.api.pod import controller_of
+from fairlead.engine.state.anchor_index import AnchorIndex
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.related_objects import RelatedObjects
+
+Selecting = tuple[tuple[str, str], ...]
+_ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
+_WORKLOADS: Final[Mapping[tuple[str, str], type[ReplicaSet | StatefulSet]]] = {
+    ("apps/v1", "ReplicaSet"): ReplicaSet,
+    ("apps/v1", "StatefulSet"): StatefulSet,
+}
+_FOUND_MAX: Final = 1 << 14
+_CONTROLLER: Final = ("v1", "ReplicationController")
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultSelector:
+    """`key` is equal for equal selectors."""
+
+    selector: LabelSelector
+    key: bytes
+
+
+class DefaultSelectors:
+    """Deduced once per namespace, labels and owner, as long as no related object changes."""
+
+    def __init__(self, related: RelatedObjects) -> None:
+        """Reads Services and workloads in `related`."""
+        self._related = related
+        self._read = -1
+        self._services: dict[str, AnchorIndex[Selecting]] = {}
+        self._found: dict[object, DefaultSelector | None] = {}
+
+    def of(self, pod: PodInfo) -> DefaultSelector | None:
+        """The selector of `pod`, None if nothing selects it."""
+        if self._read != self._related.version:
+            self._read_services()
+        services = self._services.get(pod.namespace)
+        owner = controller_of(pod.pod.metadata) if pod.pod.metadata.owner_references else None
+        if services is None and owner is None:
+            return None
+        key = (pod.namespace, frozenset(pod.labels.items()), owner)
+        if key not in self._found:
+            if len(self._found) >= _FOUND_MAX:
+                self._found.clear()
+            candidates = services.candidates(pod.labels) if services is not None else ()
+            self._found[key] = self._deduce(pod, candidates, owner)
+        return self._found[key]
+
+    def _read_services(self) -> None:
+        self._read = self._related.version
+        self._found.clear()
+        self._services.clear()
+        for service in self._related.all_of(Service):
+            selecting = tuple(service.spec.selector.items())
+            if selecting:
+                filed = self._services.setdefault(service.metadata.namespace, AnchorIndex())
+                filed.add(selecting[0], selecting)
+
+    def _deduce(
+        self, pod: PodInfo, services: Sequence[Selecting], owner: OwnerReference | None
+    ) -> DefaultSelector | None:
+        labels: dict[str, str] = {}
+        for selecting in services:
+            if all(pod.labels.get(key) == value for key, value in selecting):
+                labels.update(selecting)
+        expressions: tuple[LabelSelectorRequirement, ...] = ()
+        if owner is not None:
+            labels.update(self._controller_labels(pod.namespace, owner))
+            expressions = self._workload_requirements(pod.namespace, owner)
+        selector = LabelSelector(match_labels=labels, match_expressions=expressions)
+        if selector == LabelSelector():
+            return None
+        return DefaultSelector(selector, _ENCODER.encode(selector))
+
+    def _controller_labels(self, namespace: str, owner: OwnerReference) -> Mapping[str, str]:
+        if (owner.api_version, owner.kind) != _CONTROLLER:
+            return {}
+        found = self._related.get(ReplicationController, f"{namespace}/{owner.name}")
+        return {} if found is None else found.spec.selector
+
+    def _workload_requirements(
+        self, namespace: str, owner: OwnerReference
+    ) -> tuple[LabelSelectorRequirement, ...]:
+        """As requirements, because they may contradict what Services demand."""
+        kind = _WORKLOADS.get((owner.api_version, owner.kind))
+        found = None if kind is None else self._related.get(kind, f"{namespace}/{owner.name}")
+        if found is None or found.spec.selector is None:
+            return ()
+        selector = found.spec.selector
+        exact = tuple(
+            LabelSelectorRequirement(key=key, operator="In", values=(value,))
+            for key, value in sorted(selector.match_labels.items())
+        )
+        return exact + selector.match_expressions

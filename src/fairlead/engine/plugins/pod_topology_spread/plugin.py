@@ -1,0 +1,186 @@
+"""PodTopologySpread: what the framework asks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from fairlead.engine.core.status import SKIP, Status
+from fairlead.engine.framework.cluster_event import ClusterEvent
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Scores, Verdicts
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.plugins.pod_topology_spread.args import SYSTEM, PodTopologySpreadArgs
+from fairlead.engine.plugins.pod_topology_spread.constraint import (
+    DO_NOT_SCHEDULE,
+    SCHEDULE_ANYWAY,
+    Constraint,
+    compile_constraint,
+    own_constraints,
+)
+from fairlead.engine.plugins.pod_topology_spread.default_selector import (
+    DefaultSelector,
+    DefaultSelectors,
+)
+from fairlead.engine.plugins.pod_topology_spread.filtering import (
+    NAME,
+    STATUSES,
+    SpreadState,
+    suppose_spread,
+)
+from fairlead.engine.plugins.pod_topology_spread.scoring import HOSTNAME, SpreadScoreState
+from fairlead.engine.plugins.pod_topology_spread.spread_counts import SpreadCounts
+from fairlead.engine.plugins.pod_topology_spread.waking import EVENTS, is_worth_a_try
+from fairlead.engine.state.counts_cache import CountsCache
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
+
+_NO_ARGS: Final = PodTopologySpreadArgs()
+_ENCODER: Final = msgspec.msgpack.Encoder(order="deterministic")
+_SCOPES_MAX: Final = 1 << 14
+# What tells the constraints of pods with the same spec apart: labels or default selectors.
+Variant = tuple[str | None, ...] | bytes
+
+
+class PodTopologySpread:
+    """PreFilter, Filter, PreScore, Score."""
+
+    name = NAME
+    locality = Locality.CLUSTER
+    events = EVENTS
+
+    def __init__(self, handle: Handle, args: PodTopologySpreadArgs = _NO_ARGS) -> None:
+        """Counts with the census of the cluster's table."""
+        self._table = handle.cluster.table
+        self._defaults = {
+            action: tuple(c for c in args.constraints if c.when_unsatisfiable == action)
+            for action in (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
+        }
+        self._is_system_default = args.defaulting_type == SYSTEM
+        self._selectors = DefaultSelectors(handle.cluster.related)
+        self._scopes: dict[int, bytes] = {}
+        self._cache: CountsCache[tuple[bytes, str, str, Variant], SpreadCounts] = CountsCache(
+            self._table
+        )
+
+    # --- which constraints -----------------------------------------------------------------
+
+    def _counts(self, pod: PodInfo, action: str) -> SpreadCounts | None:
+        """The pod's constraints with consequence `action`, refreshed; None if there are none."""
+        own = pod.shape.spec.topology_spread_constraints
+        default = None
+        if own:
+            if all(one.when_unsatisfiable != action for one in own):
+                return None
+            keys = (key for one in own for key in one.match_label_keys)
+            variant: Variant = tuple(pod.labels.get(key) for key in keys)
+        else:
+            default = self._selectors.of(pod) if self._defaults[action] else None
+            if default is None:
+                return None
+            variant = default.key
+        key = (self._scope(pod.shape), pod.namespace, action, variant)
+        found = self._cache.get(key) or self._cache.put(key, self._start(pod, action, default))
+        return found.refresh()
+
+    def _scope(self, shape: Shape) -> bytes:
+        """Equal for shapes with the same constraints that may use the same nodes."""
+        found = self._scopes.get(shape.id)
+        if found is None:
+            if len(self._scopes) >= _SCOPES_MAX:  # shapes come and go
+                self._scopes.clear()
+            spec = shape.spec
+            nodes = spec.affinity.node_affinity if spec.affinity is not None else None
+            scope = (spec.topology_spread_constraints, spec.node_selector, nodes, spec.tolerations)
+            found = self._scopes[shape.id] = _ENCODER.encode(scope)
+        return found
+
+    def _start(self, pod: PodInfo, action: str, default: DefaultSelector | None) -> SpreadCounts:
+        return SpreadCounts(
+            self._table,
+            pod,
+            self._constraints(pod, action, default),
+            requires_all_keys=default is None or not self._is_system_default,
+            node_key=HOSTNAME if action == SCHEDULE_ANYWAY else "",
+        )
+
+    def _constraints(
+        self, pod: PodInfo, action: str, default: DefaultSelector | None
+    ) -> tuple[Constraint, ...]:
+        if default is None:
+            own = pod.shape.spec.topology_spread_constraints
+            return own_constraints(own, action, pod.labels)
+        return tuple(compile_constraint(c, default.selector) for c in self._defaults[action])
+
+    # --- filtering -------------------------------------------------------------------------
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Skipped without hard constraints."""
+        live = self._counts(pod, DO_NOT_SCHEDULE)
+        if live is None:
+            return SKIP
+        state.write(suppose_spread(live, pod.namespace, pod.labels))
+        return None
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Suppose `added` on `node`; undone by `remove_pod`."""
+        pods = self._table.census.lookalikes_of(added)
+        state.read(SpreadState).move(pods, node.row, 1)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Suppose `removed` gone from `node`."""
+        pods = self._table.census.lookalikes_of(removed)
+        state.read(SpreadState).move(pods, node.row, -1)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """The first constraint that the pod would break there."""
+        code = state.read(SpreadState).code(node.row)
+        return STATUSES[code] if code else None
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        return Verdicts(state.read(SpreadState).codes(rows), STATUSES)
+
+    # --- waiting ---------------------------------------------------------------------------
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Whether another attempt is worth while."""
+        live = self._counts(pod, DO_NOT_SCHEDULE)
+        constraints = [one.constraint for one in live.constraints] if live is not None else []
+        return is_worth_a_try(pod, constraints, event)
+
+    # --- scoring ---------------------------------------------------------------------------
+
+    def scores_alike(self, pod: PodInfo) -> bool:
+        """Without soft constraints."""
+        own = pod.shape.spec.topology_spread_constraints
+        if own:
+            return all(one.when_unsatisfiable != SCHEDULE_ANYWAY for one in own)
+        return not self._defaults[SCHEDULE_ANYWAY] or self._selectors.of(pod) is None
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
+        """Skipped without soft constraints."""
+        live = self._counts(pod, SCHEDULE_ANYWAY)
+        if live is None:
+            return SKIP
+        state.write(SpreadScoreState(live, rows))
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """Lower is better until normalised."""
+        return state.read(SpreadScoreState).score(node.row)
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`."""
+        return state.read(SpreadScoreState).scores(rows)
+
+    def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        """Turn round and stretch to at most 100."""
+        return state.read(SpreadScoreState).normalize(scores)

@@ -1,0 +1,129 @@
+"""SpreadCounts: how the pods that a set of constraints is about are spread right now.
+
+A node counts for a constraint if it has the topology keys of all constraints of the set (unless
+the set is the system's default one) and passes the constraint's node inclusion policies. That
+depends on Node objects only and is worked out once per change of nodes; counts follow each pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.plugins.node_affinity import NodeAffinity
+from fairlead.engine.plugins.pod_topology_spread.constraint import Constraint
+from fairlead.engine.plugins.taint_toleration import TaintToleration
+from fairlead.engine.state.census import Census
+from fairlead.engine.state.domain_counts import DomainCounts
+from fairlead.engine.state.domains import Domains, Ids
+from fairlead.engine.state.label_column import ABSENT
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.pod_selector import PodSelector
+
+Mask = npt.NDArray[np.bool_]
+
+
+class ConstraintCounts:
+    """One constraint and the pods it counts.
+
+    `labels` are the domains of all rows by label, ABSENT without it, and `ids` those that they
+    form; `included` is the same as `ids`, but ABSENT where pods do not count. `present` are the
+    domains with some included node, ascending. Current after `SpreadCounts.refresh`.
+    """
+
+    __slots__ = ("constraint", "counts", "ids", "included", "labels", "present")
+
+    def __init__(self, constraint: Constraint, counts: DomainCounts) -> None:
+        """`take` is called whenever nodes have changed."""
+        self.constraint = constraint
+        self.counts = counts
+        nothing: Ids = np.zeros(0, np.int64)
+        self.labels = self.ids = self.included = self.present = nothing
+
+    def take(self, labels: Ids, ids: Ids, included: Ids, size: int) -> Domains:
+        """Take over what nodes say now."""
+        self.labels, self.ids, self.included = labels, ids, included
+        self.present = np.flatnonzero(np.bincount(included[included >= 0], minlength=size))
+        return Domains(included, size)
+
+
+class SpreadCounts:
+    """The constraints with one consequence that some pods of one namespace have in common."""
+
+    def __init__(
+        self,
+        table: NodeTable,
+        pod: PodInfo,
+        constraints: Sequence[Constraint],
+        *,
+        requires_all_keys: bool,
+        node_key: str = "",
+    ) -> None:
+        """`pod` is any of them. Domains of `node_key` are taken to be the nodes themselves."""
+        self._table = table
+        self._pod = pod
+        self.requires_all_keys = requires_all_keys
+        self._node_key = node_key
+        self.keys = tuple(dict.fromkeys(one.topology_key for one in constraints))
+        self.constraints = [self._start(index, one) for index, one in enumerate(constraints)]
+
+    def _start(self, index: int, constraint: Constraint) -> ConstraintCounts:
+        census = self._table.census
+        counts = DomainCounts(census.nodes, partial(self._domains, index))
+        if constraint.counts_existing:
+            demand = (frozenset((self._pod.namespace,)), constraint.selector)
+            census.watch(PodSelector((demand,), counts_terminating=False), counts, 1)
+        return ConstraintCounts(constraint, counts)
+
+    def refresh(self) -> SpreadCounts:
+        """Bring everything up to date; returns itself."""
+        for one in self.constraints:
+            one.counts.refresh()
+        return self
+
+    def drop(self, census: Census) -> None:
+        """Count no longer."""
+        for one in self.constraints:
+            census.unwatch(one.counts)
+
+    # --- which nodes count -----------------------------------------------------------------
+
+    def _domains(self, index: int) -> Domains:
+        one = self.constraints[index]
+        key = one.constraint.topology_key
+        column = self._table.label_column(key)
+        if key == self._node_key:
+            rows = np.arange(self._table.capacity)
+            labels: Ids = np.where(column.ids == ABSENT, ABSENT, rows)
+            return one.take(labels, rows, rows, len(rows))
+        ids = column.ids
+        if not self.requires_all_keys:
+            # Nodes without the key make up the domain "" together with those whose value is "".
+            ids = np.where(ids == ABSENT, column.id_of(""), ids)
+        included: Ids = np.where(self._inclusion(one.constraint), ids, ABSENT)
+        return one.take(column.ids, ids, included, len(column.values))
+
+    def _inclusion(self, constraint: Constraint) -> Mask:
+        """On which rows pods count for `constraint` (common.go: matchNodeInclusionPolicies)."""
+        table, pod = self._table, self._pod
+        rows = np.flatnonzero(table.alive)
+        fits = np.ones(len(rows), np.bool_)
+        if self.requires_all_keys:
+            for key in self.keys:
+                # Pods with thousands of keys, which nobody's nodes have, are not worth more.
+                if not fits.any():
+                    break
+                fits &= table.label_column(key).ids[rows] != ABSENT
+        state = CycleState()
+        if constraint.honors_affinity:
+            fits &= NodeAffinity().filter_columns(state, pod, table, rows).codes == 0
+        if constraint.honors_taints:
+            fits &= TaintToleration().filter_columns(state, pod, table, rows).codes == 0
+        included = np.zeros(table.capacity, np.bool_)
+        included[rows[fits]] = True
+        return included

@@ -1,0 +1,106 @@
+"""IN_TREE: every plugin of the default profile by name, and how it is built.
+
+A factory gets the handle (beliefs to read) and the plugin's arguments as decoded from pluginConfig;
+it raises ValueError naming the field when they do not make sense. DefaultPreemption asks the
+framework itself and is therefore built by `engine.scheduling.compose`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.engine.framework.interface import Plugin
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.plugins.default_binder import DefaultBinder
+from fairlead.engine.plugins.dynamic_resources.plugin import DynamicResources
+from fairlead.engine.plugins.dynamic_resources_args import DynamicResourcesArgs
+from fairlead.engine.plugins.image_locality import ImageLocality
+from fairlead.engine.plugins.inter_pod_affinity.args import InterPodAffinityArgs
+from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from fairlead.engine.plugins.node_affinity import NodeAffinity
+from fairlead.engine.plugins.node_affinity_args import NodeAffinityArgs
+from fairlead.engine.plugins.node_name import NodeName
+from fairlead.engine.plugins.node_ports import NodePorts
+from fairlead.engine.plugins.node_resources_args import BalancedAllocationArgs, FitArgs
+from fairlead.engine.plugins.node_resources_balanced_allocation import balanced_allocation
+from fairlead.engine.plugins.node_resources_fit import NodeResourcesFit
+from fairlead.engine.plugins.node_unschedulable import NodeUnschedulable
+from fairlead.engine.plugins.node_volume_limits.plugin import NodeVolumeLimits
+from fairlead.engine.plugins.pod_topology_spread.args import PodTopologySpreadArgs
+from fairlead.engine.plugins.pod_topology_spread.plugin import PodTopologySpread
+from fairlead.engine.plugins.priority_sort import PrioritySort
+from fairlead.engine.plugins.scheduling_gates import SchedulingGates
+from fairlead.engine.plugins.taint_toleration import TaintToleration
+from fairlead.engine.plugins.unsupported import Unsupported, never
+from fairlead.engine.plugins.volume_binding.args import VolumeBindingArgs
+from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding
+from fairlead.engine.plugins.volume_restrictions import VolumeRestrictions
+from fairlead.engine.plugins.volume_zone import VolumeZone
+
+Args = Mapping[str, Any]
+Factory = Callable[[Handle, Args], Plugin]
+
+
+def _simple(plugin: Callable[[], Plugin]) -> Factory:
+    return lambda _handle, _args: plugin()
+
+
+def _node_resources_fit(handle: Handle, args: Args) -> Plugin:
+    return NodeResourcesFit(handle, msgspec.convert(dict(args), FitArgs))
+
+
+def _pod_topology_spread(handle: Handle, args: Args) -> Plugin:
+    return PodTopologySpread(handle, msgspec.convert(dict(args), PodTopologySpreadArgs))
+
+
+def _volume_binding(handle: Handle, args: Args) -> Plugin:
+    return VolumeBinding(handle, msgspec.convert(dict(args), VolumeBindingArgs))
+
+
+def _node_affinity(_handle: Handle, args: Args) -> Plugin:
+    return NodeAffinity(msgspec.convert(dict(args), NodeAffinityArgs))
+
+
+def _balanced_allocation(handle: Handle, args: Args) -> Plugin:
+    return balanced_allocation(handle, msgspec.convert(dict(args), BalancedAllocationArgs))
+
+
+def _inter_pod_affinity(handle: Handle, args: Args) -> Plugin:
+    return InterPodAffinity(handle, msgspec.convert(dict(args), InterPodAffinityArgs))
+
+
+IN_TREE: Final[Mapping[str, Factory]] = {
+    "SchedulingGates": _simple(SchedulingGates),
+    "PrioritySort": _simple(PrioritySort),
+    "NodeUnschedulable": _simple(NodeUnschedulable),
+    "NodeName": _simple(NodeName),
+    "TaintToleration": _simple(TaintToleration),
+    "NodeAffinity": _node_affinity,
+    "NodePorts": _simple(NodePorts),
+    "NodeResourcesFit": _node_resources_fit,
+    "VolumeRestrictions": lambda handle, _a: VolumeRestrictions(handle),
+    "NodeVolumeLimits": lambda handle, _a: NodeVolumeLimits(handle),
+    "VolumeBinding": _volume_binding,
+    "VolumeZone": lambda handle, _a: VolumeZone(handle),
+    "PodTopologySpread": _pod_topology_spread,
+    "InterPodAffinity": _inter_pod_affinity,
+    "DynamicResources": lambda handle, _a: DynamicResources(handle),
+    "NodeDeclaredFeatures": lambda _h, _a: Unsupported("NodeDeclaredFeatures", never),
+    "NodeResourcesBalancedAllocation": _balanced_allocation,
+    "ImageLocality": lambda handle, _a: ImageLocality(handle),
+    "DefaultBinder": _simple(DefaultBinder),
+}
+
+# The form of each plugin's arguments; the others take none.
+IN_TREE_ARGS: Final[Mapping[str, type[msgspec.Struct]]] = {
+    "NodeAffinity": NodeAffinityArgs,
+    "NodeResourcesFit": FitArgs,
+    "VolumeBinding": VolumeBindingArgs,
+    "PodTopologySpread": PodTopologySpreadArgs,
+    "InterPodAffinity": InterPodAffinityArgs,
+    "DynamicResources": DynamicResourcesArgs,
+    "NodeResourcesBalancedAllocation": BalancedAllocationArgs,
+}

@@ -1,0 +1,55 @@
+"""InterPodAffinityPriority: 0..10, counting only the pods on feasible nodes.
+
+1.16 walked the nodes it was given, and was given the feasible ones; today's counts all. Highest and
+lowest are never on the same side of 0 (priorities/interpod_affinity.go).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Scores
+from fairlead.engine.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from fairlead.engine.plugins.release_1_16.requested import PRIORITY_MAX
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class InterPodAffinityPriority:
+    """Score."""
+
+    name = "InterPodAffinityPriority"
+    locality = Locality.CLUSTER
+
+    def __init__(self, table: NodeTable, today: InterPodAffinity) -> None:
+        """`today` knows which terms mean whom."""
+        self._table = table
+        self._today = today
+
+    def scores_alike(self, pod: PodInfo) -> bool:
+        """As today: no preference of the pod, and no term of a placed pod that means it."""
+        return self._today.scores_alike(pod)
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """The weights in each node's domains, of pods on `rows`."""
+        counted: npt.NDArray[np.bool_] = np.zeros(table.capacity, np.bool_)
+        counted[rows] = True
+        total = np.zeros(len(rows), np.int64)
+        for keyed in self._today.preferences(pod):
+            for key, counts in keyed.by_key.items():
+                sums = counts.sums_over(counted)
+                total += sums[table.label_column(key).ids[rows]]
+        return total
+
+    def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        """Stretch to 0..10 in 1.16's order of float operations."""
+        lowest, highest = min(int(scores.min()), 0), max(int(scores.max()), 0)
+        if lowest == highest:
+            return np.zeros_like(scores)
+        share = (scores - lowest).astype(np.float64) / np.float64(highest - lowest)
+        stretched: Scores = (PRIORITY_MAX * share).astype(np.int64)
+        return stretched

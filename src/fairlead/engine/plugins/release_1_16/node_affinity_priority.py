@@ -1,0 +1,56 @@
+"""NodeAffinityPriority: today's NodeAffinity, scaled to 0..10 (priorities/node_affinity.go)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Scores
+from fairlead.engine.plugins.node_affinity import NodeAffinity
+from fairlead.engine.plugins.release_1_16.requested import PRIORITY_MAX
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class NodeAffinityPriority:
+    """PreScore and Score."""
+
+    name = "NodeAffinityPriority"
+    locality = Locality.NODE
+
+    def __init__(self, today: NodeAffinity) -> None:
+        """`today` knows which preferences match."""
+        self._today = today
+
+    def scores_alike(self, pod: PodInfo) -> bool:
+        """Without preferences."""
+        affinity = pod.shape.spec.affinity
+        node_affinity = affinity.node_affinity if affinity is not None else None
+        return (
+            node_affinity is None
+            or not node_affinity.preferred_during_scheduling_ignored_during_execution
+        )
+
+    def pre_score(self, state: CycleState, pod: PodInfo, rows: Rows) -> Status | None:
+        """Skipped without preferences."""
+        return self._today.pre_score(state, pod, rows)
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """The weights of the preferred terms that match."""
+        return self._today.score(state, pod, node)
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`."""
+        return self._today.score_columns(state, pod, table, rows)
+
+    def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        """The highest becomes 10 (priorities/reduce.go: NormalizeReduce)."""
+        highest = int(scores.max()) if len(scores) else 0
+        if not highest:
+            return np.zeros_like(scores)
+        scaled: Scores = scores * PRIORITY_MAX // highest
+        return scaled

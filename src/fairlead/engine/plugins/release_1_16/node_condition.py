@@ -1,0 +1,78 @@
+"""Conditions of nodes, which 1.16 looked at directly where taints speak for them today.
+
+upstream: predicates.go: CheckNodeConditionPredicate, CheckNodeMemoryPressurePredicate, …
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Node, PodSpec
+from fairlead.engine.core.status import Status, unresolvable
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+NOT_READY: Final = unresolvable("node(s) were not ready").by("CheckNodeCondition")
+NO_NETWORK: Final = unresolvable("node(s) had unavailable network").by("CheckNodeCondition")
+UNSCHEDULABLE: Final = unresolvable("node(s) were unschedulable").by("CheckNodeCondition")
+
+_PRESSURE_REASONS: Final = {
+    "MemoryPressure": "node(s) had memory pressure",
+    "DiskPressure": "node(s) had disk pressure",
+    "PIDPressure": "node(s) had pid pressure",
+}
+
+
+class CheckNodeCondition:
+    """Filter: the node is ready, has a network and is not cordoned, whatever the pod tolerates."""
+
+    name = "CheckNodeCondition"
+    locality = Locality.NODE
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """A node without a Ready condition is ready."""
+        if _is_not(node.node, "Ready", "True"):
+            return NOT_READY
+        if _is_not(node.node, "NetworkUnavailable", "False"):
+            return NO_NETWORK
+        return UNSCHEDULABLE if node.node.spec.unschedulable else None
+
+
+def _is_not(node: Node, kind: str, status: str) -> bool:
+    return any(c.type == kind and c.status != status for c in node.status.conditions)
+
+
+class CheckNodePressure:
+    """Filter: the node is not under one kind of pressure."""
+
+    locality = Locality.NODE
+
+    def __init__(self, condition: str, *, only_best_effort: bool = False) -> None:
+        """`condition` names the pressure; memory pressure only bars best-effort pods."""
+        self.name = f"CheckNode{condition}"
+        self._condition = condition
+        self._only_best_effort = only_best_effort
+        self._rejection = unresolvable(_PRESSURE_REASONS[condition]).by(self.name)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """By the node's condition alone."""
+        if self._only_best_effort and not _is_best_effort(pod.shape.spec):
+            return None
+        found = node.node.status.conditions
+        if any(c.type == self._condition and c.status == "True" for c in found):
+            return self._rejection
+        return None
+
+
+def _is_best_effort(spec: PodSpec) -> bool:
+    """Whether no container asks for or is limited in cpu or memory (qos.go: GetPodQOS)."""
+    return not any(
+        name in ("cpu", "memory") and amount not in ("0", 0)
+        for container in spec.containers
+        for name, amount in (
+            *container.resources.requests.items(),
+            *container.resources.limits.items(),
+        )
+    )

@@ -1,0 +1,158 @@
+"""How full a node would be, scored 0..10: least requested, most requested, balanced.
+
+All three look at cpu and memory with the non-zero defaults (100m, 200 MiB) of both the incoming
+and the placed pods. Each is one function over vectors, which serves single nodes as well.
+upstream: priorities/{resource_allocation,least_requested,most_requested,
+balanced_resource_allocation}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Scores
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import CPU, MEMORY
+
+PRIORITY_MAX: Final = 10
+Ints = npt.NDArray[np.int64]
+
+
+class Sums(Protocol):
+    """What pods ask for and nodes are used by, in (milli cpu, memory bytes) with defaults."""
+
+    def asked(self, pod: PodInfo) -> tuple[int, int]:
+        """By the incoming pod."""
+        ...
+
+    def used(self, node: NodeInfo) -> tuple[int, int]:
+        """On one node."""
+        ...
+
+    def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
+        """On the nodes at `rows`."""
+        ...
+
+
+class NodeSums:
+    """As nodes have them."""
+
+    def asked(self, pod: PodInfo) -> tuple[int, int]:
+        """With defaults for containers that ask for nothing."""
+        return pod.shape.nonzero_requests
+
+    def used(self, node: NodeInfo) -> tuple[int, int]:
+        """The sums of the placed pods."""
+        return node.nonzero_cpu, node.nonzero_memory
+
+    def used_columns(self, table: NodeTable, rows: Rows) -> tuple[Ints, Ints]:
+        """The same for many nodes."""
+        return table.nonzero_cpu[rows], table.nonzero_memory[rows]
+
+
+class Rating(Protocol):
+    """A way to score; `one` and `many` give the same answers."""
+
+    def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
+        """0..10 for one node."""
+        ...
+
+    def many(self, cpu: Ints, cpu_offered: Ints, memory: Ints, memory_offered: Ints) -> Scores:
+        """0..10 for many nodes."""
+        ...
+
+
+class _ByMean:
+    """The mean of both resources' scores; a resource that the node does not offer scores 0."""
+
+    def __init__(self, one: Callable[[int, int], int], many: Callable[[Ints, Ints], Ints]) -> None:
+        self._one = one
+        self._many = many
+
+    def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
+        return (self._one(cpu, cpu_offered) + self._one(memory, memory_offered)) // 2
+
+    def many(self, cpu: Ints, cpu_offered: Ints, memory: Ints, memory_offered: Ints) -> Scores:
+        both = self._many(cpu, cpu_offered) + self._many(memory, memory_offered)
+        means: Scores = both // 2
+        return means
+
+
+def _least_one(used: int, offered: int) -> int:
+    return (offered - used) * PRIORITY_MAX // offered if 0 < offered >= used else 0
+
+
+def _least_many(used: Ints, offered: Ints) -> Ints:
+    scores: Ints = np.maximum(offered - used, 0) * PRIORITY_MAX // np.maximum(offered, 1)
+    return scores
+
+
+def _most_one(used: int, offered: int) -> int:
+    return used * PRIORITY_MAX // offered if 0 < offered >= used else 0
+
+
+def _most_many(used: Ints, offered: Ints) -> Ints:
+    scores = used * PRIORITY_MAX // np.maximum(offered, 1)
+    return np.where((offered > 0) & (used <= offered), scores, 0)
+
+
+class _Balanced:
+    """10 where cpu and memory are used to the same fraction, 0 where either is used up."""
+
+    def one(self, cpu: int, cpu_offered: int, memory: int, memory_offered: int) -> int:
+        cpu_fraction = cpu / (cpu_offered or 1)
+        memory_fraction = memory / (memory_offered or 1)
+        if cpu_fraction >= 1 or memory_fraction >= 1:
+            return 0
+        return int((1 - abs(cpu_fraction - memory_fraction)) * float(PRIORITY_MAX))
+
+    def many(self, cpu: Ints, cpu_offered: Ints, memory: Ints, memory_offered: Ints) -> Scores:
+        cpu_fraction = cpu / np.maximum(cpu_offered, 1)
+        memory_fraction = memory / np.maximum(memory_offered, 1)
+        scores = ((1 - np.abs(cpu_fraction - memory_fraction)) * float(PRIORITY_MAX)).astype(
+            np.int64
+        )
+        full = (cpu_fraction >= 1) | (memory_fraction >= 1)
+        return np.where(full, 0, scores)
+
+
+least: Final[Rating] = _ByMean(_least_one, _least_many)
+most: Final[Rating] = _ByMean(_most_one, _most_many)
+balanced: Final[Rating] = _Balanced()
+
+
+class Requested:
+    """A Score plugin that rates nodes by `sums`."""
+
+    locality = Locality.ROW
+
+    def __init__(self, name: str, rating: Rating, sums: Sums) -> None:
+        """`name` is that of the priority."""
+        self.name = name
+        self._rating = rating
+        self._sums = sums
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """0..10."""
+        cpu, memory = self._sums.asked(pod)
+        used_cpu, used_memory = self._sums.used(node)
+        offered = node.allocatable
+        return self._rating.one(cpu + used_cpu, offered[CPU], memory + used_memory, offered[MEMORY])
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`."""
+        cpu, memory = self._sums.asked(pod)
+        used_cpu, used_memory = self._sums.used_columns(table, rows)
+        offered = table.allocatable
+        return self._rating.many(
+            used_cpu + cpu, offered[CPU, rows], used_memory + memory, offered[MEMORY, rows]
+        )

@@ -1,0 +1,88 @@
+"""TaintToleration: taints keep pods off nodes that they do not tolerate (plugins/tainttoleration).
+
+NoSchedule and NoExecute taints reject; PreferNoSchedule ones only make a node less welcome.
+tolerationSeconds plays no part here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.objects import Node, Taint
+from fairlead.api.taint import count_intolerable_prefer_no_schedule, find_untolerated
+from fairlead.engine.core.status import Status, unresolvable
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Normalization, Rows, Scores, Verdicts
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+UNTOLERATED: Final = unresolvable("node(s) had untolerated taint(s)").by("TaintToleration")
+_REJECTING: Final = ("NoSchedule", "NoExecute")
+
+
+class TaintToleration:
+    """Filter and Score (never skipped)."""
+
+    name = "TaintToleration"
+    locality = Locality.NODE
+    events = frozenset({EventKind.NODE_ADD, EventKind.NODE_TAINT, EventKind.POD_TOLERATION})
+    normalization = Normalization.REVERSED
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Rejects a node with a NoSchedule or NoExecute taint that the pod does not tolerate."""
+        taints = node.node.spec.taints
+        if not taints:
+            return None
+        untolerated = find_untolerated(taints, pod.shape.spec.tolerations, _REJECTING)
+        return None if untolerated is None else UNTOLERATED
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """How many PreferNoSchedule taints the pod does not tolerate; fewer is better."""
+        taints = node.node.spec.taints
+        if not taints:
+            return 0
+        return count_intolerable_prefer_no_schedule(taints, pod.shape.spec.tolerations)
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`: untainted nodes pass unseen, equal taints are judged once."""
+        codes = np.zeros(len(rows), np.int32)
+        known: dict[tuple[Taint, ...], bool] = {}
+        for i in np.flatnonzero(table.tainted[rows]).tolist():
+            node = table.at(int(rows[i]))
+            taints = node.node.spec.taints
+            if taints not in known:
+                known[taints] = self.filter(state, pod, node) is not None
+            codes[i] = known[taints]
+        return Verdicts(codes, (UNTOLERATED, UNTOLERATED))
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """A tolerable node appeared or became so, or the pod got another toleration."""
+        old, new = event.old, event.new
+        if not isinstance(new, Node):
+            return True
+        tolerations = pod.shape.spec.tolerations
+        if find_untolerated(new.spec.taints, tolerations, _REJECTING) is not None:
+            return False
+        if not isinstance(old, Node):
+            return True
+        return find_untolerated(old.spec.taints, tolerations, _REJECTING) is not None
+
+    def score_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Scores:
+        """`score` over `rows`, likewise."""
+        scores = np.zeros(len(rows), np.int64)
+        known: dict[tuple[Taint, ...], int] = {}
+        for i in np.flatnonzero(table.tainted[rows]).tolist():
+            node = table.at(int(rows[i]))
+            taints = node.node.spec.taints
+            if taints not in known:
+                known[taints] = self.score(state, pod, node)
+            scores[i] = known[taints]
+        return scores

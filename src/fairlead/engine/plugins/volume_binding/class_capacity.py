@@ -1,0 +1,112 @@
+"""ClassCapacities: how large a volume of a class can be made on which nodes.
+
+Each CSIStorageCapacity object says it for the nodes of one topology, mostly a single node or zone.
+Those are kept as the largest limit per value of the label; the others are few. Capacities are not
+summed up, neither over objects nor over the claims of a pod.
+upstream: binder.go: hasEnoughCapacity
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.objects import CSIDriver, CSIStorageCapacity, LabelSelector
+from fairlead.api.quantity import parse_quantity
+from fairlead.engine.plugins.volume_binding.reach import Mask, label_mask
+from fairlead.engine.state.cluster import Cluster
+
+_NOTHING: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """`by_value[key][id]` is the largest limit (bytes) where label `key` has the value of that id.
+
+    The last entry is for nodes without the label. `others` are (mask, limit).
+    """
+
+    by_value: dict[str, npt.NDArray[np.int64]]
+    others: list[tuple[Mask, int]]
+
+
+class ClassCapacities:
+    """Reads CSIDriver and CSIStorageCapacity objects."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Over the nodes of `cluster`."""
+        self._table = cluster.table
+        self._related = cluster.related
+        self._limits: dict[str, _Limits] = {}
+        self._by_class: dict[str, list[CSIStorageCapacity]] | None = None
+        self._epoch = self._position = -1
+
+    def enough(self, provisioner: str, class_name: str, size: int) -> Mask | None:
+        """By row, whether a volume of `size` (bytes) can be made; None if anywhere.
+
+        Only drivers that publish their capacity are asked.
+        """
+        driver = self._related.get(CSIDriver, provisioner)
+        if driver is None or not driver.spec.storage_capacity:
+            return None
+        self._refresh()
+        limits = self._limits.get(class_name)
+        if limits is None:
+            limits = self._limits[class_name] = self._read(class_name)
+        found = np.zeros(self._table.capacity, np.bool_)
+        for key, by_value in limits.by_value.items():
+            found |= by_value[self._table.label_column(key).ids] >= size
+        for mask, limit in limits.others:
+            if limit >= size:
+                found |= mask
+        return found
+
+    def _refresh(self) -> None:
+        log, epoch = self._related.storage_log, self._table.census.nodes.value
+        changes = log.since(self._position) if self._position >= 0 else None
+        self._position = log.position
+        if changes is None or any(kind is CSIStorageCapacity for kind, _ in changes):
+            self._by_class = None
+            self._limits.clear()
+        if epoch != self._epoch:
+            self._limits.clear()
+        self._epoch = epoch
+
+    def _read(self, class_name: str) -> _Limits:
+        if self._by_class is None:
+            self._by_class = {}
+            for one in self._related.all_of(CSIStorageCapacity):
+                self._by_class.setdefault(one.storage_class_name, []).append(one)
+        simple: dict[str, dict[str, int]] = {}
+        others: list[tuple[Mask, int]] = []
+        for one in self._by_class.get(class_name, ()):
+            limit, topology = volume_limit(one), one.node_topology
+            if limit is None or topology is None:
+                continue
+            if len(topology.match_labels) == 1 and not topology.match_expressions:
+                _raise_to(simple, topology, limit)
+            else:
+                others.append((label_mask(topology, self._table), limit))
+        return _Limits({key: self._column(key, of) for key, of in simple.items()}, others)
+
+    def _column(self, key: str, limits: dict[str, int]) -> npt.NDArray[np.int64]:
+        labels = self._table.label_column(key)
+        ids = [labels.id_of(value) for value in limits]
+        column = np.full(len(labels.values) + 1, _NOTHING, np.int64)
+        column[ids] = list(limits.values())
+        return column
+
+
+def _raise_to(limits: dict[str, dict[str, int]], topology: LabelSelector, limit: int) -> None:
+    ((key, value),) = topology.match_labels.items()
+    of_key = limits.setdefault(key, {})
+    of_key[value] = max(limit, of_key.get(value, _NOTHING))
+
+
+def volume_limit(one: CSIStorageCapacity) -> int | None:
+    """How large a volume can be (bytes), None if nothing is said (binder.go: volumeLimit)."""
+    said = one.capacity if one.maximum_volume_size is None else one.maximum_volume_size
+    return None if said is None else parse_quantity(said).whole

@@ -1,0 +1,203 @@
+"""ClassVolumes: the volumes of one storage class that are free, in the order they are tried.
+
+Smaller volumes first, among equals by name. Volumes that just one node can reach (local disks, as a
+rule) are handled all at once; the others are grouped by the nodes that can reach them.
+
+    capacities[i], volumes[i]   ascending; position i names the volume
+    is_free[i]                  Available and neither bound, promised nor on its way out
+    home[i]                     the only row that can reach it; NO_HOME for the others
+    reach                       for the others: by group, the rows (None for all) and the positions
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.objects import (
+    NodeSelector,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    QuantityText,
+)
+from fairlead.api.quantity import parse_quantity
+from fairlead.api.selector import selector_matches
+from fairlead.engine.plugins.volume_binding.reach import Mask, selector_mask, simple_values
+from fairlead.engine.state.node_table import NodeTable
+
+Ints = npt.NDArray[np.int64]
+NONE: Final = -1
+NO_HOME: Final = -1
+_LAST: Final = np.iinfo(np.int64).max
+Traits = tuple[str, str, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """Volumes at `positions` (ascending) that the same `rows` can reach; None for all rows."""
+
+    rows: Mask | None
+    positions: Ints
+
+
+class ClassVolumes:
+    """See the module's docstring; made anew when more than `is_free` changes."""
+
+    def __init__(self, volumes: list[PersistentVolume], table: NodeTable) -> None:
+        """Of all `volumes`; which are free is told by `set_free`."""
+        keyed = sorted(((size_of(one), one.key, one) for one in volumes), key=lambda k: k[:2])
+        self.capacities = [size for size, _, _ in keyed]
+        self.volumes = [one for _, _, one in keyed]
+        self.position = {name: i for i, (_, name, _) in enumerate(keyed)}
+        self.is_free: Mask = np.zeros(len(keyed), np.bool_)
+        self._table = table
+        self._epoch = -1
+        self._traits = _interned([traits_of(one) for one in self.volumes])
+
+    def set_free(self, position: int, *, free: bool) -> None:
+        """Whether the volume at `position` may be chosen."""
+        self.is_free[position] = free
+
+    # --- choosing --------------------------------------------------------------------------
+
+    def smallest(self, claim: PersistentVolumeClaim, taken: list[Ints]) -> Ints:
+        """By row, the position of the volume that suits `claim` best; NONE where none does.
+
+        `taken` are earlier answers for the same pod: a volume serves one claim only.
+        """
+        if not self.volumes:
+            return np.full(self._table.capacity, NONE, np.int64)
+        self._locate()
+        best = np.full(self._table.capacity, _LAST, np.int64)
+        suitable = self._suitable(claim)
+        at_home = np.flatnonzero(suitable & (self._home != NO_HOME))
+        for chosen in taken:
+            at_home = at_home[chosen[self._home[at_home]] != at_home]
+        best[self._home[at_home][::-1]] = at_home[::-1]  # the smallest is written last
+        for reach in self._reaches:
+            positions = reach.positions[suitable[reach.positions]]
+            for position in positions[: len(taken) + 1].tolist():
+                rows = best > position
+                if reach.rows is not None:
+                    rows &= reach.rows
+                for chosen in taken:
+                    rows &= chosen != position
+                best[rows] = position
+        best[best == _LAST] = NONE
+        return best
+
+    def _suitable(self, claim: PersistentVolumeClaim) -> Mask:
+        """Which positions suit `claim`, wherever they are."""
+        suitable = self.is_free.copy()
+        suitable[: bisect_left(self.capacities, size_of(claim))] = False
+        index, ids = self._traits
+        wanted = [i for traits, i in index.items() if _suit(claim, traits)]
+        suitable &= np.isin(ids, wanted)
+        if claim.spec.selector is not None:
+            for position in np.flatnonzero(suitable).tolist():
+                labels = self.volumes[position].metadata.labels
+                suitable[position] = selector_matches(claim.spec.selector, labels)
+        return suitable
+
+    # --- where they are --------------------------------------------------------------------
+
+    def _locate(self) -> None:
+        """Find out anew which rows reach which volumes if nodes changed."""
+        if self._epoch == self._table.census.nodes.value:
+            return
+        self._epoch = self._table.census.nodes.value
+        self._home: Ints = np.full(len(self.volumes), NO_HOME, np.int64)
+        groups: dict[NodeSelector | None, list[int]] = {}
+        for position, volume in enumerate(self.volumes):
+            groups.setdefault(selector_of(volume), []).append(position)
+        self._reaches: list[_Reach] = []
+        rows_of = _RowsByLabel(self._table)
+        for selector, positions in groups.items():
+            self._locate_group(selector, positions, rows_of)
+
+    def _locate_group(
+        self, selector: NodeSelector | None, positions: list[int], rows_of: _RowsByLabel
+    ) -> None:
+        if selector is None:
+            self._reaches.append(_Reach(None, np.array(positions, np.int64)))
+            return
+        only = rows_of.only(selector)
+        if only is not None:
+            self._home[positions] = only
+            return
+        mask = selector_mask(selector, self._table)
+        rows = np.flatnonzero(mask)
+        if len(rows) == 1:
+            self._home[positions] = rows[0]
+        elif len(rows):
+            self._reaches.append(_Reach(mask, np.array(positions, np.int64)))
+
+
+class _RowsByLabel:
+    """Rows by the values of labels, as far as they were asked for."""
+
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
+        self._by_key: dict[str, dict[int, list[int]]] = {}
+
+    def only(self, selector: NodeSelector) -> int | None:
+        """The only row that `selector` means, if it is simple enough to tell at a glance."""
+        simple = simple_values(selector)
+        if simple is None or len(simple[1]) != 1:
+            return None
+        key, (value,) = simple
+        rows = self._rows(key).get(self._table.label_column(key).id_of(value), [])
+        return rows[0] if len(rows) == 1 else None
+
+    def _rows(self, key: str) -> dict[int, list[int]]:
+        found = self._by_key.get(key)
+        if found is None:
+            found = self._by_key[key] = {}
+            for row, value in enumerate(self._table.label_column(key).ids.tolist()):
+                if value >= 0:
+                    found.setdefault(value, []).append(row)
+        return found
+
+
+def selector_of(volume: PersistentVolume) -> NodeSelector | None:
+    """The nodes that can reach `volume`; None for all."""
+    affinity = volume.spec.node_affinity
+    return None if affinity is None else affinity.required
+
+
+def size_of(one: PersistentVolume | PersistentVolumeClaim) -> int:
+    """A volume's capacity, or what a claim asks for, in nano bytes; 0 where nothing is said."""
+    amount: QuantityText = 0
+    if isinstance(one, PersistentVolume):
+        amount = one.spec.capacity.get("storage", 0)
+    else:
+        amount = one.spec.resources.requests.get("storage", 0)
+    return parse_quantity(amount).nano
+
+
+def traits_of(volume: PersistentVolume) -> Traits:
+    """What a claim must agree with: mode, attributes class, and the access modes it may ask for."""
+    spec = volume.spec
+    return spec.volume_mode, spec.volume_attributes_class_name, frozenset(spec.access_modes)
+
+
+def _suit(claim: PersistentVolumeClaim, traits: Traits) -> bool:
+    _, _, access_modes = traits
+    return has_kind(claim, traits) and access_modes.issuperset(claim.spec.access_modes)
+
+
+def has_kind(claim: PersistentVolumeClaim, traits: Traits) -> bool:
+    """Whether mode and attributes class are those of `claim`."""
+    mode, attributes_class, _ = traits
+    spec = claim.spec
+    return (mode, attributes_class) == (spec.volume_mode, spec.volume_attributes_class_name)
+
+
+def _interned(traits: list[Traits]) -> tuple[dict[Traits, int], Ints]:
+    index: dict[Traits, int] = {}
+    ids = [index.setdefault(one, len(index)) for one in traits]
+    return index, np.array(ids, np.int64)

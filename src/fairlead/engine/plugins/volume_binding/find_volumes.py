@@ -1,0 +1,196 @@
+"""find_volumes: works out `NodeVolumes`, all rows at once; see there for the four steps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.objects import NodeSelector, PersistentVolume, PersistentVolumeClaim
+from fairlead.api.quantity import whole_value
+from fairlead.engine.plugins.csi_node_columns import CSINodeColumns
+from fairlead.engine.plugins.in_tree_volume import driver_selector, kind_of
+from fairlead.engine.plugins.volume_binding.class_capacity import ClassCapacities
+from fairlead.engine.plugins.volume_binding.class_volumes import NONE, Ints, selector_of, size_of
+from fairlead.engine.plugins.volume_binding.free_volumes import FreeVolumes
+from fairlead.engine.plugins.volume_binding.node_volumes import (
+    NO_MATCH,
+    NO_SPACE,
+    NO_VOLUME,
+    NODE_CONFLICT,
+    RESERVED,
+    Match,
+    NodeVolumes,
+)
+from fairlead.engine.plugins.volume_binding.pod_claims import PodClaims
+from fairlead.engine.plugins.volume_binding.reach import Mask, selector_mask, topology_mask
+from fairlead.engine.plugins.volume_lookup import VolumeLookup, class_name
+from fairlead.engine.state.cluster import Cluster
+
+NO_PROVISIONER: Final = ("", "kubernetes.io/no-provisioner")
+Flags = npt.NDArray[np.int32]
+
+
+class VolumeFinder:
+    """Over the nodes, claims and volumes of a cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Nothing is known yet."""
+        self._table = cluster.table
+        self._promises = cluster.volume_promises
+        self._lookup = VolumeLookup(cluster.related)
+        self._free = FreeVolumes(cluster)
+        self._capacities = ClassCapacities(cluster)
+        self._csi_nodes = CSINodeColumns(cluster)
+
+    def find_volumes(self, claims: PodClaims) -> NodeVolumes:
+        """What the nodes have for `claims`."""
+        flags = self._check_bound(claims.bound)
+        if not claims.delayed:
+            return NodeVolumes(flags)
+        if flags is None:
+            flags = self._no_flags()
+        tied = [one for one in claims.delayed if self._promises.node_of(one) is not None]
+        fits = self._where_tied(tied)
+        flags[~fits] |= NO_MATCH
+        loose = [one for one in claims.delayed if one not in tied]
+        matches = self._match(sorted(loose, key=size_of))
+        self._check_provisions(tied, matches, flags, fits)
+        return NodeVolumes(flags, tuple(matches), tuple(tied))
+
+    def _no_flags(self) -> Flags:
+        return np.zeros(self._table.capacity, np.int32)
+
+    # --- bound claims ----------------------------------------------------------------------
+
+    def _check_bound(self, claims: tuple[PersistentVolumeClaim, ...]) -> Flags | None:
+        """What is wrong with the volumes of bound claims; the first that is wrong decides."""
+        flags: Flags | None = None
+        for claim in claims:
+            volume = self._lookup.volume(claim.spec.volume_name)
+            if volume is None:
+                flags = self._no_flags() if flags is None else flags
+                flags[flags == 0] = NO_VOLUME
+                return flags
+            reach = self._reach(volume)
+            if reach is not None:
+                flags = self._no_flags() if flags is None else flags
+                flags[~reach] = NODE_CONFLICT
+        return flags
+
+    def _reach(self, volume: PersistentVolume) -> Mask | None:
+        """By row, whether the node reaches `volume`; None if all do.
+
+        Nodes on which the volume's driver took over know it by the driver's labels.
+        """
+        own = self._mask(selector_of(volume))
+        kind = kind_of(volume.spec)
+        if kind is None:
+            return own
+        self._csi_nodes.refresh()
+        migrated = self._csi_nodes.migrated(kind.name)
+        if migrated is None:
+            return own
+        translated = self._mask(driver_selector(volume))
+        if own is None and translated is None:
+            return None
+        everywhere = np.ones(self._table.capacity, np.bool_)
+        return np.where(
+            migrated,
+            everywhere if translated is None else translated,
+            everywhere if own is None else own,
+        )
+
+    def _mask(self, selector: NodeSelector | None) -> Mask | None:
+        return None if selector is None else selector_mask(selector, self._table)
+
+    # --- claims that wait for a node ---------------------------------------------------------
+
+    def _where_tied(self, tied: list[PersistentVolumeClaim]) -> Mask:
+        """The rows of the one node that all claims are tied to; all if none is."""
+        fits = np.ones(self._table.capacity, np.bool_)
+        for claim in tied:
+            node = self._table.find(self._promises.node_of(claim) or "")
+            only = np.zeros(self._table.capacity, np.bool_)
+            if node is not None:
+                only[node.row] = True
+            fits &= only
+        return fits
+
+    def _match(self, claims: list[PersistentVolumeClaim]) -> list[Match]:
+        """`claims` ascending by size."""
+        self._free.refresh()
+        matches: list[Match] = []
+        for claim in claims:
+            matches.append(self._match_one(claim, matches))
+        return matches
+
+    def _match_one(self, claim: PersistentVolumeClaim, earlier: list[Match]) -> Match:
+        volumes = self._free.of_class(class_name(claim))
+        reserved = self._free.reserved_for(claim)
+        taken = [match.chosen for match in earlier if match.volumes is volumes]
+        if not reserved:
+            return Match(claim, volumes, volumes.smallest(claim, taken))
+        again = [match.chosen for match in earlier if match.claim.key == claim.key]
+        chosen, is_open = self._take_reserved(reserved, again)
+        if is_open.any():
+            chosen = np.where(is_open, volumes.smallest(claim, taken), chosen)
+        return Match(claim, volumes, chosen, tuple(reserved))
+
+    def _take_reserved(
+        self, reserved: list[PersistentVolume], again: list[Ints]
+    ) -> tuple[Ints, Mask]:
+        """A reserved volume is taken or nothing is, unless the pod has it already.
+
+        Returns the choices so far, and the rows where the search goes on.
+        """
+        chosen = np.full(self._table.capacity, NONE, np.int64)
+        is_open = np.ones(self._table.capacity, np.bool_)
+        for number, volume in enumerate(reserved):
+            had = np.zeros(self._table.capacity, np.bool_)
+            for choice in again:
+                had |= choice == RESERVED - number
+            decided = is_open & ~had
+            reach = self._mask(selector_of(volume))
+            chosen[decided if reach is None else decided & reach] = RESERVED - number
+            is_open &= had
+        return chosen, is_open
+
+    # --- claims that must be made ------------------------------------------------------------
+
+    def _check_provisions(
+        self,
+        tied: list[PersistentVolumeClaim],
+        matches: list[Match],
+        flags: Flags,
+        pending: Mask,
+    ) -> None:
+        """Flag rows on which a claim cannot be made; the first that cannot decides."""
+        for claim in tied:
+            self._check_provision(claim, pending.copy(), pending, flags)
+        for match in matches:
+            self._check_provision(match.claim, pending & (match.chosen == NONE), pending, flags)
+
+    def _check_provision(
+        self, claim: PersistentVolumeClaim, needed: Mask, pending: Mask, flags: Flags
+    ) -> None:
+        if not needed.any():
+            return
+        of_class = self._lookup.class_of(claim)
+        if of_class is None or of_class.provisioner in NO_PROVISIONER:
+            _fail(needed, NO_MATCH, pending, flags)
+            return
+        allowed = topology_mask(of_class.allowed_topologies, self._table)
+        _fail(needed & ~allowed, NO_MATCH, pending, flags)
+        if "storage" not in claim.spec.resources.requests:
+            return
+        size = whole_value(claim.spec.resources.requests["storage"])
+        enough = self._capacities.enough(of_class.provisioner, of_class.metadata.name, size)
+        if enough is not None:
+            _fail(needed & allowed & ~enough, NO_SPACE, pending, flags)
+
+
+def _fail(rows: Mask, flag: int, pending: Mask, flags: Flags) -> None:
+    flags[rows] |= flag
+    pending[rows] = False

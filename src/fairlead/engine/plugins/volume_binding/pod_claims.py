@@ -1,0 +1,79 @@
+"""PodClaims: a pod's claims by what is still to be decided about them.
+
+A claim that is not bound keeps the whole pod back, unless its class waits for this very decision.
+upstream: volume_binding.go: podHasPVCs, PreFilter; binder.go: GetPodVolumeClaims
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.objects import PersistentVolumeClaim, Volume
+from fairlead.api.pod_volume import claim_name, is_claimed, is_made_for
+from fairlead.engine.core.status import Status, unresolvable
+from fairlead.engine.plugins.volume_lookup import (
+    WAIT_FOR_FIRST_CONSUMER,
+    VolumeLookup,
+    claim_not_found,
+    is_bound,
+    not_made_for,
+)
+from fairlead.engine.state.pod_info import PodInfo
+
+UNBOUND_IMMEDIATE: Final = unresolvable("pod has unbound immediate PersistentVolumeClaims")
+_LOST: Final = "Lost"
+
+
+@dataclass(frozen=True, slots=True)
+class PodClaims:
+    """In the order of the pod's volumes; `delayed` claims wait for a node to be chosen."""
+
+    bound: tuple[PersistentVolumeClaim, ...]
+    delayed: tuple[PersistentVolumeClaim, ...]
+
+
+def read_claims(lookup: VolumeLookup, pod: PodInfo) -> PodClaims | Status:
+    """The claims of `pod`, or why it cannot run anywhere yet."""
+    claims: list[PersistentVolumeClaim] = []
+    for volume in pod.pod.spec.volumes:
+        if is_claimed(volume):
+            found = _usable_claim(lookup, pod, volume)
+            if isinstance(found, Status):
+                return found
+            claims.append(found)
+    unbound = [claim for claim in claims if not is_bound(claim)]
+    if not all(_is_delayed(lookup, claim) for claim in unbound):
+        return UNBOUND_IMMEDIATE
+    return PodClaims(tuple(filter(is_bound, claims)), tuple(unbound))
+
+
+def _usable_claim(
+    lookup: VolumeLookup, pod: PodInfo, volume: Volume
+) -> PersistentVolumeClaim | Status:
+    name, is_own = claim_name(pod.pod, volume), volume.persistent_volume_claim is None
+    claim = lookup.claim(pod.namespace, name)
+    if claim is None and is_own:
+        return unresolvable(
+            f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{name}"'
+        )
+    if claim is None:
+        return unresolvable(claim_not_found(name))
+    if claim.status.phase == _LOST:
+        lost = claim.spec.volume_name
+        return unresolvable(
+            f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{lost}"'
+        )
+    if claim.metadata.deletion_timestamp:
+        return unresolvable(f'persistentvolumeclaim "{name}" is being deleted')
+    if is_own and not is_made_for(claim, pod.pod):
+        return unresolvable(not_made_for(pod.namespace, name, pod.pod.metadata.name))
+    return claim
+
+
+def _is_delayed(lookup: VolumeLookup, claim: PersistentVolumeClaim) -> bool:
+    """A claim that names its volume already does not wait for a node, whatever its class says."""
+    found = lookup.class_of(claim)
+    if found is None or claim.spec.volume_name:
+        return False
+    return found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER

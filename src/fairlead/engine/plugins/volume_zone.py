@@ -1,0 +1,205 @@
+"""VolumeZone: a bound volume that is labelled with zones or regions wants a node there.
+
+Only claims that the pod names are looked at, and only nodes that have a zone or region label at
+all. Volumes made for the pod are left to their node affinity.
+upstream: plugins/volumezone/volume_zone.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from fairlead.api.pod_volume import named_claims
+from fairlead.engine.core.status import SKIP, Status, unresolvable
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Locality, Rows, Verdicts
+from fairlead.engine.framework.runtime import Handle
+from fairlead.engine.plugins.in_tree_volume import (
+    BETA_REGION,
+    BETA_ZONE,
+    REGION,
+    ZONE,
+    ZONE_DELIMITER,
+)
+from fairlead.engine.plugins.volume_lookup import (
+    WAIT_FOR_FIRST_CONSUMER,
+    VolumeLookup,
+    claim_not_found,
+    class_name,
+    class_not_found,
+    volume_not_found,
+)
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.shape import Shape
+
+NAME: Final = "VolumeZone"
+OTHER_ZONE: Final = unresolvable("node(s) had no available volume zone").by(NAME)
+_STATUSES: Final = (OTHER_ZONE, OTHER_ZONE)
+
+_KEYS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+_PRESENT_KEY: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A label of a volume: a node must have one of `values` under `key`."""
+
+    key: str
+    values: tuple[str, ...]
+
+
+class _Topologies:
+    """What the pod's bound volumes demand; `conflicts` over all rows once it was asked for."""
+
+    __slots__ = ("conflicts", "wanted")
+
+    def __init__(self, wanted: list[Topology]) -> None:
+        self.wanted = wanted
+        self.conflicts: npt.NDArray[np.bool_] | None = None
+
+    def in_conflict(self, table: NodeTable) -> npt.NDArray[np.bool_]:
+        """Which rows do not suit."""
+        if self.conflicts is None:
+            self.conflicts = _conflicts(self.wanted, table)
+        return self.conflicts
+
+
+class VolumeZone:
+    """PreFilter and Filter."""
+
+    name = NAME
+    locality = Locality.CLUSTER
+    events = frozenset(
+        {
+            EventKind.STORAGE_CLASS_ADD,
+            EventKind.NODE_ADD,
+            EventKind.NODE_LABEL,
+            EventKind.VOLUME_CLAIM_ADD,
+            EventKind.VOLUME_CLAIM_UPDATE,
+            EventKind.VOLUME_ADD,
+            EventKind.VOLUME_UPDATE,
+        }
+    )
+
+    def __init__(self, handle: Handle) -> None:
+        """Reads claims and volumes."""
+        self._lookup = VolumeLookup(handle.cluster.related)
+
+    def concerns(self, shape: Shape) -> bool:
+        """Only pods with volumes."""
+        return shape.has_volumes
+
+    def pre_filter(self, state: CycleState, pod: PodInfo) -> Status | None:
+        """Skipped if no volume has such a label."""
+        wanted: list[Topology] = []
+        for name in named_claims(pod.pod):
+            answer = self._topologies(pod.namespace, name)
+            if isinstance(answer, Status):
+                return answer
+            wanted += answer
+        if not wanted:
+            return SKIP
+        state.write(_Topologies(wanted))
+        return None
+
+    def _topologies(self, namespace: str, name: str) -> list[Topology] | Status:
+        if not name:
+            return unresolvable("PersistentVolumeClaim had no name")
+        claim = self._lookup.claim(namespace, name)
+        if claim is None:
+            return unresolvable(claim_not_found(name))
+        volume_name = claim.spec.volume_name
+        if not volume_name:
+            return self._of_unbound(claim)
+        volume = self._lookup.volume(volume_name)
+        if volume is None:
+            return unresolvable(volume_not_found(volume_name))
+        return topologies_of(volume)
+
+    def _of_unbound(self, claim: PersistentVolumeClaim) -> list[Topology] | Status:
+        """Nothing, if the claim waits for this decision."""
+        name = class_name(claim)
+        if not name:
+            return unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
+        found = self._lookup.class_of(claim)
+        if found is None:
+            return unresolvable(class_not_found(name))
+        if found.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
+            return []
+        return unresolvable("PersistentVolume had no name")
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Each of the volumes' labels must suit."""
+        labels = node.labels
+        if not any(key in labels for key in _KEYS):
+            return None
+        for topology in state.read(_Topologies).wanted:
+            value = labels.get(topology.key)
+            if value is None:
+                value = labels.get(_PRESENT_KEY.get(topology.key, topology.key))
+            if value not in topology.values:
+                return OTHER_ZONE
+        return None
+
+    def filter_columns(
+        self, state: CycleState, pod: PodInfo, table: NodeTable, rows: Rows
+    ) -> Verdicts:
+        """`filter` over `rows`."""
+        conflicts = state.read(_Topologies).in_conflict(table)
+        return Verdicts(conflicts[rows].astype(np.int32), _STATUSES)
+
+    def is_woken_by(self, pod: PodInfo, event: ClusterEvent) -> bool:
+        """Something that the pod's claims hang on may have changed."""
+        old, new = event.old, event.new
+        match new:
+            case StorageClass():
+                return new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+            case PersistentVolumeClaim():
+                is_ours = new.metadata.namespace == pod.namespace
+                return is_ours and new.metadata.name in named_claims(pod.pod)
+            case PersistentVolume() if isinstance(old, PersistentVolume):
+                return topologies_of(old) != topologies_of(new)
+            case _:
+                return True
+
+
+def topologies_of(volume: PersistentVolume) -> list[Topology]:
+    """What the labels of `volume` demand; a label with an empty zone in it demands nothing."""
+    labels = volume.metadata.labels
+    found = []
+    for key in _KEYS:
+        if key in labels:
+            values = tuple(value.strip() for value in labels[key].split(ZONE_DELIMITER))
+            if all(values):
+                found.append(Topology(key, values))
+    return found
+
+
+def _conflicts(wanted: list[Topology], table: NodeTable) -> npt.NDArray[np.bool_]:
+    found = np.zeros(table.capacity, np.bool_)
+    for topology in wanted:
+        column = table.label_column(topology.key)
+        suits = _has_one_of(table, topology.key, topology.values)
+        present = _PRESENT_KEY.get(topology.key)
+        if present is not None:
+            suits |= (column.ids < 0) & _has_one_of(table, present, topology.values)
+        found |= ~suits
+    is_labelled = np.zeros(table.capacity, np.bool_)
+    for key in _KEYS:
+        is_labelled |= table.label_column(key).ids >= 0
+    return found & is_labelled
+
+
+def _has_one_of(table: NodeTable, key: str, values: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+    column = table.label_column(key)
+    ids = np.array([column.id_of(value) for value in values], np.int64)
+    found: npt.NDArray[np.bool_] = np.isin(column.ids, ids)
+    return found

@@ -1,0 +1,75 @@
+"""How long a pod waits before it may be tried again.
+
+initial × 2^(count - 1), at most max: 1, 2, 4, 8, 10, 10 … seconds. With SchedulerPopFromBackoffQ,
+the default, expiry is truncated to whole seconds and a pod is let go at the first whole second
+strictly after it, so that the pods of one second's window are ordered by priority
+(backend/queue/backoff_queue.go: alignToWindow).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, DurationNs, Instant, seconds
+
+INITIAL_DEFAULT: Final = seconds(1)
+MAXIMUM_DEFAULT: Final = seconds(10)
+MAX_IN_UNSCHEDULABLE_DEFAULT: Final = seconds(300)
+_FLUSH_PERIOD: Final = NANOSECONDS_PER_SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffConfig:
+    """podInitialBackoffSeconds, podMaxBackoffSeconds, and how long a pod may go untried (ns).
+
+    `pop_from_backoff` is the feature gate SchedulerPopFromBackoffQ: an idle scheduler serves pods
+    that are backing off.
+    """
+
+    initial: DurationNs = INITIAL_DEFAULT
+    maximum: DurationNs = MAXIMUM_DEFAULT
+    max_in_unschedulable: DurationNs = MAX_IN_UNSCHEDULABLE_DEFAULT
+    pop_from_backoff: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffClock:
+    """When backoffs expire and when that is noticed.
+
+    `window` (ns) is what expiry is truncated to; the flush ticks every second from `phase` on.
+    """
+
+    config: BackoffConfig
+    window: DurationNs
+    phase: Instant
+
+    def expiry(self, since: Instant, count: int) -> Instant:
+        """When a backoff that began at `since` expires, truncated; 0 without backoff."""
+        if count <= 0:
+            return 0
+        duration = self.config.initial
+        for _ in range(count - 1):
+            duration *= 2
+            if duration >= self.config.maximum:
+                break
+        return self._truncated(since + min(duration, self.config.maximum))
+
+    def is_on(self, expiry: Instant, now: Instant) -> bool:
+        """Whether a backoff with that truncated expiry is still on."""
+        return expiry >= self._truncated(now)
+
+    def release_at(self, expiry: Instant) -> Instant:
+        """The first flush after `expiry`."""
+        ticks = (expiry - self.phase) // _FLUSH_PERIOD + 1
+        return self.phase + ticks * _FLUSH_PERIOD
+
+    def _truncated(self, instant: Instant) -> Instant:
+        return instant - instant % self.window
+
+
+def backoff_clock(config: BackoffConfig, start: Instant) -> BackoffClock:
+    """Windows of whole seconds where an idle scheduler may serve them, else exact ones."""
+    if config.pop_from_backoff:
+        return BackoffClock(config, window=NANOSECONDS_PER_SECOND, phase=0)
+    return BackoffClock(config, window=1, phase=start)

@@ -1,0 +1,258 @@
+"""BindingCycles: from a decision to a bound pod, or back.
+
+    reserve ──▶ permit ──▶ (waiting) ──▶ pre-bind ──▶ (preparing) ──▶ Bind sent ──▶ bound
+       │           │           │             │             │              │     post-bind
+       └───────────┴───────────┴── refused ──┴─────────────┴──────────────┘  unreserve, forget
+
+The pod is assumed on its node from the start, so that the next scheduling cycle sees it there. An
+extender that binds is asked (`CallExtender`) where else a Bind is sent. Where the way will take
+time, status.nominatedNodeName tells everybody where it leads (feature
+NominatedNodeNameForExpectation).
+upstream: pkg/scheduler/schedule_one.go: assumeAndReserve, prepareForBindingCycle, bindingCycle
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.api.extender import BindingResult
+from fairlead.engine.core.command import Bind, CallExtender, Command, PatchStatus
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.status import Status, error
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.interface import Preparation, Preparer
+from fairlead.engine.framework.preparing import Prepared, Preparing, PreparingPods, pre_bind_refusal
+from fairlead.engine.framework.runtime import Framework, attempt
+from fairlead.engine.framework.waiting_pods import Wait, WaitingPod, WaitingPods
+from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
+from fairlead.engine.scheduling.extender.consultation import Answer
+from fairlead.engine.scheduling.extender.extender import Asker, Extender, askers
+from fairlead.engine.scheduling.queued_pod import QueuedPod
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+
+# upstream: framework/runtime/framework.go: maxTimeout
+PERMIT_TIMEOUT_MAX: Final = seconds(15 * 60)
+NOT_PREPARING: Final = error("a plugin that wants to prepare must have is_prepared")
+
+
+class Binding(Struct, frozen=True):
+    """One placed pod on its way."""
+
+    queued: QueuedPod
+    pod: PodInfo
+    node: str
+    state: CycleState
+    framework: Framework
+    started: Instant
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The binding came to nothing; everything `begin` did is undone.
+
+    `in_cycle` where this happened within the scheduling cycle, before anybody else could see the
+    room that the pod took.
+    """
+
+    binding: Binding
+    status: Status
+    in_cycle: bool = False
+
+
+class BindingCycles:
+    """All placed pods that the world has not confirmed yet."""
+
+    def __init__(
+        self, cluster: Cluster, waiting: WaitingPods, extenders: Sequence[Extender] = ()
+    ) -> None:
+        """Nothing is on its way; one of the `extenders` may bind in place of the plugins."""
+        self._cluster = cluster
+        self._extenders = extenders
+        self._asked: dict[str, CallExtender] = {}  # by pod, whom an extender is to bind
+        self._waiting = waiting
+        self._preparing = PreparingPods()
+        self._by_pod: dict[str, Binding] = {}
+
+    def is_binding(self, pod: PodInfo) -> bool:
+        """Whether `pod` is on its way."""
+        return pod.id in self._by_pod
+
+    def begin(self, binding: Binding, now: Instant) -> list[Command] | Refused:
+        """Assume, reserve, permit; the commands that bind, none while a Permit plugin waits."""
+        self._by_pod[binding.pod.id] = binding
+        self._cluster.assume(binding.pod, binding.node)
+        refusal = self._reserve(binding)
+        if refusal is None:
+            refusal = self._permit(binding, now)
+        if refusal is not None:
+            return replace(self._undo(binding, refusal), in_cycle=True)
+        if self._waiting.find(binding.pod.id) is not None:
+            return _expect(binding)
+        return self._pre_bind(binding, now)
+
+    def _reserve(self, binding: Binding) -> Status | None:
+        for plugin in binding.framework.reserve:
+            status = attempt(
+                plugin, partial(plugin.reserve, binding.state, binding.pod, binding.node)
+            )
+            if status is not None and not status.is_success:
+                return status.by(plugin.name)
+        return None
+
+    def _permit(self, binding: Binding, now: Instant) -> Status | None:
+        pending: dict[str, DurationNs] = {}
+        for plugin in binding.framework.permit:
+            answer = attempt(
+                plugin, partial(plugin.permit, binding.state, binding.pod, binding.node)
+            )
+            if isinstance(answer, Wait):
+                pending[plugin.name] = min(answer.timeout, PERMIT_TIMEOUT_MAX)
+            elif answer is not None and not answer.is_success:
+                return answer.by(plugin.name)
+        if pending:
+            self._waiting.add(WaitingPod(binding.pod, binding.node, now, pending))
+        return None
+
+    def _pre_bind(
+        self, binding: Binding, now: Instant, *, is_expected: bool = False
+    ) -> list[Command] | Refused:
+        """Prepare if there is something to prepare, after telling where it leads; else bind."""
+        state, pod, node = binding.state, binding.pod, binding.node
+        works: list[Preparing] = []
+        for plugin in binding.framework.pre_bind:
+            answer = attempt(plugin, partial(plugin.pre_bind, state, pod, node))
+            if isinstance(answer, Preparation):
+                if not isinstance(plugin, Preparer):
+                    return self._undo(binding, pre_bind_refusal(plugin.name, NOT_PREPARING))
+                works.append(Preparing(pod, node, state, plugin, answer))
+            elif answer is not None and not answer.is_success:
+                return self._undo(binding, pre_bind_refusal(plugin.name, answer))
+        if works:
+            expectation = [] if is_expected else _expect(binding)
+            return [*expectation, *self._preparing.begin(works, now)]
+        return self._bind(binding)
+
+    def _bind(self, binding: Binding) -> list[Command] | Refused:
+        """Leave it to the extender that binds, if there is one, else to the plugins."""
+        for asker in askers(self._extenders, binding.pod):
+            if asker.extender.bind_verb:
+                call = asker.bind(binding.node)
+                self._asked[binding.pod.id] = call
+                return [call]
+        return self._bind_by_plugin(binding)
+
+    def _bind_by_plugin(self, binding: Binding) -> list[Command] | Refused:
+        """Leave it to the first Bind plugin that takes the pod."""
+        for plugin in binding.framework.bind:
+            answer = attempt(plugin, partial(plugin.bind, binding.pod, binding.node))
+            if isinstance(answer, Status):
+                return self._undo(binding, _bind_refusal(plugin.name, answer))
+            if answer is not None:
+                return [answer]
+        return self._undo(binding, error("no Bind plugin took the pod"))
+
+    def next_deadline(self) -> Instant | None:
+        """When the first wait is over or a preparation is looked at again."""
+        waiting = self._waiting.next_deadline() if self._waiting else None
+        check = self._preparing.next_check() if self._preparing.works else None
+        if waiting is None or check is None:
+            return check if waiting is None else waiting
+        return min(waiting, check)
+
+    def answer(
+        self, outcome: CommandSucceeded | CommandFailed, now: Instant
+    ) -> list[Command] | Refused | None:
+        """Go on with the pod whose preparation the world's answer ends, if it does."""
+        prepared = self._preparing.answer(outcome, now)
+        return None if prepared is None else self._prepared(prepared)
+
+    def _prepared(self, prepared: Prepared) -> list[Command] | Refused:
+        binding = self._by_pod[prepared.pod.id]
+        if prepared.refusal is not None:
+            return self._undo(binding, prepared.refusal)
+        return self._bind(binding)
+
+    def resume(self, now: Instant) -> Iterator[tuple[Binding, list[Command] | Refused]]:
+        """Go on with every pod whose wait is over."""
+        for prepared in self._preparing.check(now):
+            binding = self._by_pod[prepared.pod.id]
+            yield binding, self._prepared(prepared)
+        while (waiting := self._waiting.decided(now)) is not None:
+            self._waiting.remove(waiting.pod.id)
+            binding = self._by_pod[waiting.pod.id]
+            if waiting.rejection is not None:
+                yield binding, self._undo(binding, waiting.rejection)
+            else:
+                yield binding, self._pre_bind(binding, now, is_expected=True)
+
+    def bound(self, bind: Bind | CallExtender) -> Binding | None:
+        """The world bound the pod; None if it was not ours."""
+        binding = self._by_pod.pop(_id_of(bind), None)
+        if binding is not None:
+            for plugin in binding.framework.post_bind:
+                attempt(plugin, partial(plugin.post_bind, binding.pod, binding.node))
+        return binding
+
+    def failed(self, bind: Bind, message: str) -> Refused | None:
+        """The world refused to bind the pod; None if it was not ours."""
+        binding = self._by_pod.get(_id_of(bind))
+        if binding is None:
+            return None
+        plugin = binding.framework.bind[0].name
+        return self._undo(binding, error(f'running Bind plugin "{plugin}": {message}'))
+
+    def extender_answered(
+        self, call: CallExtender, answer: Answer
+    ) -> Binding | list[Command] | Refused | None:
+        """What comes of asking an extender to bind: a bound pod, or how to go on.
+
+        None if it was nobody of ours, or not any more. upstream: schedule_one.go: extendersBinding
+        """
+        binding = self._by_pod.get(_id_of(call))
+        if binding is None or self._asked.get(binding.pod.id) is not call:
+            return None
+        del self._asked[binding.pod.id]
+        asker = Asker(call.extender, self._extenders[call.extender], binding.pod)
+        try:
+            result = read_answer(asker, answer, BindingResult)
+        except ExtenderError as cause:
+            result = BindingResult(str(cause))
+        if not result.error:
+            return self.bound(call)
+        if asker.extender.ignorable:
+            return self._bind_by_plugin(binding)
+        return self._undo(binding, error(result.error))
+
+    def _undo(self, binding: Binding, status: Status) -> Refused:
+        for plugin in reversed(binding.framework.reserve):
+            attempt(plugin, partial(plugin.unreserve, binding.state, binding.pod, binding.node))
+        self._asked.pop(binding.pod.id, None)
+        del self._by_pod[binding.pod.id]
+        self._cluster.forget(binding.pod)
+        return Refused(binding, status)
+
+
+def _bind_refusal(plugin: str, status: Status) -> Status:
+    """`status` attributed to a Bind plugin (framework.go: runBindPlugin)."""
+    if status.is_rejected:
+        return status.by(plugin)
+    return error(f'running Bind plugin "{plugin}": {status.message}')
+
+
+def _expect(binding: Binding) -> list[Command]:
+    """Tell where the pod is going to be; nothing if that is known already."""
+    if binding.pod.pod.status.nominated_node_name == binding.node:
+        return []
+    return [PatchStatus(binding.pod.ref, fields={"nominatedNodeName": binding.node})]
+
+
+def _id_of(bind: Bind | CallExtender) -> str:
+    return bind.pod.uid or bind.pod.key

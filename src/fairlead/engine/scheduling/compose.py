@@ -1,0 +1,189 @@
+"""From profiles to what serves them: the one place where plugins are put together.
+
+build    every plugin of the profile, in its order, from its arguments
+check    that a user's plugin can be asked at all, and guard it against its own failures
+meter    if anybody wants to know how long plugins take
+wire     framework, plans, preemption under the policy that the plugins make
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import msgspec
+
+from fairlead.engine.core.reporter import Reporter, SilentReporter
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.fault import PluginFault
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.guard import guarded
+from fairlead.engine.framework.interface import Plugin
+from fairlead.engine.framework.meter import Meter
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.plan_cache import PlanCache
+from fairlead.engine.framework.plugin_check import problem_of
+from fairlead.engine.framework.point_plugins import PointError
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.rewiring import Kind
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.framework.trial import Trial
+from fairlead.engine.framework.waiting_pods import WaitingPods
+from fairlead.engine.plugins.registry import IN_TREE, Factory
+from fairlead.engine.scheduling.extender.extender import Extender
+from fairlead.engine.scheduling.node_sampling import NodeRotation
+from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
+from fairlead.engine.scheduling.preemption.default_preemption import DefaultPreemption
+from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy, policy_of
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+
+
+class ProfileError(ValueError):
+    """A profile that cannot be served; says which plugin and why."""
+
+
+@dataclass(slots=True)
+class Beliefs:
+    """What plugins may read (`engine.framework.runtime.Handle`).
+
+    `reporter` hears of plugins that fail; `framework` stands once all plugins are built.
+    """
+
+    cluster: Cluster
+    nominator: Nominator
+    waiting_pods: WaitingPods = field(default_factory=WaitingPods)
+    reporter: Reporter = field(default_factory=SilentReporter)
+    framework: Framework | None = None
+
+    def trial(self, state: CycleState, pod: PodInfo) -> AbstractContextManager[Trial]:
+        """Suppose pods moved (`engine.framework.trial`); not while plugins are being built."""
+        assert self.framework is not None, "a trial asks plugins, and they are not built yet"
+        return self.framework.trial(state, pod)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One profile, ready to schedule."""
+
+    framework: Framework
+    plans: PlanCache
+    preemption: DefaultPreemption | None = None
+    extenders: tuple[Extender, ...] = ()
+    sampling: Callable[[Feasibility], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all profiles of a scheduler have in common."""
+
+    extenders: tuple[Extender, ...] = ()
+    rotation: NodeRotation | None = None
+
+    def sampling(self, profile: Profile) -> Callable[[Feasibility], None] | None:
+        """How `profile` ends the search for nodes early, None if it looks at all."""
+        if profile.node_percentage is None or self.rotation is None:
+            return None
+        return partial(self.rotation.narrow, percentage=profile.node_percentage)
+
+
+def serve(
+    profile: Profile,
+    beliefs: Beliefs,
+    tie_break: TieBreak,
+    out_of_tree: Mapping[str, Factory] | None = None,
+    meter: Meter | None = None,
+    shared: Shared | None = None,
+) -> Served:
+    """Build the plugins of `profile`; `meter` counts how long they take.
+
+    Raises ProfileError for unknown names, bad arguments and plugins that cannot be asked.
+    """
+    shared = shared or Shared()
+    handle = replace(beliefs)  # each profile's plugins hold trials among themselves
+    making = _Making(profile, handle, out_of_tree or {}, meter)
+    plugins = [
+        (making.plugin(name), weight)
+        for name, weight in profile.needed
+        if name != DefaultPreemption.name
+    ]
+    framework = handle.framework = making.framework(plugins)
+    plans = PlanCache(framework)
+    preemption = None
+    if any(name == DefaultPreemption.name for name, _ in profile.needed):
+        policy = making.policy([plugin for plugin, _ in plugins])
+        preemption = making.preemption(plans, tie_break, policy, shared)
+    return Served(framework, plans, preemption, shared.extenders, shared.sampling(profile))
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """Makes the plugins of one profile."""
+
+    profile: Profile
+    handle: Beliefs
+    out_of_tree: Mapping[str, Factory]
+    meter: Meter | None
+
+    def plugin(self, name: str) -> Plugin:
+        """The plugin called `name`, ready to be asked."""
+        plugin = self._built(name)
+        if name not in self.out_of_tree:
+            return self.metered(plugin)
+        problem = problem_of(plugin)
+        if not problem and plugin.name != name:
+            problem = f"calls itself {plugin.name!r}"
+        if problem:
+            raise self._error(f"plugin {name}: {problem}")
+        return guarded(self.metered(plugin), self.handle.reporter)
+
+    def _built(self, name: str) -> Plugin:
+        factory = self.out_of_tree.get(name) or IN_TREE.get(name)
+        if factory is None:
+            names = sorted({*IN_TREE, *self.out_of_tree, DefaultPreemption.name})
+            raise self._error(f"no plugin {name!r}; known: {', '.join(names)}")
+        try:
+            return factory(self.handle, self.profile.args.get(name, {}))
+        except (ValueError, msgspec.ValidationError) as cause:
+            raise self._error(f"pluginConfig {name}: {cause}") from None
+
+    def preemption(
+        self, plans: PlanCache, tie_break: TieBreak, policy: PreemptionPolicy, shared: Shared
+    ) -> DefaultPreemption | None:
+        """DefaultPreemption in its place in the framework, None if it is not asked after all."""
+        framework, name = plans.framework, DefaultPreemption.name
+        try:
+            args = msgspec.convert(dict(self.profile.args.get(name, {})), DefaultPreemptionArgs)
+        except (ValueError, msgspec.ValidationError) as cause:
+            raise self._error(f"pluginConfig {name}: {cause}") from None
+        consults = any(extender.preempt_verb for extender in shared.extenders)
+        made = DefaultPreemption(plans, tie_break, policy, args, consults=consults)
+        framework.add_post_filter(self.metered(made))
+        return made if any(plugin.name == name for plugin in framework.post_filters) else None
+
+    def metered(self, plugin: Kind) -> Kind:
+        """`plugin`, whose time is taken if anybody wants to know."""
+        return plugin if self.meter is None else self.meter.measured(plugin)
+
+    def framework(self, plugins: list[tuple[Plugin, int]]) -> Framework:
+        """The framework that asks `plugins`."""
+        try:
+            found = Framework(self.profile, plugins, self.handle)
+        except PointError as cause:
+            raise self._error(str(cause)) from None
+        if not found.bind:
+            raise self._error("at least one bind plugin is needed")
+        return found
+
+    def policy(self, plugins: list[Plugin]) -> PreemptionPolicy:
+        """How preemption chooses, as `plugins` want it."""
+        try:
+            return policy_of(plugins)
+        except PluginFault as fault:
+            raise self._error(str(fault)) from None
+
+    def _error(self, problem: str) -> ProfileError:
+        return ProfileError(f"profile {self.profile.scheduler_name}: {problem}")

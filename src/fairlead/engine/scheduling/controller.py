@@ -1,0 +1,367 @@
+"""Scheduler: the controller that schedules one pod at a time.
+
+    stimulus ──▶ handle: what changed moves pods in the queue; answers settle what was sent
+    deadline ──▶ handle_deadline: one pod's turn: schedule_one, then place it or fail it
+
+A cycle that asks extenders is suspended until they have answered. The next pod's turn comes when
+the cycle before has ended and the status patch that a failed cycle sent has been answered
+(upstream's loop waits for it, schedule_one.go: handleSchedulingFailure).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from fairlead.api.pod import workload
+from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVerb, PatchStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, Reporter
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    ExtenderAnswered,
+    Stimulus,
+)
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.interface import PostFilterResult
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.waiting_pods import WaitingPods
+from fairlead.engine.scheduling.binding_cycle import Binding, BindingCycles, Refused
+from fairlead.engine.scheduling.compose import Beliefs, Served, Shared, serve
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.cycle import Failure, Placement, refusal, schedule_one, vanished
+from fairlead.engine.scheduling.deliberation import Deliberation
+from fairlead.engine.scheduling.extender.consultation import Answer
+from fairlead.engine.scheduling.failure import (
+    SCHEDULER_ERROR,
+    UNSCHEDULABLE,
+    bound_event,
+    failure_event,
+    failure_patch,
+)
+from fairlead.engine.scheduling.intake import Intake, nomination_of
+from fairlead.engine.scheduling.node_sampling import NodeRotation
+from fairlead.engine.scheduling.preemption.preemptions import Preemptions
+from fairlead.engine.scheduling.queue import SchedulingQueue
+from fairlead.engine.scheduling.queued_pod import QueuedPod
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+
+
+@dataclass(slots=True)
+class _Cycle:
+    """A scheduling cycle: begun at `started`, acted on at `ends`, None while it is not decided."""
+
+    queued: QueuedPod
+    pod: PodInfo
+    served: Served
+    deliberation: Deliberation
+    started: Instant
+    ends: Instant | None = None
+
+
+class Scheduler:
+    """See the module's docstring. `handle` and `handle_deadline` are the only entrances."""
+
+    def __init__(
+        self,
+        config: SchedulerConfig,
+        cluster: Cluster,
+        reporter: Reporter,
+        tie_break: TieBreak,
+        start: Instant,
+    ) -> None:
+        """`cluster` has applied a stimulus before it is handed to `handle`."""
+        self._config = config
+        self._cluster = cluster
+        self._reporter = reporter
+        self._tie_break = tie_break
+        self.nominator = Nominator()
+        self._waiting_pods = WaitingPods()
+        beliefs = Beliefs(cluster, self.nominator, self._waiting_pods, reporter)
+        shared = Shared(config.extenders, NodeRotation(cluster.table))
+        self.served: dict[str, Served] = {
+            profile.scheduler_name: serve(
+                profile, beliefs, tie_break, config.out_of_tree, config.meter, shared
+            )
+            for profile in config.profiles
+        }
+        frameworks = {name: served.framework for name, served in self.served.items()}
+        self._preemptions = Preemptions(cluster, self.nominator, self._waiting_pods)
+        self.queue = SchedulingQueue(frameworks, config.backoff, start, self._preemptions.gate)
+        self._bindings = BindingCycles(cluster, self._waiting_pods, config.extenders)
+        self._intake = Intake(
+            cluster,
+            self.queue,
+            self.nominator,
+            self._waiting_pods,
+            frameworks,
+            self._bindings.is_binding,
+        )
+        self._cycle: _Cycle | None = None
+        self._blocked_by: Command | None = None
+
+    # --- what happened ---------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Move pods in the queue; settle what was decided."""
+        match stimulus:
+            case CommandSucceeded(command=Bind() as bind):
+                return self._bound(bind)
+            case CommandFailed(command=Bind() as bind, message=message):
+                refused = self._bindings.failed(bind, message)
+                return self._refused(refused, now) if refused is not None else []
+            case ExtenderAnswered(command=call) | CommandFailed(command=CallExtender() as call):
+                return self._extender_answered(call, stimulus, now)
+            case CommandSucceeded() | CommandFailed():
+                if stimulus.command is self._blocked_by:
+                    self._blocked_by = None
+                answer = self._bindings.answer(stimulus, now)
+                if answer is not None:
+                    return self._gone_on(answer, now)
+                return self._continue_preemptions(stimulus, now)
+            case _:
+                self._intake.take_in(self._cluster.changes, now)
+                return []
+
+    def _bound(self, bind: Bind) -> list[Command]:
+        binding = self._bindings.bound(bind)
+        return [bound_event(binding.pod, bind.node)] if binding is not None else []
+
+    def _continue_preemptions(
+        self, outcome: CommandSucceeded | CommandFailed, now: Instant
+    ) -> list[Command]:
+        commands, failed = self._preemptions.answer(outcome)
+        for preemptor in failed:
+            self.queue.activate(preemptor.key, now)
+        return commands
+
+    # --- one pod's turn --------------------------------------------------------------------
+
+    def next_deadline(self) -> Instant | None:
+        """At once while a pod can be tried; else when a wait, a backoff or a flush is over."""
+        waiting = self._bindings.next_deadline()
+        turn = self._next_turn()
+        if waiting is None or turn is None:
+            return waiting if turn is None else turn
+        return min(waiting, turn)
+
+    def _next_turn(self) -> Instant | None:
+        """None while the cycle in progress waits for extenders, or for its patch."""
+        if self._cycle is not None:
+            return self._cycle.ends
+        return None if self._blocked_by is not None else self.queue.next_deadline()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Go on with whoever waited; else end the cycle in progress, or begin one."""
+        waiting = self._bindings.next_deadline()
+        if waiting is not None and waiting <= now:
+            commands = self._resume(now)
+            if commands is not None:
+                return commands
+        ends = self._cycle.ends if self._cycle is not None else None
+        if ends is not None and ends <= now:
+            return self._end_cycle(now)
+        if self._cycle is not None or self._blocked_by is not None:
+            return []
+        queued = self.queue.pop(now)
+        return [] if queued is None else self._begin_cycle(queued, now)
+
+    def _begin_cycle(self, queued: QueuedPod, now: Instant) -> list[Command]:
+        pod = queued.info
+        if pod.terminating:
+            self.queue.settle(queued)
+            return [failure_event(pod, f"skip schedule deleting pod: {pod.key}")]
+        served = self.served[pod.pod.spec.scheduler_name]
+        deliberation = Deliberation(schedule_one(served, pod, self._tie_break))
+        self._cycle = _Cycle(queued, pod, served, deliberation, now)
+        return self._went_on(self._cycle, deliberation.begin(), now)
+
+    def _went_on(self, cycle: _Cycle, questions: Sequence[Command], now: Instant) -> list[Command]:
+        """Ask on, or end the cycle when its time is over."""
+        if cycle.deliberation.decision is None:
+            return list(questions)
+        cycle.ends = now + self._config.cycle_time
+        return self._end_cycle(now) if cycle.ends <= now else []
+
+    def _extender_answered(self, call: CallExtender, answer: Answer, now: Instant) -> list[Command]:
+        """Go on with the cycle or the binding that asked."""
+        if call.verb is ExtenderVerb.BIND:
+            answered = self._bindings.extender_answered(call, answer)
+            if isinstance(answered, Binding):
+                return [bound_event(answered.pod, answered.node)]
+            return [] if answered is None else self._gone_on(answered, now)
+        cycle = self._cycle
+        questions = cycle.deliberation.answer(answer) if cycle is not None else None
+        if cycle is None or questions is None:
+            return []
+        return self._went_on(cycle, questions, now)
+
+    def _end_cycle(self, now: Instant) -> list[Command]:
+        cycle, self._cycle = self._cycle, None
+        assert cycle is not None
+        decision = cycle.deliberation.decision
+        if isinstance(decision, Placement):
+            return self._place(cycle, decision, now)
+        assert decision is not None
+        failure = self._as_of_now(cycle.pod, decision)
+        # The preemption is registered before the pod is queued again, which keeps it from being
+        # tried meanwhile; what it sends comes after (default_preemption.go: PostFilter).
+        making_room = [] if failure.room is None else self._make_room(cycle.pod, failure.room, now)
+        commands = self._fail(cycle.queued, cycle.pod, failure, cycle.started, now)
+        self._blocked_by = next((c for c in commands if _is_awaited(c)), None)
+        return [*failure.commands, *commands, *making_room]
+
+    def _as_of_now(self, pod: PodInfo, failure: Failure) -> Failure:
+        """`failure`, without making room for a pod that is gone or bound since its turn came."""
+        known = self._cluster.pods.get(pod.key)
+        if known is None:
+            return vanished(pod, failure)
+        is_same = known.id == pod.id and not known.pod.spec.node_name
+        return failure if is_same else replace(failure, room=None)
+
+    def _place(self, cycle: _Cycle, placement: Placement, now: Instant) -> list[Command]:
+        pod, node = cycle.pod, placement.node.name
+        attempt = cycle.queued.attempts
+        known = self._cluster.pods.get(pod.key)
+        if known is not None and known.id == pod.id and known.pod.spec.node_name:
+            self.queue.settle(cycle.queued)  # bound by somebody else while its cycle went on
+            return []
+        self.nominator.withdraw(pod.uid)
+        binding = Binding(
+            cycle.queued, pod, node, placement.state, cycle.served.framework, cycle.started, attempt
+        )
+        answer = self._bindings.begin(binding, now)
+        if isinstance(answer, Refused):
+            return self._refused(answer, now)
+        if self._waiting_pods.find(pod.id) is None:
+            self.queue.settle(cycle.queued)
+        self._reporter.report(
+            PodPlaced(
+                pod=pod.ref,
+                node=node,
+                at=now,
+                via=placement.via,
+                feasible=placement.feasible,
+                equals=placement.equals,
+                started=cycle.started,
+                attempt=attempt,
+                profile=pod.pod.spec.scheduler_name,
+            )
+        )
+        return answer
+
+    def _resume(self, now: Instant) -> list[Command] | None:
+        """Act on every wait that is over; None if there is none."""
+        commands: list[Command] | None = None
+        for binding, answer in self._bindings.resume(now):
+            if not isinstance(answer, Refused):
+                self.queue.settle(binding.queued)
+            commands = (commands or []) + self._gone_on(answer, now)
+        return commands
+
+    def _gone_on(self, answer: list[Command] | Refused, now: Instant) -> list[Command]:
+        return self._refused(answer, now) if isinstance(answer, Refused) else answer
+
+    # --- failures --------------------------------------------------------------------------
+
+    def _refused(self, refused: Refused, now: Instant) -> list[Command]:
+        """A placement came to nothing; the room it took wakes whoever waits for some.
+
+        Not the pod itself, unless it met with an error: what refused it would refuse it again
+        (schedule_one.go: handleBindingCycleError).
+        """
+        binding, status = refused.binding, refused.status
+        event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, binding.pod, None)
+        if not status.is_rejected and not refused.in_cycle:
+            self.queue.wake(event, now)
+        commands = self._fail(
+            binding.queued, binding.pod, refusal(status), binding.started, now, is_binding=True
+        )
+        if status.is_rejected and not refused.in_cycle:
+            self.queue.wake(event, now, spare=binding.pod.id)
+        return commands
+
+    def _fail(
+        self,
+        queued: QueuedPod,
+        tried: PodInfo,
+        failure: Failure,
+        started: Instant,
+        now: Instant,
+        *,
+        is_binding: bool = False,
+    ) -> list[Command]:
+        """Put the pod back, and say why (schedule_one.go: handleSchedulingFailure)."""
+        self._report_failure(queued, tried, failure, started, now, is_binding=is_binding)
+        known = self._cluster.pods.get(tried.key)
+        if known is not None and (known.id != tried.id or known.pod.spec.node_name):
+            self.queue.settle(queued)  # bound by somebody else, or another pod by now
+            return []
+        pod = known or tried
+        if known is None:
+            self.queue.settle(queued)
+        else:
+            queued.info = known
+            self.queue.put_back(queued, now, failure.plugins)
+            self._nominate(pod, failure.nominated_node)
+        reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
+        patch = failure_patch(pod, reason, failure.message, failure.nominated_node)
+        return [failure_event(pod, failure.message), *patch]
+
+    def _report_failure(
+        self,
+        queued: QueuedPod,
+        pod: PodInfo,
+        failure: Failure,
+        started: Instant,
+        now: Instant,
+        *,
+        is_binding: bool,
+    ) -> None:
+        self._reporter.report(
+            PodUnschedulable(
+                pod=pod.ref,
+                at=now,
+                message=failure.message,
+                plugins=failure.plugins,
+                nominated_node=failure.nominated_node,
+                is_error=failure.is_error,
+                is_binding=is_binding,
+                started=started,
+                attempt=queued.attempts,
+                profile=pod.pod.spec.scheduler_name,
+            )
+        )
+
+    def _nominate(self, pod: PodInfo, node: str | None) -> None:
+        """None keeps an earlier nomination, as the most recent one of its node."""
+        wanted = nomination_of(pod) if node is None else node
+        if wanted:
+            self.nominator.nominate(pod, wanted)
+        else:
+            self.nominator.withdraw(pod.uid)
+
+    def _make_room(self, pod: PodInfo, room: PostFilterResult, now: Instant) -> list[Command]:
+        self._reporter.report(
+            PodPreempting(
+                pod=pod.ref,
+                node=room.nominated_node or "",
+                victims=tuple(victim.ref for victim in room.victims),
+                pdb_violations=room.pdb_violations,
+                rule=room.rule,
+                candidates=room.candidates,
+                equals=room.equals,
+                at=now,
+                workload=workload(pod.pod),
+                victim_workloads=tuple(workload(victim.pod) for victim in room.victims),
+            )
+        )
+        return self._preemptions.start(pod, room)
+
+
+def _is_awaited(command: Command) -> bool:
+    """Whether the scheduling loop waits for the answer to `command` of a failed cycle."""
+    return isinstance(command, PatchStatus)

@@ -1,0 +1,175 @@
+"""schedule_one: one pod's scheduling cycle, up to the decision.
+
+    1 snapshot    the columns as they are; nothing changes while a cycle decides
+    2 filter      find_nodes_that_fit
+    3 nominated   a node promised to the pod is taken without looking at the others
+    4 sample      no more nodes than configuration asks for
+    5 extenders   what they leave of the nodes that fit
+    6 score       best_positions, unless one node is left
+    7 select      the tie-break picks among equals
+    8 post-filter where no node fits: make room
+
+Where extenders have a say the cycle is suspended until they have answered (`Consultation`). What
+happens meanwhile is not seen by it, except that a node which is gone cannot be chosen.
+upstream: pkg/scheduler/schedule_one.go: schedulingCycle, schedulePod
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from msgspec import Struct
+
+from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.status import Status, error
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.diagnosis import NO_NODES, fit_error, histogram
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import PostFilterResult, Rows
+from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.extender.consultation import Consultation
+from fairlead.engine.scheduling.extender.extender import Asker, askers
+from fairlead.engine.scheduling.extender.filtering import pass_extenders, passes_extenders
+from fairlead.engine.scheduling.extender.scoring import best_with_extenders
+from fairlead.engine.scheduling.extender.still_there import still_there
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.post_filter import run_post_filters
+from fairlead.engine.scheduling.prioritization import best_positions
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+NODES_GONE: Final = "the nodes that fit were gone before the extenders had answered"
+
+
+class Placement(Struct, frozen=True):
+    """The pod goes to `node`, chosen `via` "nominated", "single" or "score" among `equals`."""
+
+    node: NodeInfo
+    state: CycleState
+    via: str
+    feasible: int
+    equals: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The pod goes nowhere; `rejections` is the part of the message that counts the nodes.
+
+    `plugins` rejected it. `room` is what a PostFilter found: its victims and nomination.
+    `is_error` tells a failure of ours from a verdict on the pod. `commands` are a PostFilter's.
+    """
+
+    message: str
+    plugins: tuple[str, ...] = ()
+    room: PostFilterResult | None = None
+    nominated_node: str | None = ""
+    is_error: bool = False
+    rejections: str = ""
+    commands: tuple[PatchStatus, ...] = ()
+
+
+Decision = Placement | Failure
+
+
+def vanished(pod: PodInfo, failure: Failure) -> Failure:
+    """`failure`, where the pod was deleted while its cycle went on: preemption does not find it.
+
+    upstream: framework/preemption/preemption.go: Preempt
+    """
+    if not failure.rejections:
+        return failure
+    message = f'{failure.rejections} preemption: pod "{pod.pod.metadata.name}" not found'
+    return replace(failure, message=message, room=None, nominated_node=None)
+
+
+def refusal(status: Status) -> Failure:
+    """A placement that a plugin refused: to users, that one node did not take the pod."""
+    if not status.is_rejected:
+        return Failure(status.message, is_error=True)
+    return Failure(f"0/1 nodes are available:{histogram(iter([(status, 1)]))}", (status.plugin,))
+
+
+def schedule_one(served: Served, pod: PodInfo, tie_break: TieBreak) -> Consultation[Decision]:
+    """Decide about `pod`; changes nothing but what `served` and `tie_break` count."""
+    if not served.framework.cluster.table.count:
+        return Failure(NO_NODES)
+    found = find_nodes_that_fit(served.plans, pod)
+    broken = found.error()
+    if broken is not None:
+        return Failure(broken.message, is_error=True)
+    asked = askers(served.extenders, pod)
+    deciding = _decide(served, pod, found, asked, tie_break)
+    return (yield from still_there(deciding, found) if asked else deciding)
+
+
+def _decide(
+    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker], tie_break: TieBreak
+) -> Consultation[Decision]:
+    nominated = _nominated(pod, found)
+    if nominated is not None and (yield from passes_extenders(asked, nominated, found)):
+        return Placement(nominated, found.state, "nominated", 1, 1)
+    if served.sampling is not None:
+        served.sampling(found)
+    broken = yield from pass_extenders(asked, found)
+    if broken is not None:
+        return Failure(broken.message, is_error=True)
+    feasible = found.count()
+    if not feasible:
+        return (yield from _make_room(served, pod, found, asked))
+    return (yield from _select(served, pod, found, feasible, asked, tie_break))
+
+
+def _nominated(pod: PodInfo, found: Feasibility) -> NodeInfo | None:
+    name = pod.pod.status.nominated_node_name
+    node = found.plan.table.find(name) if name else None
+    return node if node is not None and found.is_feasible(node) else None
+
+
+def _select(
+    served: Served,
+    pod: PodInfo,
+    found: Feasibility,
+    feasible: int,
+    asked: list[Asker],
+    tie_break: TieBreak,
+) -> Consultation[Decision]:
+    """Choose among the `feasible` nodes that are left."""
+    plan = found.plan
+    if feasible == 1:
+        best, via = found.positions(), "single"
+    else:
+        answer = yield from _best(served, pod, found, asked)
+        if isinstance(answer, Status):
+            return Failure(answer.message, is_error=True)
+        best, via = answer, "score"
+    chosen = int(plan.rows[best[tie_break.pick(len(best))]])
+    return Placement(plan.table.at(chosen), found.state, via, feasible, len(best))
+
+
+def _best(
+    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker]
+) -> Consultation[Rows | Status]:
+    if not asked:
+        return best_positions(served.plans, pod, found)
+    best = yield from best_with_extenders(asked, served.plans, pod, found)
+    return error(NODES_GONE) if not isinstance(best, Status) and not len(best) else best
+
+
+def _make_room(
+    served: Served, pod: PodInfo, found: Feasibility, asked: list[Asker]
+) -> Consultation[Decision]:
+    diagnosis = found.diagnosis()
+    outcome = yield from run_post_filters(served.framework, found, pod, diagnosis, asked)
+    rejections = fit_error(diagnosis, "")
+    message = f"{rejections} {outcome.message}" if outcome.message else rejections
+    room = outcome.result if outcome.status.is_success else None
+    return Failure(
+        message,
+        diagnosis.plugins(),
+        room,
+        outcome.result.nominated_node,
+        rejections=rejections,
+        commands=outcome.commands,
+    )

@@ -1,0 +1,223 @@
+"""Evaluation: one pod against the whole cluster, with every verdict spelled out.
+
+The same functions as the scheduling cycle, asked for everything: what `fairlead explain` shows and
+`fairlead conformance` compares. Nothing is decided here and nothing changes. All nodes are looked
+at, whether or not the configuration wants that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from fairlead.engine.core.command import CallExtender
+from fairlead.engine.core.status import Code, Status, unschedulable
+from fairlead.engine.framework.candidate import Candidate
+from fairlead.engine.framework.diagnosis import NO_NODES, fit_error
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.scheduling.compose import Served
+from fairlead.engine.scheduling.extender.consultation import Answer, settle
+from fairlead.engine.scheduling.extender.extender import Asker, askers
+from fairlead.engine.scheduling.extender.filtering import REJECTOR, pass_extenders
+from fairlead.engine.scheduling.extender.preempting import narrow_candidates
+from fairlead.engine.scheduling.extender.scoring import ask_for_scores, with_extenders
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.post_filter import PostFilterOutcome, run_post_filters
+from fairlead.engine.scheduling.preemption.default_preemption import PreemptionSearch
+from fairlead.engine.scheduling.prioritization import explain_scores
+from fairlead.engine.state.pod_info import PodInfo
+
+Ask = Callable[[CallExtender], Answer]
+LEFT_OUT = unschedulable("left out without a reason").by(REJECTOR)
+
+
+@dataclass(slots=True)
+class PreemptionEvaluation:
+    """What preemption would do. `nominated` are the nodes that no rule tells apart."""
+
+    ineligible: str = ""
+    potential_nodes: list[str] = field(default_factory=list)
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    rejected: dict[str, Status] = field(default_factory=dict)
+    nominated: list[str] = field(default_factory=list)
+    rule: str = ""
+    post_filter_error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RoomEvaluation:
+    """What the PostFilter plugin `by` would do: `victims` are priorities by pod."""
+
+    by: str
+    node: str
+    victims: dict[str, int]
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """Everything about one pod in one cluster.
+
+    `verdicts` has an entry per node, None where the pod fits; `score_error` is set where a plugin
+    or an extender failed and the cycle with it. `scores` are normalised (0..100,
+    before the weight) and cover the feasible nodes, as `totals` and `best` do. `via` says how the
+    node would be chosen among `choices`: "nominated", "single" or "score". `room` is set
+    where no node fits and a PostFilter would make room.
+    """
+
+    gated: Status | None = None
+    pre_filter: Status | None = None
+    restricted_to: list[str] | None = None
+    verdicts: dict[str, Status | None] = field(default_factory=dict)
+    skipped_filters: list[str] = field(default_factory=list)
+    scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    skipped_scores: list[str] = field(default_factory=list)
+    weights: dict[str, int] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
+    best: list[str] = field(default_factory=list)
+    choices: list[str] = field(default_factory=list)
+    via: str = ""
+    score_error: str = ""
+    fit_error: str = ""
+    unschedulable_plugins: tuple[str, ...] = ()
+    preemption: PreemptionEvaluation | None = None
+    room: RoomEvaluation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Advice:
+    """The extenders to be asked about the pod, and how they are reached."""
+
+    asked: Sequence[Asker] = ()
+    ask: Ask | None = None
+
+
+def evaluate(served: Served, pod: PodInfo, ask: Ask | None = None) -> Evaluation:
+    """Evaluate `pod` as if its turn had come now; extenders are left alone without `ask`."""
+    result = Evaluation()
+    table = served.framework.cluster.table
+    result.gated = served.framework.run_pre_enqueue(pod)
+    if result.gated is not None:
+        return result
+    if not table.count:
+        result.fit_error = NO_NODES
+        return result
+    found = find_nodes_that_fit(served.plans, pod)
+    advice = _Advice() if ask is None else _Advice(askers(served.extenders, pod), ask)
+    broken = _judge(result, found, advice)
+    if broken is not None:
+        result.score_error = broken.message
+    elif found.count():
+        _fill_scores(served, pod, found, result, advice)
+    else:
+        _fill_failure(served, pod, found, result, advice)
+    return result
+
+
+def _judge(result: Evaluation, found: Feasibility, advice: _Advice) -> Status | None:
+    """Plugins have spoken, extenders are asked now; the ERROR of one of all these."""
+    broken = found.error()
+    if broken is not None:
+        _fill_verdicts(result, found)
+        return broken
+    table, positions = found.plan.table, found.positions()
+    broken = settle(pass_extenders(advice.asked, found), advice.ask)
+    _fill_verdicts(result, found)
+    for at in positions.tolist():
+        name, code = table.at(int(found.plan.rows[at])).name, int(found.codes[at])
+        if code:
+            result.verdicts[name] = found.statuses[code].by(REJECTOR) if code > 0 else LEFT_OUT
+    return broken
+
+
+def _fill_verdicts(result: Evaluation, found: Feasibility) -> None:
+    plan = found.plan
+    diagnosis = found.diagnosis()
+    result.pre_filter = found.rejected
+    result.skipped_filters = sorted(found.state.skipped_filters)
+    if plan.node_names is not None and found.rejected is None:
+        result.restricted_to = list(plan.node_names)
+    for node in plan.table.nodes():
+        fits = found.is_feasible(node)
+        result.verdicts[node.name] = None if fits else diagnosis.status_of(node.row)
+
+
+def _fill_scores(
+    served: Served, pod: PodInfo, found: Feasibility, result: Evaluation, advice: _Advice
+) -> None:
+    table, plan = found.plan.table, found.plan
+    ranked = explain_scores(served.plans, pod, found)
+    feasible = [name for name, status in result.verdicts.items() if status is None]
+    nominated = pod.pod.status.nominated_node_name
+    if nominated in feasible:
+        result.via, result.choices = "nominated", [nominated]
+    elif len(feasible) == 1:
+        result.via, result.choices = "single", feasible
+    if ranked.error is not None:
+        result.score_error = ranked.error.message
+        return
+    names = [table.at(int(plan.rows[at])).name for at in ranked.positions]
+    for plugin, scores in ranked.by_plugin.items():
+        result.scores[plugin] = dict(zip(names, scores.tolist(), strict=True))
+    result.skipped_scores = sorted(found.state.skipped_scores)
+    result.weights = served.framework.weights()
+    result.totals = dict(zip(names, ranked.totals.tolist(), strict=True))
+    _add_extenders(result, advice)
+    highest = max(result.totals.values())
+    result.best = sorted(name for name, total in result.totals.items() if total == highest)
+    if not result.via:
+        result.via, result.choices = "score", result.best
+
+
+def _add_extenders(result: Evaluation, advice: _Advice) -> None:
+    given = settle(ask_for_scores(advice.asked, list(result.totals)), advice.ask)
+    for asker, scores in given:
+        name = asker.extender.address(asker.extender.prioritize_verb)
+        result.scores[name] = {node: scores[node] for node in result.totals if node in scores}
+        result.weights[name] = asker.extender.weight
+    result.totals = with_extenders(result.totals, given)
+
+
+def _fill_failure(
+    served: Served, pod: PodInfo, found: Feasibility, result: Evaluation, advice: _Advice
+) -> None:
+    diagnosis = found.diagnosis()
+    result.unschedulable_plugins = diagnosis.plugins()
+    asking = run_post_filters(served.framework, found, pod, diagnosis, advice.asked)
+    outcome = settle(asking, advice.ask)
+    result.fit_error = fit_error(diagnosis, outcome.message)
+    if outcome.status.is_success:
+        result.room = _room(outcome)
+    if served.preemption is None:
+        return
+    if outcome.status.code is Code.ERROR:
+        result.preemption = PreemptionEvaluation(post_filter_error=outcome.message)
+        return
+    search = served.preemption.search(found.state, pod, diagnosis)
+    if search.dry_run is not None and any(one.extender.preempt_verb for one in advice.asked):
+        candidates = list(search.dry_run.candidates())
+        left = settle(narrow_candidates(advice.asked, candidates, diagnosis.table), advice.ask)
+        if not isinstance(left, Status):
+            dry_run, pick = served.preemption.rank(left, diagnosis)
+            search = replace(search, dry_run=dry_run, pick=pick)
+    result.preemption = _preemption(found, search)
+
+
+def _room(outcome: PostFilterOutcome) -> RoomEvaluation:
+    victims = {victim.key: victim.priority for victim in outcome.result.victims}
+    return RoomEvaluation(outcome.status.plugin, outcome.result.nominated_node or "", victims)
+
+
+def _preemption(found: Feasibility, search: PreemptionSearch) -> PreemptionEvaluation:
+    table = found.plan.table
+    result = PreemptionEvaluation(
+        ineligible=search.ineligible,
+        potential_nodes=[table.at(row).name for row in search.potential],
+    )
+    if search.dry_run is None:
+        return result
+    result.candidates = {c.node.name: c for c in search.dry_run.candidates()}
+    result.rejected = {table.at(row).name: why for row, why in search.dry_run.rejected()}
+    if search.pick is not None:
+        result.rule = search.pick.rule
+        result.nominated = sorted(table.at(row).name for row in search.pick.rows)
+    return result

@@ -1,0 +1,126 @@
+"""Extender: one configured extender, and the questions that can be put to it.
+
+upstream: pkg/scheduler/apis/config/types.go: Extender; pkg/scheduler/extender.go: HTTPExtender
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import Container
+from fairlead.engine.core.command import CallExtender, ExtenderVerb, NodeVictims
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.engine.framework.candidate import Candidate
+from fairlead.engine.state.pod_info import PodInfo
+
+TIMEOUT_DEFAULT: Final = seconds(5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtenderTls:
+    """How an extender proves who it is, and the scheduler to it; PEM, as data or in files."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: bytes = b""
+    key_data: bytes = field(default=b"", repr=False)
+    ca_data: bytes = b""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extender:
+    """`url_prefix` and a verb make an address; without the verb it has no say in the matter.
+
+    `timeout` (ns) is for a whole call. A `node_cache_capable` extender is told names only. With
+    `managed_resources` it is asked only about pods that want one of them. An `ignorable` one that
+    fails is passed over.
+    """
+
+    url_prefix: str
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+    preempt_verb: str = ""
+    bind_verb: str = ""
+    weight: int = 1
+    timeout: DurationNs = TIMEOUT_DEFAULT
+    node_cache_capable: bool = False
+    managed_resources: tuple[str, ...] = ()
+    ignorable: bool = False
+    enable_https: bool = False
+    tls: ExtenderTls | None = None
+
+    def is_interested(self, pod: PodInfo) -> bool:
+        """Whether the extender is asked about `pod`."""
+        if not self.managed_resources:
+            return True
+        spec = pod.pod.spec
+        return any(map(self._manages, (*spec.containers, *spec.init_containers)))
+
+    def _manages(self, container: Container) -> bool:
+        asked = {**container.resources.requests, **container.resources.limits}
+        return any(name in asked for name in self.managed_resources)
+
+    def address(self, verb: str) -> str:
+        """The URL of `verb`."""
+        return f"{self.url_prefix.rstrip('/')}/{verb}"
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Puts questions about one pod to the extender at `place` of the configuration."""
+
+    place: int
+    extender: Extender
+    pod: PodInfo
+
+    def filter(self, nodes: Sequence[str]) -> CallExtender:
+        """Which of `nodes` are fit?"""
+        return self._about_nodes(ExtenderVerb.FILTER, self.extender.filter_verb, nodes)
+
+    def prioritize(self, nodes: Sequence[str]) -> CallExtender:
+        """How good are `nodes`?"""
+        return self._about_nodes(ExtenderVerb.PRIORITIZE, self.extender.prioritize_verb, nodes)
+
+    def bind(self, node: str) -> CallExtender:
+        """Would you bind the pod to `node`?"""
+        return self._about_nodes(ExtenderVerb.BIND, self.extender.bind_verb, (node,))
+
+    def preempt(self, candidates: Sequence[Candidate]) -> CallExtender:
+        """On which of `candidates` may whom be preempted?"""
+        return CallExtender(
+            extender=self.place,
+            verb=ExtenderVerb.PREEMPT,
+            url=self.extender.address(self.extender.preempt_verb),
+            pod=self.pod.ref,
+            victims=tuple(map(_victims, candidates)),
+            by_name=self.extender.node_cache_capable,
+        )
+
+    def _about_nodes(self, verb: ExtenderVerb, name: str, nodes: Sequence[str]) -> CallExtender:
+        return CallExtender(
+            extender=self.place,
+            verb=verb,
+            url=self.extender.address(name),
+            pod=self.pod.ref,
+            nodes=tuple(nodes),
+            by_name=self.extender.node_cache_capable,
+        )
+
+
+def _victims(candidate: Candidate) -> NodeVictims:
+    pods = tuple(victim.ref for victim in candidate.victims)
+    return NodeVictims(candidate.node.name, pods, candidate.pdb_violations)
+
+
+def askers(extenders: Sequence[Extender], pod: PodInfo) -> list[Asker]:
+    """Who is asked about `pod`, in order."""
+    return [
+        Asker(place, extender, pod)
+        for place, extender in enumerate(extenders)
+        if extender.is_interested(pod)
+    ]

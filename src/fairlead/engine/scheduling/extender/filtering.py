@@ -1,0 +1,113 @@
+"""Which of the nodes that fit the extenders leave.
+
+They are asked one after the other, each about what the one before has left. A node that is not
+left has the reason that the extender gives, or none.
+upstream: pkg/scheduler/schedule_one.go: findNodesThatPassExtenders; extender.go: Filter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.extender import FilterResult
+from fairlead.engine.core.status import Status, error, unresolvable, unschedulable
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.scheduling.extender.answer import ExtenderError, read_answer
+from fairlead.engine.scheduling.extender.consultation import Answer, Consultation
+from fairlead.engine.scheduling.extender.extender import Asker
+from fairlead.engine.state.node_info import NodeInfo
+
+# What wakes a pod that extenders rejected: everything, since they cannot say.
+# upstream: framework/types.go: ExtenderName
+REJECTOR: Final = "Extender"
+
+Verdicts = dict[str, Status]
+
+
+def pass_extenders(asked: Sequence[Asker], found: Feasibility) -> Consultation[Status | None]:
+    """Take out of `found` what the extenders reject; the ERROR of one that fails."""
+    if not asked:
+        return None
+    nodes = found.nodes()
+    outcome = yield from _narrow(asked, nodes)
+    if isinstance(outcome, Status):
+        return outcome
+    left, verdicts = outcome
+    plan, table = found.plan, found.plan.table
+    # A node may have gone while the extender thought.
+    there = (node for node in left if table.find(node.name) is node)
+    positions = [plan.position(node.row) for node in there]
+    judged = {}
+    for name, status in verdicts.items():
+        known = table.find(name)
+        at = None if known is None else plan.position(known.row)
+        if at is not None and at not in positions:
+            judged[at] = status
+    found.judge(np.array(positions, np.int64), judged)
+    if len(left) != len(nodes):
+        found.unnamed = (REJECTOR,)
+    return None
+
+
+def passes_extenders(
+    asked: Sequence[Asker], node: NodeInfo, found: Feasibility
+) -> Consultation[bool]:
+    """Whether all extenders leave the one `node`; not if one of them fails.
+
+    upstream: schedule_one.go: evaluateNominatedNode
+    """
+    outcome = yield from _narrow(asked, [node])
+    if isinstance(outcome, Status) or not outcome[0]:
+        return False
+    return found.plan.table.find(node.name) is node
+
+
+def _narrow(
+    asked: Sequence[Asker], nodes: list[NodeInfo]
+) -> Consultation[tuple[list[NodeInfo], Verdicts] | Status]:
+    verdicts: Verdicts = {}
+    for asker in asked:
+        if not nodes:
+            break
+        if not asker.extender.filter_verb:
+            continue
+        [answer] = yield (asker.filter([node.name for node in nodes]),)
+        try:
+            nodes, said = _read(asker, answer, nodes)
+        except ExtenderError as cause:
+            if asker.extender.ignorable:
+                continue
+            return error(str(cause))
+        verdicts |= said
+    return nodes, verdicts
+
+
+def _read(asker: Asker, answer: Answer, nodes: list[NodeInfo]) -> tuple[list[NodeInfo], Verdicts]:
+    result = read_answer(asker, answer, FilterResult)
+    if result.error:
+        raise ExtenderError(result.error)
+    by_name = {node.name: node for node in nodes}
+    left = dict.fromkeys(_names(asker, result))
+    for name in left:
+        if name not in by_name:
+            raise ExtenderError(
+                f'extender "{asker.extender.url_prefix}" claims a filtered node "{name}" '
+                "which is not found in the input node list"
+            )
+    failed = {name: unschedulable(why) for name, why in result.failed_nodes.items()}
+    never = {name: unresolvable(why) for name, why in result.failed_and_unresolvable_nodes.items()}
+    return [by_name[name] for name in left], failed | never
+
+
+def _names(asker: Asker, result: FilterResult) -> Iterator[str]:
+    """The nodes that are left, in whichever form they are given."""
+    if asker.extender.node_cache_capable and result.node_names is not None:
+        yield from result.node_names
+    elif result.nodes is not None:
+        for node in result.nodes.items:
+            metadata = node.get("metadata")
+            name = metadata.get("name") if isinstance(metadata, dict) else None
+            yield name if isinstance(name, str) else ""

@@ -1,0 +1,38 @@
+"""still_there: a consultation that does not lose the ground under its feet.
+
+While extenders think, nodes may go, and others take over their rows. A decision goes on with the
+nodes that it began with, as far as they are still there; those that come it does not see.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.scheduling.extender.consultation import Consultation, Result
+from fairlead.engine.state.node_info import NodeInfo
+
+
+def still_there(consultation: Consultation[Result], found: Feasibility) -> Consultation[Result]:
+    """`consultation`, with whoever has gone taken out of `found` after every question."""
+    table = found.plan.table
+    present = {node.row: node for node in table.nodes()}
+    seen = table.node_log.position
+    try:
+        questions = next(consultation)
+        while True:
+            answers = yield questions
+            if table.node_log.position != seen:
+                _forget_gone(found, present)
+            questions = consultation.send(answers)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+
+
+def _forget_gone(found: Feasibility, present: dict[int, NodeInfo]) -> None:
+    table, plan = found.plan.table, found.plan
+    gone = (row for row, node in present.items() if table.find(node.name) is not node)
+    positions = [at for row in gone if (at := plan.position(row)) is not None]
+    if positions:
+        found.without(np.array(positions, np.int64))

@@ -1,0 +1,63 @@
+"""What is written about a failed attempt.
+
+upstream: schedule_one.go: handleSchedulingFailure. The event is recorded on every attempt, the
+status is patched only where something in it changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fairlead.api.pod import condition
+from fairlead.engine.core.command import Command, Condition, PatchStatus, RecordEvent
+from fairlead.engine.state.pod_info import PodInfo
+
+POD_SCHEDULED: Final = "PodScheduled"
+UNSCHEDULABLE: Final = "Unschedulable"
+SCHEDULER_ERROR: Final = "SchedulerError"
+
+
+def failure_event(pod: PodInfo, message: str) -> RecordEvent:
+    """FailedScheduling."""
+    return RecordEvent(
+        regarding=pod.ref,
+        type="Warning",
+        reason="FailedScheduling",
+        action="Scheduling",
+        note=message,
+        reporting_controller=pod.pod.spec.scheduler_name,
+    )
+
+
+def failure_patch(
+    pod: PodInfo, reason: str, message: str, nominated_node: str | None
+) -> list[Command]:
+    """The status patch, or nothing if it would change nothing.
+
+    `nominated_node` None leaves nominatedNodeName as it is, "" removes it.
+    """
+    wanted = Condition(POD_SCHEDULED, "False", reason, message)
+    found = condition(pod.pod, POD_SCHEDULED)
+    same = found is not None and (found.status, found.reason, found.message) == (
+        wanted.status,
+        wanted.reason,
+        wanted.message,
+    )
+    fields: dict[str, Any] = {}
+    if nominated_node is not None and nominated_node != pod.pod.status.nominated_node_name:
+        fields["nominatedNodeName"] = nominated_node or None
+    if same and not fields:
+        return []
+    return [PatchStatus(pod.ref, fields=fields, conditions=() if same else (wanted,))]
+
+
+def bound_event(pod: PodInfo, node: str) -> RecordEvent:
+    """Scheduled."""
+    return RecordEvent(
+        regarding=pod.ref,
+        type="Normal",
+        reason="Scheduled",
+        action="Binding",
+        note=f"Successfully assigned {pod.key} to {node}",
+        reporting_controller=pod.pod.spec.scheduler_name,
+    )

@@ -1,0 +1,35 @@
+"""find_nodes_that_fit: which nodes can take the pod, and why the others cannot.
+
+upstream: pkg/scheduler/schedule_one.go: findNodesThatFitPod. Every node is looked at.
+"""
+
+from __future__ import annotations
+
+from fairlead.engine.framework.feasibility import Feasibility, ask_about_nodes
+from fairlead.engine.framework.plan_cache import PlanCache
+from fairlead.engine.scheduling.promised_room import count_promised_room
+from fairlead.engine.state.pod_info import PodInfo
+
+
+def find_nodes_that_fit(plans: PlanCache, pod: PodInfo) -> Feasibility:
+    """All verdicts for `pod`, beside those who were promised a node."""
+    found = ask_about_nodes(plans, pod)
+    if found.rejected is None:
+        found.codes = count_promised_room(plans, pod, found.plan, found.state, found.codes)
+        if found.restricting:
+            _blame_for_nominated(plans, pod, found)
+    return found
+
+
+def _blame_for_nominated(plans: PlanCache, pod: PodInfo, found: Feasibility) -> None:
+    """Name whoever rejects the pod's nominated node among those who exclude the other nodes.
+
+    Upstream tries that node first and shares the set of plugins between the two texts
+    (schedule_one.go: evaluateNominatedNode).
+    """
+    node = found.plan.table.find(pod.pod.status.nominated_node_name)
+    if node is None:
+        return
+    status = plans.framework.run_filters_with_nominated(found.state, pod, node)
+    if status is not None and status.plugin and status.plugin not in found.restricting:
+        found.restricting = tuple(sorted((*found.restricting, status.plugin)))

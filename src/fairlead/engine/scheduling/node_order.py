@@ -1,0 +1,77 @@
+"""NodeOrder: the order in which upstream looks at nodes: zone by zone in turns.
+
+Zones stand in the order in which their first node came, the nodes of each in the order in which
+they came there; then one of each zone after the other, so that any stretch of the list is spread
+over the zones.
+upstream: pkg/scheduler/backend/cache/node_tree.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain, zip_longest
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.framework.interface import Rows
+from fairlead.engine.state.node_table import NodeTable
+
+# The old labels come first (component-helpers/node/topology/helpers.go: GetZoneKey).
+_REGIONS: Final = ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region")
+_ZONES: Final = ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")
+
+Zone = tuple[str, str]
+
+
+class NodeOrder:
+    """Follows `table`; built on first use."""
+
+    def __init__(self, table: NodeTable) -> None:
+        """Nothing is read yet."""
+        self._table = table
+        self._position = -1
+        self._zones: dict[Zone, dict[str, int]] = {}
+        self._placed: dict[int, tuple[str, Zone]] = {}
+        self._rows: Rows = np.zeros(0, np.int64)
+
+    def rows(self) -> Rows:
+        """The rows of all nodes, in order."""
+        log = self._table.node_log
+        changed = log.since(self._position) if self._position >= 0 else None
+        self._position = log.position
+        if changed is None:
+            self._zones.clear()
+            self._placed.clear()
+            changed = [node.row for node in self._table.nodes()]
+        moved = [row for row in dict.fromkeys(changed) if self._move(row)]
+        if moved:
+            turns = zip_longest(*(zone.values() for zone in self._zones.values()), fillvalue=-1)
+            self._rows = np.array([row for row in chain(*turns) if row >= 0], np.int64)
+        return self._rows
+
+    def _move(self, row: int) -> bool:
+        """Put the node in `row` where it belongs; whether anything changed."""
+        now = self._identity(row)
+        before = self._placed.get(row)
+        if now == before:
+            return False
+        if before is not None:
+            name, zone = before
+            del self._placed[row], self._zones[zone][name]
+            if not self._zones[zone]:
+                del self._zones[zone]
+        if now is not None:
+            name, zone = self._placed[row] = now
+            self._zones.setdefault(zone, {})[name] = row
+        return True
+
+    def _identity(self, row: int) -> tuple[str, Zone] | None:
+        if not self._table.alive[row]:
+            return None
+        node = self._table.at(row)
+        return node.name, (_first(_REGIONS, node.labels), _first(_ZONES, node.labels))
+
+
+def _first(keys: tuple[str, ...], labels: Mapping[str, str]) -> str:
+    return next((labels[key] for key in keys if key in labels), "")

@@ -1,0 +1,67 @@
+"""NodeRotation: looking at enough nodes instead of all, where configuration asks for that.
+
+Upstream stops looking once it has found enough nodes that fit, and starts the next pod's search
+where this one ended. Fairlead looks at every node unless percentageOfNodesToScore is set, and then
+does as upstream with `parallelism: 1` (what upstream's threads look at beyond that depends on how
+they race).
+upstream: pkg/scheduler/schedule_one.go: findNodesThatPassFilters, numFeasibleNodesToFind
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import Rows
+from fairlead.engine.scheduling.node_order import NodeOrder
+from fairlead.engine.state.node_table import NodeTable
+
+ADAPTIVE: Final = 0
+_NODES_MIN: Final = 100
+_PERCENTAGE_MIN: Final = 5
+
+
+def feasible_nodes_to_find(percentage: int, nodes: int) -> int:
+    """How many nodes that fit are enough among `nodes`; ADAPTIVE: the more, the fewer percent."""
+    if nodes < _NODES_MIN:
+        return nodes
+    if percentage == ADAPTIVE:
+        percentage = max(50 - nodes // 125, _PERCENTAGE_MIN)
+    return max(nodes * percentage // 100, _NODES_MIN)
+
+
+class NodeRotation:
+    """Where the next search starts; one for all profiles of a scheduler."""
+
+    def __init__(self, table: NodeTable) -> None:
+        """Start with the first node."""
+        self._table = table
+        self._order = NodeOrder(table)
+        self._start = 0
+
+    def narrow(self, found: Feasibility, percentage: int) -> None:
+        """Leave enough feasible nodes in `found`, and go on from there next time."""
+        positions = self._positions(found)
+        if not len(positions):
+            return
+        wanted = feasible_nodes_to_find(percentage, len(positions))
+        turned = np.roll(positions, -(self._start % len(positions)))
+        fitting = np.flatnonzero(found.codes[turned] == 0)
+        looked_at = len(positions)
+        if len(fitting) > wanted:
+            # Upstream notices that it has enough when it finds one more.
+            looked_at = int(fitting[wanted])
+            found.keep(turned[fitting[:wanted]])
+        self._start = (self._start + looked_at) % max(self._table.count, 1)
+
+    def _positions(self, found: Feasibility) -> Rows:
+        """Where in the plan the nodes stand that are looked at, in upstream's order."""
+        rows = self._order.rows()
+        if found.plan.node_names is not None:
+            at = {row: position for position, row in enumerate(found.plan.rows.tolist())}
+            named = [at[row] for row in rows.tolist() if row in at]
+            rows = np.array(named, np.int64)
+        positions: Rows = rows[found.codes[rows] >= 0]
+        return positions

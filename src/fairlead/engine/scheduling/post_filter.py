@@ -1,0 +1,73 @@
+"""Running the PostFilter plugins when no node fits; extenders look through what they find.
+
+upstream: framework/runtime/framework.go: RunPostFilterPlugins
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.status import SUCCESS, Code, Status, unschedulable
+from fairlead.engine.framework.diagnosis import Diagnosis
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import PostFilterResult
+from fairlead.engine.framework.runtime import Framework, attempt
+from fairlead.engine.scheduling.extender.consultation import Consultation
+from fairlead.engine.scheduling.extender.extender import Asker
+from fairlead.engine.scheduling.extender.preempting import narrow_candidates
+from fairlead.engine.state.pod_info import PodInfo
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterOutcome:
+    """`result` is the answer that counts; `message` goes into the text when nothing was found.
+
+    `commands` are those of all that were asked.
+    """
+
+    status: Status
+    message: str
+    result: PostFilterResult
+    commands: tuple[PatchStatus, ...] = ()
+
+
+def run_post_filters(
+    framework: Framework,
+    found: Feasibility,
+    pod: PodInfo,
+    diagnosis: Diagnosis,
+    asked: Sequence[Asker] = (),
+) -> Consultation[PostFilterOutcome]:
+    """Ask in order; reasons are joined.
+
+    A success ends it, an error does, and so does a plugin that is sure that nothing will help.
+    """
+    found.state.write(found)
+    reasons: list[str] = []
+    commands: tuple[PatchStatus, ...] = ()
+    last = PostFilterResult(SUCCESS)
+    for plugin in framework.post_filters:
+        answer = attempt(plugin, partial(plugin.post_filter, found.state, pod, diagnosis))
+        if isinstance(answer, Status):
+            answer = PostFilterResult(answer)
+        if answer.shortlist is not None:
+            shortlist = answer.shortlist
+            left = yield from narrow_candidates(asked, shortlist.candidates, diagnosis.table)
+            answer = shortlist.choose(left)
+        commands += answer.commands
+        status = answer.status.by(plugin.name)
+        if status.is_success:
+            return PostFilterOutcome(status, "", answer, commands)
+        if status.code is Code.ERROR:
+            left_alone = replace(answer, nominated_node=None)
+            return PostFilterOutcome(status, status.message, left_alone, commands)
+        reasons.extend(status.reasons)
+        if answer.nominated_node is not None:
+            last = answer
+        if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            break
+    message = ", ".join(reasons)
+    return PostFilterOutcome(unschedulable(message), message, last, commands)

@@ -1,0 +1,14 @@
+"""The order in which upstream gives pods up."""
+
+from __future__ import annotations
+
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.pod_info import PodInfo
+
+
+def importance(pod: PodInfo) -> tuple[int, Instant, str]:
+    """Sort key, most important first: higher priority, then started earlier, then by name.
+
+    upstream: pkg/scheduler/util/utils.go: MoreImportantPod, which leaves ties open.
+    """
+    return (-pod.priority, pod.start, pod.key)

@@ -1,0 +1,175 @@
+"""DefaultPreemption: the PostFilter that makes room by removing pods of lower priority.
+
+upstream: framework/preemption/preemption.go: Evaluator.Preempt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.core.status import SUCCESS, Code, Status, error, unresolvable, unschedulable
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.candidate import Candidate
+from fairlead.engine.framework.cluster_event import EventKind
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.diagnosis import Diagnosis, histogram
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import PostFilterResult
+from fairlead.engine.framework.plan_cache import PlanCache
+from fairlead.engine.scheduling.preemption.args import DefaultPreemptionArgs
+from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
+from fairlead.engine.scheduling.preemption.dry_run import DryRun, DryRuns, Sample
+from fairlead.engine.scheduling.preemption.eligibility import ineligibility
+from fairlead.engine.scheduling.preemption.pick import Pick, pick_one_node
+from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
+from fairlead.engine.state.pod_info import PodInfo
+
+NAME: Final = "DefaultPreemption"
+# upstream: framework/preemption/preemption.go: Preempt
+NONE_LEFT: Final = "preemption: no candidate node for preemption"
+NOT_HELPFUL: Final = unresolvable("Preemption is not helpful for scheduling")
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionSearch:
+    """Everything a preemption attempt found out, for the decision and for explaining it."""
+
+    potential: tuple[int, ...] = ()
+    dry_run: DryRun | None = None
+    pick: Pick | None = None
+    ineligible: str = ""
+
+
+class DefaultPreemption:
+    """PostFilter. Needs the cycle's `Feasibility` in its CycleState."""
+
+    name = NAME
+    events = frozenset({EventKind.ASSIGNED_POD_DELETE})
+
+    def __init__(
+        self,
+        plans: PlanCache,
+        tie_break: TieBreak,
+        policy: PreemptionPolicy | None = None,
+        args: DefaultPreemptionArgs | None = None,
+        *,
+        consults: bool = False,
+    ) -> None:
+        """`tie_break` settles what the ordered rules of `policy` leave open.
+
+        It `consults` where extenders look through the candidates first.
+        """
+        self._policy = policy or PreemptionPolicy()
+        self._dry_runs = DryRuns(plans, self._policy)
+        self._tie_break = tie_break
+        self._args = args or DefaultPreemptionArgs()
+        self._consults = consults
+
+    def search(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis, sample: Sample | None = None
+    ) -> PreemptionSearch:
+        """Find all candidates and what is left after the ordered rules; changes nothing."""
+        nominated = pod.pod.status.nominated_node_name
+        reason = ineligibility(pod, nominated, diagnosis, self._policy)
+        if reason:
+            return PreemptionSearch(ineligible=reason)
+        potential = diagnosis.rows_with(Code.UNSCHEDULABLE)
+        found = state.read(Feasibility)
+        dry_run = self._dry_runs.dry_run_preemption(pod, found, potential, sample)
+        pick = pick_one_node(dry_run.columns, dry_run.potential)
+        return PreemptionSearch(tuple(potential.tolist()), dry_run, pick)
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, diagnosis: Diagnosis
+    ) -> PostFilterResult:
+        """Nominate the pick; without candidates take an earlier nomination back."""
+        search = self.search(state, pod, diagnosis, self._sample(diagnosis))
+        if search.ineligible:
+            return PostFilterResult(unschedulable(f"preemption: {search.ineligible}"))
+        if search.dry_run is None or search.pick is None:
+            message = no_candidates(diagnosis, search)
+            return PostFilterResult(unschedulable(message), nominated_node="")
+        if self._consults:
+            shortlist = CandidateShortlist(tuple(search.dry_run.candidates()), self, diagnosis)
+            return PostFilterResult(SUCCESS, shortlist=shortlist)
+        return self._nominate(search.dry_run, search.pick)
+
+    def _sample(self, diagnosis: Diagnosis) -> Sample | None:
+        """Where the search starts and how soon it ends, if configuration wants that."""
+        potential = len(diagnosis.rows_with(Code.UNSCHEDULABLE)) if self._args.are_set else 0
+        if not potential:
+            return None
+        return Sample(self._tie_break.pick(potential), self._args.wanted(potential))
+
+    def _nominate(self, dry_run: DryRun, pick: Pick) -> PostFilterResult:
+        rows = pick.rows
+        chosen = dry_run.columns.candidate(rows[self._tie_break.pick(len(rows))])
+        return PostFilterResult(
+            SUCCESS,
+            nominated_node=chosen.node.name,
+            victims=_present(chosen),
+            pdb_violations=chosen.pdb_violations,
+            rule=pick.rule,
+            candidates=len(dry_run.columns.rows(dry_run.potential)),
+            equals=len(rows),
+        )
+
+    def choose(self, candidates: Sequence[Candidate], diagnosis: Diagnosis) -> PostFilterResult:
+        """Nominate the pick of `candidates`, which extenders may have changed."""
+        dry_run, pick = self.rank(candidates, diagnosis)
+        if pick is None:
+            return PostFilterResult(unschedulable(NONE_LEFT))
+        return self._nominate(dry_run, pick)
+
+    def rank(
+        self, candidates: Sequence[Candidate], diagnosis: Diagnosis
+    ) -> tuple[DryRun, Pick | None]:
+        """`candidates` as if dry runs had found them, and which of them is picked."""
+        columns = CandidateColumns(diagnosis.table.capacity, self._policy.rules)
+        for candidate in candidates:
+            victims = tuple(sorted(candidate.victims, key=self._policy.order))
+            columns.put(candidate.node.row, replace(candidate, victims=victims))
+        rows = np.array(sorted(candidate.node.row for candidate in candidates), np.int64)
+        return DryRun(columns, rows), pick_one_node(columns, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateShortlist:
+    """What extenders may choose among before DefaultPreemption does."""
+
+    candidates: tuple[Candidate, ...]
+    preemption: DefaultPreemption
+    diagnosis: Diagnosis
+
+    def choose(self, candidates: Sequence[Candidate] | Status) -> PostFilterResult:
+        """The decision, or the failure of an extender."""
+        if isinstance(candidates, Status):
+            return PostFilterResult(error(f"preemption: {candidates.message}"))
+        return self.preemption.choose(candidates, self.diagnosis)
+
+
+def _present(chosen: Candidate) -> tuple[PodInfo, ...]:
+    """The victims as they are now; a kept answer may hold them with an older status."""
+    pods = chosen.node.pods
+    return tuple(pods.get(victim.id, victim) for victim in chosen.victims)
+
+
+def no_candidates(diagnosis: Diagnosis, search: PreemptionSearch) -> str:
+    """`preemption: 0/5 nodes are available: …`: the dry runs' reasons, and the rest."""
+    nodes = diagnosis.table.count
+    text = histogram(_dry_run_counts(nodes, search))
+    return f"preemption: 0/{nodes} nodes are available:{text}"
+
+
+def _dry_run_counts(nodes: int, search: PreemptionSearch) -> Iterator[tuple[Status, int]]:
+    rest = nodes
+    if search.dry_run is not None:
+        for status, count in search.dry_run.columns.refusal_counts(search.dry_run.potential):
+            yield status, count
+            rest -= count
+    if rest:
+        yield NOT_HELPFUL, rest

@@ -1,0 +1,163 @@
+"""dry_run_preemption: what every node where it might help would cost.
+
+A node's answer depends on the pod's shape and priority, the node and its pods, the budgets, and
+the room promised to others there. So answers are kept per shape and priority, and only nodes that
+changed are asked again, as long as no Filter looks beyond the node, and no plugin decides by the
+preemptor who may be a victim. Configuration may have the search end with a sample of the nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.candidate import Candidate, CandidateRule
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import Rows
+from fairlead.engine.framework.plan_cache import PlanCache, looks_beyond_the_node
+from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
+from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
+from fairlead.engine.scheduling.preemption.victims import select_victims_on_node
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+
+_KEPT_MIN: Final = 32
+_NODES_TIMES_KEPT_MAX: Final = 400_000  # a node's answer takes some 300 bytes where it has victims
+
+
+@dataclass(frozen=True, slots=True)
+class DryRun:
+    """The answers of the rows in `potential` (ascending), in `columns`."""
+
+    columns: CandidateColumns
+    potential: Rows
+
+    def candidates(self) -> list[Candidate]:
+        """All candidates, by row."""
+        return [self.columns.candidate(row) for row in self.columns.rows(self.potential)]
+
+    def rejected(self) -> list[tuple[int, Status]]:
+        """(row, why) of the potential nodes that are no candidates."""
+        answers = ((row, self.columns.answers[row]) for row in self.potential.tolist())
+        return [(row, answer) for row, answer in answers if isinstance(answer, Status)]
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Start at the `offset`-th node, and stop with `wanted` candidates, one of them harmless.
+
+    upstream: framework/preemption/preemption.go: DryRunPreemption
+    """
+
+    offset: int
+    wanted: int
+
+
+class _Kept:
+    """The answers for one shape and priority, and up to where the logs have been read."""
+
+    def __init__(self, capacity: int, rules: Sequence[CandidateRule]) -> None:
+        self.columns = CandidateColumns(capacity, rules)
+        self.nodes = self.pods = self.nominations = 0
+        self.budget_version = -1
+
+
+class DryRuns:
+    """The dry runs of one profile."""
+
+    def __init__(self, plans: PlanCache, policy: PreemptionPolicy) -> None:
+        """Asks the Filter plugins of `plans`' framework."""
+        self._plans = plans
+        self._policy = policy
+        self._kept: dict[tuple[int, int], _Kept] = {}
+
+    def dry_run_preemption(
+        self, pod: PodInfo, found: Feasibility, potential: Rows, sample: Sample | None = None
+    ) -> DryRun:
+        """Ask every row in `potential` (ascending), or as many as the `sample` takes."""
+        framework = self._plans.framework
+        table = framework.cluster.table
+        if self._policy.eligibility or looks_beyond_the_node(found.plan, found.state):
+            columns = CandidateColumns(table.capacity, self._policy.rules)
+        else:
+            columns = self._current(pod, table)
+        own = table.find(framework.nominator.node_of(pod.uid))
+        if own is not None:
+            columns.unknown[own.row] = True  # the pod is not its own rival there
+        if sample is None:
+            self._ask(pod, found, potential[columns.unknown[potential]].tolist(), columns)
+        else:
+            potential = self._ask_some(pod, found, potential, columns, sample)
+        if own is not None:
+            columns.unknown[own.row] = True
+        return DryRun(columns, potential)
+
+    def _current(self, pod: PodInfo, table: NodeTable) -> CandidateColumns:
+        """The kept columns, with what changed marked unknown."""
+        key = (pod.shape.id, pod.priority)
+        kept = self._kept.pop(key, None)
+        if kept is None or len(kept.columns.unknown) != table.capacity:
+            kept = _Kept(table.capacity, self._policy.rules)
+        self._kept[key] = kept
+        while len(self._kept) > max(_NODES_TIMES_KEPT_MAX // table.capacity, _KEPT_MIN):
+            del self._kept[next(iter(self._kept))]
+        self._mark_changed(kept, table)
+        return kept.columns
+
+    def _mark_changed(self, kept: _Kept, table: NodeTable) -> None:
+        cluster, nominator = self._plans.framework.cluster, self._plans.framework.nominator
+        nodes = table.node_log.since(kept.nodes)
+        pods = table.pod_log.since(kept.pods)
+        names = nominator.log.since(kept.nominations)
+        budgets = cluster.related.budget_version
+        if nodes is None or pods is None or names is None or kept.budget_version != budgets:
+            kept.columns.unknown[:] = True
+        else:
+            named = (table.find(name) for name in names)
+            rows = [*nodes, *pods, *(node.row for node in named if node is not None)]
+            kept.columns.unknown[rows] = True
+        kept.nodes, kept.pods = table.node_log.position, table.pod_log.position
+        kept.nominations = nominator.log.position
+        kept.budget_version = budgets
+
+    def _ask_some(
+        self,
+        pod: PodInfo,
+        found: Feasibility,
+        potential: Rows,
+        columns: CandidateColumns,
+        sample: Sample,
+    ) -> Rows:
+        """The rows that were looked at (ascending), without breaches that are one too many."""
+        looked_at: list[int] = []
+        harmless = breaching = 0
+        for row in np.roll(potential, -sample.offset).tolist():
+            if columns.unknown[row]:
+                self._ask(pod, found, [row], columns)
+            answer = columns.answers[row]
+            if isinstance(answer, Candidate) and not answer.pdb_violations:
+                harmless += 1
+            elif isinstance(answer, Candidate):
+                if breaching == sample.wanted:
+                    continue
+                breaching += 1
+            looked_at.append(row)
+            if harmless and harmless + breaching >= sample.wanted:
+                break
+        return np.array(sorted(looked_at), np.int64)
+
+    def _ask(
+        self, pod: PodInfo, found: Feasibility, rows: list[int], columns: CandidateColumns
+    ) -> None:
+        framework = self._plans.framework
+        budgets = framework.cluster.budgets()
+        for row in rows:
+            node = framework.cluster.table.at(row)
+            answer = select_victims_on_node(
+                framework, found.state, pod, node, budgets, self._policy
+            )
+            columns.put(row, answer)

@@ -1,0 +1,44 @@
+"""Whether a pod may preempt at all.
+
+upstream: default_preemption.go: PodEligibleToPreemptOthers
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.pod import condition, preempts_lower
+from fairlead.engine.core.status import Code
+from fairlead.engine.framework.diagnosis import Diagnosis
+from fairlead.engine.scheduling.preemption.policy import PreemptionPolicy
+from fairlead.engine.state.pod_info import PodInfo
+
+NEVER: Final = "not eligible due to preemptionPolicy=Never."
+WAITING: Final = "not eligible due to a terminating pod on the nominated node."
+PREEMPTED_BY_SCHEDULER: Final = "PreemptionByScheduler"
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+
+
+def ineligibility(
+    pod: PodInfo, nominated_node: str, diagnosis: Diagnosis, policy: PreemptionPolicy
+) -> str:
+    """Why `pod` may not preempt, "" if it may.
+
+    A pod that has already made room waits for its victims to leave, unless its node has become
+    impossible for it meanwhile; a node that is gone counts as impossible.
+    """
+    if not preempts_lower(pod.pod):
+        return NEVER
+    node = diagnosis.table.find(nominated_node) if nominated_node else None
+    if node is None:
+        return ""
+    if diagnosis.status_of(node.row).code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+        return ""
+    leaving = (p for p in node.pods.values() if p.terminating and policy.may_preempt(pod, p))
+    return WAITING if any(is_preempted(victim) for victim in leaving) else ""
+
+
+def is_preempted(pod: PodInfo) -> bool:
+    """Whether a scheduler has asked this pod to leave."""
+    found = condition(pod.pod, DISRUPTION_TARGET)
+    return found is not None and found.status == "True" and found.reason == PREEMPTED_BY_SCHEDULER

@@ -1,0 +1,146 @@
+"""Carrying out a preemption: victims are told to go, the least important one last.
+
+    CLEARING one by one ──▶ REMOVING all but the last at once ──▶ REMOVING the last ──▶ done
+       nominations of lower-priority pods              (its disappearance is what lets the
+       on the node are taken back                       preemptor through PreEnqueue again)
+
+Each victim gets the condition DisruptionTarget, is deleted with its own grace period, and has an
+event Preempted recorded. Every step waits for the world's answers to the one before. A victim that
+is already gone counts as done; after another failure the rest of the phase is carried out, the last
+victim is spared, and the preemptor is tried again at once.
+upstream: framework/preemption/executor.go: prepareCandidateAsync, PreemptPod
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.engine.core.command import Command, Condition, DeleteObject, PatchStatus, RecordEvent
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+from fairlead.engine.scheduling.preemption.eligibility import (
+    DISRUPTION_TARGET,
+    PREEMPTED_BY_SCHEDULER,
+    is_preempted,
+)
+from fairlead.engine.state.pod_info import PodInfo
+
+PREEMPTION: Final = "preemption"
+
+
+@dataclass(slots=True)
+class PreemptionExecution:
+    """One preemptor's preemption in progress; feed `answer` until `is_done`.
+
+    `reject` ends the wait of a victim that a Permit plugin holds, and says whether it did: such a
+    victim is sent back to the queue instead of being deleted. `failed` is set when a victim could
+    not be removed, `erred` when anything at all went wrong.
+    """
+
+    preemptor: PodInfo
+    node: str
+    lower_nominated: tuple[PodInfo, ...]
+    victims: tuple[PodInfo, ...]
+    reject: Callable[[PodInfo], bool]
+    failed: bool = False
+    erred: bool = False
+    _outstanding: dict[str, Command] = field(default_factory=dict)
+    _phase: int = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will be sent."""
+        if self._outstanding:
+            return False
+        return self.failed or self._phase > len(self._phases())
+
+    @property
+    def is_removing_last(self) -> bool:
+        """Whether only the last victim is left to go."""
+        return self._phase >= len(self._phases())
+
+    @property
+    def last_victim(self) -> PodInfo:
+        """The least important victim."""
+        return self.victims[-1]
+
+    def start(self) -> list[Command]:
+        """The first commands."""
+        return self._advance()
+
+    def answer(self, outcome: CommandSucceeded | CommandFailed) -> list[Command]:
+        """What follows from the world's answer to one of our commands; [] if it was not ours.
+
+        Two preemptions may ask the same of the same pod, so answers are told apart by the command
+        itself, not by what it says.
+        """
+        command = outcome.command
+        if not isinstance(command, PatchStatus | DeleteObject):
+            return []
+        uid = command.target.uid
+        if self._outstanding.get(uid) is not command:
+            return []
+        removing = self._phase > len(self.lower_nominated)
+        if isinstance(outcome, CommandSucceeded) and removing:
+            return self._go_on(command, uid)
+        if isinstance(outcome, CommandFailed) and outcome.reason is not FailureReason.NOT_FOUND:
+            self.erred = True
+            self.failed = self.failed or removing
+        del self._outstanding[uid]
+        return self._advance()
+
+    def _go_on(self, command: PatchStatus | DeleteObject, uid: str) -> list[Command]:
+        """After a victim's condition comes its deletion, after that the event."""
+        victim = next(v for v in self.victims if v.uid == uid)
+        if isinstance(command, PatchStatus):
+            self._outstanding[uid] = self._delete(victim)
+            return [self._outstanding[uid]]
+        del self._outstanding[uid]
+        return [self._event(victim), *self._advance()]
+
+    def _phases(self) -> tuple[tuple[PodInfo, ...], ...]:
+        one_by_one = tuple((pod,) for pod in self.lower_nominated)
+        return (*one_by_one, self.victims[:-1], self.victims[-1:])
+
+    def _advance(self) -> list[Command]:
+        """The commands of the phases that follow, up to the first that waits for answers."""
+        commands: list[Command] = []
+        while not self._outstanding and not self.is_done:
+            pods = self._phases()[self._phase] if self._phase < len(self._phases()) else ()
+            clearing = self._phase < len(self.lower_nominated)
+            self._phase += 1
+            for pod in pods:
+                if not clearing and self.reject(pod):
+                    commands.append(self._event(pod))
+                    continue
+                command = _clear(pod) if clearing else self._remove(pod)
+                self._outstanding[pod.uid] = command
+                commands.append(command)
+        return commands
+
+    def _remove(self, victim: PodInfo) -> Command:
+        if is_preempted(victim):
+            return self._delete(victim)
+        scheduler = self.preemptor.pod.spec.scheduler_name
+        message = f"{scheduler}: preempting to accommodate a higher priority pod"
+        condition = Condition(DISRUPTION_TARGET, "True", PREEMPTED_BY_SCHEDULER, message)
+        return PatchStatus(victim.ref, conditions=(condition,), why=PREEMPTION)
+
+    def _delete(self, victim: PodInfo) -> DeleteObject:
+        return DeleteObject(victim.ref, why=PREEMPTION)
+
+    def _event(self, victim: PodInfo) -> RecordEvent:
+        return RecordEvent(
+            regarding=victim.ref,
+            type="Normal",
+            reason="Preempted",
+            action="Preempting",
+            note=f"Preempted by pod {self.preemptor.uid} on node {self.node}",
+            reporting_controller=self.preemptor.pod.spec.scheduler_name,
+            related=self.preemptor.ref,
+        )
+
+
+def _clear(pod: PodInfo) -> PatchStatus:
+    return PatchStatus(pod.ref, fields={"nominatedNodeName": None}, why=PREEMPTION)

@@ -1,0 +1,41 @@
+"""pick_one_node: which candidate costs least, by ordered rules (`policy.RULES`).
+
+upstream: framework/preemption/preemption.go: pickOneNodeForPreemption
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fairlead.engine.framework.interface import Rows
+from fairlead.engine.scheduling.preemption.candidate_columns import CandidateColumns
+
+ONLY_CANDIDATE: Final = "only candidate"
+AT_RANDOM: Final = "random among equals"
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The rows that are left, ascending; `rule` is what decided."""
+
+    rows: tuple[int, ...]
+    rule: str
+
+
+def pick_one_node(columns: CandidateColumns, potential: Rows) -> Pick | None:
+    """The candidates among `potential` that no rule tells apart; None without candidates."""
+    left = potential[columns.is_candidate[potential]]
+    if not len(left):
+        return None
+    if len(left) == 1:
+        return Pick((int(left[0]),), ONLY_CANDIDATE)
+    for rule, costs in zip(columns.rules, columns.costs, strict=True):
+        values = costs[left]
+        kept = left[values == values.min()]
+        if len(kept) == 1:
+            return Pick((int(kept[0]),), rule.name)
+        left = kept
+    return Pick(tuple(np.sort(left).tolist()), AT_RANDOM)

@@ -1,0 +1,152 @@
+"""prioritize_nodes and select_host: which of the feasible nodes is best.
+
+upstream: pkg/scheduler/schedule_one.go: prioritizeNodes, selectHost;
+framework/runtime/framework.go: RunScorePlugins. Total = sum of weight × score (0..100); a skipped
+plugin adds nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import Rows, Scores
+from fairlead.engine.framework.plan import NOT_FEASIBLE
+from fairlead.engine.framework.plan_cache import PlanCache
+from fairlead.engine.framework.points import ScorePoint, crashed, out_of_range
+from fairlead.engine.state.pod_info import PodInfo
+
+
+@dataclass(slots=True)
+class Prioritization:
+    """Totals of the feasible nodes at `positions` of the plan, and what they are made of."""
+
+    positions: Rows
+    totals: Scores
+    error: Status | None = None
+    by_plugin: dict[str, Scores] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Rows:
+        """The positions with the highest total, ascending."""
+        best: Rows = self.positions[self.totals == self.totals.max()]
+        return best
+
+
+def best_positions(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Rows | Status:
+    """The positions of the best nodes; an ERROR status if a plugin failed.
+
+    Where only cached scores make a difference, the plan's totals are searched as they are.
+    """
+    plan = found.plan
+    failure = _broken(found)
+    if failure is not None:
+        return failure
+    asked = _asked(found, pod)
+    if not asked and not plan.live:
+        return _highest(plan.total, found)
+    result = _prioritize(plans, pod, found, asked)
+    return result.best if result.error is None else result.error
+
+
+def _highest(totals: Scores, found: Feasibility) -> Rows:
+    """Where the highest of `totals` is among the feasible nodes; there is at least one.
+
+    The nodes that are best of all are mostly feasible, so they are tried first. (There is less
+    around `reduce` and `nonzero` than `max` and `flatnonzero` have, which shows at this place.)
+    """
+    is_best = totals == np.maximum.reduce(totals)
+    if not found.is_cached:
+        is_open = found.codes == 0
+        is_best &= is_open
+        if not np.count_nonzero(is_best):
+            totals = np.where(is_open, totals, NOT_FEASIBLE)
+            is_best = totals == np.maximum.reduce(totals)
+    best: Rows = is_best.nonzero()[0]
+    return best
+
+
+def prioritize(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
+    """The feasible nodes with their scores, as far as these differ."""
+    failure = _broken(found)
+    if failure is not None:
+        return Prioritization(found.positions(), np.zeros(0, np.int64), failure)
+    return _prioritize(plans, pod, found, _asked(found, pod))
+
+
+def _broken(found: Feasibility) -> Status | None:
+    return found.plan.score_error or found.plan.first_broken(found.codes)
+
+
+def _asked(found: Feasibility, pod: PodInfo) -> list[ScorePoint]:
+    """The plugins whose scores are not kept and may make a difference."""
+    return [point for point in found.plan.split.cluster_scorers if not point.scores_alike(pod)]
+
+
+def _prioritize(
+    plans: PlanCache, pod: PodInfo, found: Feasibility, asked: list[ScorePoint]
+) -> Prioritization:
+    """Score the feasible nodes, as far as the scores differ."""
+    plan = found.plan
+    positions = found.positions()
+    result = Prioritization(positions, plan.total[positions])
+    for point in plan.live:
+        raw = plan.raw_scores[point.name][positions]
+        scores = point.normalize(found.state, pod, raw)
+        result.error = result.error or out_of_range(point.plugin, scores)
+        result.totals += point.weight * scores
+    if result.error is not None:
+        return result
+    _add_cluster_scores(plans, pod, found, asked, result)
+    return result
+
+
+def _add_cluster_scores(
+    plans: PlanCache,
+    pod: PodInfo,
+    found: Feasibility,
+    asked: list[ScorePoint],
+    result: Prioritization,
+) -> None:
+    rows = found.plan.rows[result.positions]
+    for point in asked:
+        result.error = plans.framework.run_pre_score(found.state, pod, point.name, rows)
+        if result.error is not None:
+            return
+        if point.name in found.state.skipped_scores:
+            continue
+        try:
+            raw = point.many(found.state, pod, found.plan.table, rows)
+            scores = point.normalize(found.state, pod, raw)
+        except Exception as cause:  # noqa: BLE001 - a broken plugin must not stop the scheduler
+            result.error = crashed(point.plugin, cause)
+            return
+        result.error = out_of_range(point.plugin, scores)
+        if result.error is not None:
+            return
+        result.by_plugin[point.name] = scores
+        result.totals = result.totals + point.weight * scores
+
+
+def explain_scores(plans: PlanCache, pod: PodInfo, found: Feasibility) -> Prioritization:
+    """Every plugin's normalised scores and the full totals, constant parts included."""
+    plan = found.plan
+    failure = _broken(found)
+    if failure is not None:
+        return Prioritization(found.positions(), np.zeros(0, np.int64), failure)
+    result = _prioritize(plans, pod, found, plan.split.cluster_scorers)
+    if result.error is not None:
+        return result
+    for point in (*plan.static_scorers, *plan.row_scorers):
+        result.by_plugin[point.name] = plan.scores(point, pod, result.positions)
+    for point in plan.normalized_scorers:
+        raw = plan.raw_scores[point.name][result.positions]
+        result.by_plugin[point.name] = point.normalize(found.state, pod, raw)
+    weights = plans.framework.weights()
+    result.totals = np.zeros(len(result.positions), np.int64)
+    for name, scores in result.by_plugin.items():
+        result.totals = result.totals + weights[name] * scores
+    return result

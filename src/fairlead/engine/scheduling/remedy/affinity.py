@@ -1,0 +1,139 @@
+"""Remedies for affinity: label the node, drop a term, or let the pod in the way go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from fairlead.api.objects import (
+    Affinity,
+    Node,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Pod,
+    PodAffinityTerm,
+)
+from fairlead.api.selector import requirement_matches
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.scheduling.preemption.candidate import importance
+from fairlead.engine.scheduling.remedy.change import Change, deleting
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+replace = msgspec.structs.replace
+_BLOCKERS_MAX = 200
+
+
+def propose_for_node_affinity(
+    _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
+) -> Iterator[Change]:
+    """Label the node as wanted where one label does it; else drop what the pod insists on."""
+    spec = pod.pod.spec
+    missing = [(k, v) for k, v in spec.node_selector.items() if node.labels.get(k) != v]
+    if len(missing) == 1:
+        key, value = missing[0]
+        yield Change(f"label node {node.name} {key}={value}", node=labelled(node.node, key, value))
+    for term in _required_terms(pod.pod):
+        unmet = [r for r in term.match_expressions if not requirement_matches(r, node.labels)]
+        if len(unmet) == 1 and not term.match_fields:
+            yield from _satisfy(node.node, unmet[0])
+    if missing:
+        selector = {k: v for k, v in spec.node_selector.items() if (k, v) not in missing}
+        keys = ", ".join(key for key, _ in missing)
+        what = f"drop {keys} from the pod's nodeSelector"
+        yield Change(what, pod=replace(pod.pod, spec=replace(spec, node_selector=selector)))
+    if spec.affinity is not None and spec.affinity.node_affinity is not None:
+        free = replace(spec.affinity, node_affinity=None)
+        what = "drop the pod's node affinity"
+        yield Change(what, pod=with_affinity(pod.pod, free))
+
+
+def _required_terms(pod: Pod) -> tuple[NodeSelectorTerm, ...]:
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None:
+        return ()
+    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    return required.node_selector_terms if required is not None else ()
+
+
+def _satisfy(node: Node, requirement: NodeSelectorRequirement) -> Iterator[Change]:
+    key, name = requirement.key, node.metadata.name
+    match requirement.operator:
+        case "In" if requirement.values:
+            value = requirement.values[0]
+            yield Change(f"label node {name} {key}={value}", node=labelled(node, key, value))
+        case "Exists":
+            yield Change(f"label node {name} {key}=", node=labelled(node, key, ""))
+        case "DoesNotExist" | "NotIn":
+            yield Change(f"remove label {key} from node {name}", node=unlabelled(node, key))
+        case _:
+            pass
+
+
+def labelled(node: Node, key: str, value: str) -> Node:
+    """`node` with a label."""
+    labels = {**node.metadata.labels, key: value}
+    return replace(node, metadata=replace(node.metadata, labels=labels))
+
+
+def unlabelled(node: Node, key: str) -> Node:
+    """`node` without a label."""
+    labels = {k: v for k, v in node.metadata.labels.items() if k != key}
+    return replace(node, metadata=replace(node.metadata, labels=labels))
+
+
+def with_affinity(pod: Pod, affinity: Affinity) -> Pod:
+    """`pod` with another affinity."""
+    return replace(pod, spec=replace(pod.spec, affinity=affinity))
+
+
+def propose_for_pod_affinity(
+    framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
+) -> Iterator[Change]:
+    """Let the one pod in the way go; else drop one of the pod's own required terms."""
+    for other in _blockers(framework, pod, node):
+        yield deleting([other], f" on node {framework.cluster.node_of(other)}")
+    yield from _drop_terms(pod.pod)
+    if pod.pod.spec.affinity is not None:
+        free = replace(pod.pod.spec.affinity, pod_affinity=None, pod_anti_affinity=None)
+        what = "drop the pod's affinity and anti-affinity to other pods"
+        yield Change(what, pod=with_affinity(pod.pod, free))
+
+
+def _blockers(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[PodInfo]:
+    """Pods that might repel: on nodes that share a domain with `node`, least important first."""
+    keys = {term.topology_key for term in _anti_terms(pod.pod)}
+    table = framework.cluster.table
+    found: list[PodInfo] = []
+    for other_node in table.nodes():
+        same = other_node is node or any(
+            other_node.labels.get(key) == node.labels.get(key, "") for key in keys
+        )
+        for other in other_node.pods.values():
+            repels = bool(_anti_terms(other.pod))
+            if (same and keys) or repels:
+                found.append(other)
+    return sorted(found, key=importance, reverse=True)[:_BLOCKERS_MAX]
+
+
+def _anti_terms(pod: Pod) -> tuple[PodAffinityTerm, ...]:
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.pod_anti_affinity is None:
+        return ()
+    return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
+
+
+def _drop_terms(pod: Pod) -> Iterator[Change]:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return
+    for field, kind in (("pod_anti_affinity", "anti-affinity"), ("pod_affinity", "affinity")):
+        terms = getattr(affinity, field)
+        required = "required_during_scheduling_ignored_during_execution"
+        for i, term in enumerate(getattr(terms, required, ())):
+            kept = tuple(t for j, t in enumerate(getattr(terms, required)) if j != i)
+            changed = replace(affinity, **{field: replace(terms, **{required: kept})})
+            what = f"drop the pod's required {kind} on {term.topology_key}"
+            yield Change(what, pod=with_affinity(pod, changed))

@@ -1,0 +1,101 @@
+"""Proposals: for each rejecting plugin the changes worth trying, smallest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from fairlead.api.host_port import ports_conflict
+from fairlead.api.objects import Node, NodeSpec, Pod, PodSpec, Taint, Toleration
+from fairlead.api.taint import find_untolerated
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.scheduling.preemption.candidate import importance
+from fairlead.engine.scheduling.remedy.affinity import (
+    propose_for_node_affinity,
+    propose_for_pod_affinity,
+)
+from fairlead.engine.scheduling.remedy.change import Change, deleting
+from fairlead.engine.scheduling.remedy.resources import propose_for_resources
+from fairlead.engine.scheduling.remedy.spread import propose_for_spread
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+Propose = Callable[[Framework, PodInfo, NodeInfo, Status], Iterator[Change]]
+
+_REJECTING_EFFECTS: Final = ("NoSchedule", "NoExecute")
+replace = msgspec.structs.replace
+
+
+def proposals(
+    framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
+) -> Iterator[Change]:
+    """What might answer `status`; nothing for plugins of which we know no remedy."""
+    # A node excluded by name carries no plugin; only NodeAffinity excludes by name.
+    propose = _BY_PLUGIN.get(status.plugin or "NodeAffinity")
+    if propose is not None:
+        yield from propose(framework, pod, node, status)
+
+
+def _uncordon(
+    _framework: Framework, _pod: PodInfo, node: NodeInfo, _status: Status
+) -> Iterator[Change]:
+    spec = replace(node.node.spec, unschedulable=False)
+    yield Change(f"uncordon node {node.name}", node=with_spec(node.node, spec))
+
+
+def _tolerate(
+    _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
+) -> Iterator[Change]:
+    spec = pod.pod.spec
+    taint = find_untolerated(node.node.spec.taints, spec.tolerations, _REJECTING_EFFECTS)
+    if taint is None:
+        return
+    one = Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+    yield Change(f"tolerate taint {_written(taint)}", pod=tolerating(pod.pod, one))
+    everything = Toleration(operator="Exists")
+    yield Change("tolerate every taint", pod=tolerating(pod.pod, everything))
+
+
+def _free_port(
+    _framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
+) -> Iterator[Change]:
+    wanted = pod.shape.host_ports
+    taking: list[PodInfo] = []
+    taken: dict[str, None] = {}
+    for other in sorted(node.pods.values(), key=importance, reverse=True):
+        used = [b for b in other.shape.host_ports if any(ports_conflict(a, b) for a in wanted)]
+        if used:
+            taking.append(other)
+            taken |= {f"{protocol} {port}": None for _, protocol, port in used}
+    if taking:
+        yield deleting(taking, f" (host port {', '.join(taken)})")
+
+
+_BY_PLUGIN: Final[Mapping[str, Propose]] = {
+    "NodeUnschedulable": _uncordon,
+    "TaintToleration": _tolerate,
+    "NodeAffinity": propose_for_node_affinity,
+    "NodePorts": _free_port,
+    "NodeResourcesFit": propose_for_resources,
+    "PodTopologySpread": propose_for_spread,
+    "InterPodAffinity": propose_for_pod_affinity,
+}
+
+
+def with_spec(node: Node, spec: NodeSpec) -> Node:
+    """`node` with another spec."""
+    return replace(node, spec=spec)
+
+
+def tolerating(pod: Pod, toleration: Toleration) -> Pod:
+    """`pod` with one more toleration."""
+    spec: PodSpec = replace(pod.spec, tolerations=(*pod.spec.tolerations, toleration))
+    return replace(pod, spec=spec)
+
+
+def _written(taint: Taint) -> str:
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"

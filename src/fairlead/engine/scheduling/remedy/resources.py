@@ -1,0 +1,104 @@
+"""Remedies for want of room: ask for less, or let another pod go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from fairlead.api.objects import Container, Pod, ResourceRequirements
+from fairlead.api.pod_requests import pod_requests
+from fairlead.api.quantity import milli_value, whole_value
+from fairlead.api.resource_amount import amount_text
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.scheduling.preemption.candidate import importance
+from fairlead.engine.scheduling.remedy.change import Change, deleting
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+replace = msgspec.structs.replace
+
+
+def propose_for_resources(
+    framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
+) -> Iterator[Change]:
+    """Ask for no more than is free; else let the fewest, least important pods go."""
+    short = _shortages(framework, pod, node)
+    if short and all(free > 0 for _, _, free in short):
+        lower = pod.pod
+        for name, _, free in short:
+            lower = with_request(lower, name, free)
+        each = (
+            f"the {name} request by {amount_text(name, amount - free)} to {amount_text(name, free)}"
+            for name, amount, free in short
+        )
+        yield Change(f"lower {' and '.join(each)}", pod=lower)
+    yield from _fit_into_empty(framework, pod, node)
+    pods = sorted(node.pods.values(), key=importance, reverse=True)
+    for other in pods:
+        yield deleting([other])
+    for count in range(2, len(pods) + 1):
+        yield deleting(pods[:count])
+
+
+def _fit_into_empty(framework: Framework, pod: PodInfo, node: NodeInfo) -> Iterator[Change]:
+    """Ask for no more than the node has at all."""
+    names = framework.cluster.table.resources.names
+    lower, said = pod.pod, []
+    for column, amount in pod.shape.wanted:
+        offered = node.allocatable_of(column)
+        if amount > offered:
+            lower = with_request(lower, names[column], offered)
+            to = f"to {amount_text(names[column], offered)}" if offered else "to nothing"
+            said.append(f"the {names[column]} request {to}")
+    if said:
+        yield Change(f"lower {' and '.join(said)}, all that the node has", pod=lower)
+
+
+def _shortages(framework: Framework, pod: PodInfo, node: NodeInfo) -> list[tuple[str, int, int]]:
+    """(resource, asked for, free) of what there is too little of."""
+    names = framework.cluster.table.resources.names
+    free = {c: node.allocatable_of(c) - node.requested_of(c) for c, _ in pod.shape.wanted}
+    return [
+        (names[column], amount, free[column])
+        for column, amount in pod.shape.wanted
+        if amount > free[column]
+    ]
+
+
+def with_request(pod: Pod, name: str, target: int) -> Pod:
+    """`pod` asking for at most `target` of `name` (cpu in milli) in all.
+
+    Ordinary init containers are capped each, since the largest counts; the others give up what
+    they must, the greediest first.
+    """
+    spec = pod.spec
+    if spec.resources is not None and name in spec.resources.requests:
+        return replace(pod, spec=replace(spec, resources=_asking(spec.resources, name, target)))
+    init = tuple(_capped(c, name, target) for c in spec.init_containers)
+    lowered = replace(spec, init_containers=init)
+    excess = pod_requests(replace(pod, spec=lowered)).get(name, 0) - target
+    containers = list(spec.containers)
+    order = sorted(range(len(containers)), key=lambda i: -_asked(containers[i], name))
+    for i in order:
+        give = min(max(excess, 0), _asked(containers[i], name))
+        containers[i] = _capped(containers[i], name, _asked(containers[i], name) - give)
+        excess -= give
+    return replace(pod, spec=replace(lowered, containers=tuple(containers)))
+
+
+def _asked(container: Container, name: str) -> int:
+    text = container.resources.requests.get(name, 0)
+    return milli_value(text) if name == "cpu" else whole_value(text)
+
+
+def _capped(container: Container, name: str, most: int) -> Container:
+    if _asked(container, name) <= most:
+        return container
+    return replace(container, resources=_asking(container.resources, name, most))
+
+
+def _asking(resources: ResourceRequirements, name: str, amount: int) -> ResourceRequirements:
+    text = f"{amount}m" if name == "cpu" else str(amount)
+    return replace(resources, requests={**resources.requests, name: text})

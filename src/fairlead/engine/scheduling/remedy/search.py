@@ -1,0 +1,72 @@
+"""The search for the smallest change that makes a node fit."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Final
+
+from fairlead.engine.core.status import Code, Status
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.scheduling.remedy.change import Change, Remedy
+from fairlead.engine.scheduling.remedy.proposals import proposals
+from fairlead.engine.scheduling.remedy.trial import as_changed, supposing, verdict_after
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+# How many proposals are tried against one rejection, and how many changes a chain may have.
+_TRIED_MAX: Final = 256
+_CHAIN_MAX: Final = 3
+
+
+def find_remedy(
+    framework: Framework, pod: PodInfo, node: NodeInfo, status: Status
+) -> Remedy | None:
+    """What would make `pod`, rejected with `status`, fit `node`; None if nothing tried does.
+
+    A single change where one suffices. Otherwise the first change that gets past the rejecting
+    plugin is kept, and the search goes on with what then rejects the pod.
+    """
+    chain: list[Change] = []
+    rejection: Status | None = status
+    while rejection is not None and len(chain) < _CHAIN_MAX:
+        step = _next_step(framework, pod, node.name, rejection, chain)
+        if step is None:
+            return None
+        change, rejection = step
+        chain.append(change)
+    return Remedy(tuple(chain)) if rejection is None else None
+
+
+def _next_step(
+    framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[Change]
+) -> tuple[Change, Status | None] | None:
+    """The first change that makes the pod fit, else the first that gets past `status`' plugin."""
+    past: tuple[Change, Status | None] | None = None
+    for change in _proposed(framework, pod, name, status, chain):
+        verdict = verdict_after(framework, pod, name, [*chain, change])
+        if verdict is None:
+            return change, None
+        if past is None and _is_progress(status, verdict):
+            past = change, verdict
+    return past
+
+
+def _is_progress(before: Status, after: Status) -> bool:
+    """Whether another plugin objects now, or what could not be resolved can be."""
+    resolvable = after.code is not Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    return after.plugin != before.plugin or (
+        before.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE and resolvable
+    )
+
+
+def _proposed(
+    framework: Framework, pod: PodInfo, name: str, status: Status, chain: list[Change]
+) -> list[Change]:
+    """Proposals for the cluster and the pod as they would be after `chain`."""
+    cluster = framework.cluster
+    with supposing(cluster, chain):
+        node = cluster.table.find(name)
+        if node is None:
+            return []
+        changed = as_changed(cluster, pod, chain)
+        return list(islice(proposals(framework, changed, node, status), _TRIED_MAX))

@@ -1,0 +1,54 @@
+"""Remedies for topology spread: label the node, allow more skew, or do not insist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from fairlead.api.objects import Pod, TopologySpreadConstraint
+from fairlead.engine.core.status import Status
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.scheduling.remedy.affinity import labelled
+from fairlead.engine.scheduling.remedy.change import Change
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+replace = msgspec.structs.replace
+_INSISTS: Final = "DoNotSchedule"
+_MORE_SKEW_MAX: Final = 8
+
+
+def propose_for_spread(
+    framework: Framework, pod: PodInfo, node: NodeInfo, _status: Status
+) -> Iterator[Change]:
+    """Per constraint that insists: put the node into a domain, allow more skew, or let it go."""
+    for i, constraint in enumerate(pod.pod.spec.topology_spread_constraints):
+        if constraint.when_unsatisfiable != _INSISTS:
+            continue
+        key = constraint.topology_key
+        if key not in node.labels:
+            for value in sorted({n.labels[key] for n in _nodes_with(framework, key)}):
+                what = f"label node {node.name} {key}={value}"
+                yield Change(what, node=labelled(node.node, key, value))
+            continue
+        for more in range(1, _MORE_SKEW_MAX + 1):
+            skew = constraint.max_skew + more
+            what = f"raise maxSkew on {key} from {constraint.max_skew} to {skew}"
+            yield Change(what, pod=_with(pod.pod, i, replace(constraint, max_skew=skew)))
+        what = f"do not insist on spreading over {key} (ScheduleAnyway)"
+        soft = replace(constraint, when_unsatisfiable="ScheduleAnyway", min_domains=None)
+        yield Change(what, pod=_with(pod.pod, i, soft))
+    spec = replace(pod.pod.spec, topology_spread_constraints=())
+    yield Change("drop the pod's spread constraints", pod=replace(pod.pod, spec=spec))
+
+
+def _nodes_with(framework: Framework, key: str) -> Iterator[NodeInfo]:
+    return (node for node in framework.cluster.table.nodes() if key in node.labels)
+
+
+def _with(pod: Pod, i: int, constraint: TopologySpreadConstraint) -> Pod:
+    constraints = list(pod.spec.topology_spread_constraints)
+    constraints[i] = constraint
+    return replace(pod, spec=replace(pod.spec, topology_spread_constraints=tuple(constraints)))

@@ -1,0 +1,67 @@
+"""Trial: the filters asked about one node after some changes, which are then taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from fairlead.engine.core.status import Status
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, Stimulus
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.diagnosis import restricted_by
+from fairlead.engine.framework.interface import PreFilterResult
+from fairlead.engine.framework.runtime import Framework
+from fairlead.engine.scheduling.remedy.change import Change
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+
+
+@contextmanager
+def supposing(cluster: Cluster, changes: Sequence[Change]) -> Iterator[None]:
+    """The cluster believes `changes` of nodes and other pods until the block ends."""
+    undo: list[Stimulus] = []
+    try:
+        for change in changes:
+            if change.node is not None:
+                known = cluster.table.find(change.node.metadata.name)
+                assert known is not None
+                undo.append(ObjectChanged(known.node))
+                cluster.apply(ObjectChanged(change.node))
+            for other in change.without:
+                undo.append(ObjectChanged(other.pod))
+                cluster.apply(ObjectDeleted(other.pod))
+        yield
+    finally:
+        for stimulus in reversed(undo):
+            cluster.apply(stimulus)
+
+
+def as_changed(cluster: Cluster, pod: PodInfo, changes: Sequence[Change]) -> PodInfo:
+    """The pod to schedule as it would be after `changes`."""
+    for change in changes:
+        if change.pod is not None:
+            pod = PodInfo(change.pod, cluster.shapes.shape_of(change.pod))
+    return pod
+
+
+def verdict_after(
+    framework: Framework, pod: PodInfo, node: str, changes: Sequence[Change]
+) -> Status | None:
+    """Why `pod` would not fit `node` if `changes` were made; None if it would."""
+    with supposing(framework.cluster, changes):
+        return _ask(framework, as_changed(framework.cluster, pod, changes), node)
+
+
+def _ask(framework: Framework, pod: PodInfo, name: str) -> Status | None:
+    framework.cluster.table.widen()
+    node = framework.cluster.table.find(name)
+    assert node is not None
+    state = CycleState()
+    for plugin in framework.pre_filters:
+        answer = framework.run_pre_filter(state, pod, plugin)
+        if isinstance(answer, Status):
+            return answer
+        names = answer.node_names if isinstance(answer, PreFilterResult) else None
+        if names is not None and name not in names:
+            return restricted_by([plugin.name]).by(plugin.name)
+    return framework.run_filters_with_nominated(state, pod, node)

@@ -1,0 +1,241 @@
+"""Cluster: everything the engine believes about the cluster.
+
+    Pod in the cache, as upstream's cache state machine (backend/cache/interface.go) has it:
+
+        (unknown) --assume--> ASSUMED --apply(bound)--> BOUND --apply(deleted)--> (unknown)
+                                 |                        ^
+                                 +--forget--> (unknown)   +-- apply(bound by somebody else)
+
+`apply` is the one entrance for what happened; `assume` and `forget` are the pair for what the
+scheduler decided and the world has not confirmed. What a stimulus changed is left in `changes`
+for the controllers that react to differences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fairlead.api.objects import ApiObject, Node, Pod, PodDisruptionBudget
+from fairlead.api.pod import is_terminal
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.state.device_ledger import DeviceLedger
+from fairlead.engine.state.node_table import NodeTable
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.related_objects import DEVICES, STORAGE, RelatedObjects
+from fairlead.engine.state.shape import ShapeTable
+from fairlead.engine.state.volume_promises import VolumePromises
+
+
+@dataclass(frozen=True, slots=True)
+class PodChange:
+    """A pod's last and present version; None for "did not exist" and "is gone".
+
+    A finished pod (Succeeded, Failed) does not exist for the scheduler (scheduler.go:
+    newPodInformer).
+    """
+
+    old: PodInfo | None
+    new: PodInfo | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """A node's last and present version."""
+
+    old: Node | None
+    new: Node | None
+
+
+@dataclass(frozen=True, slots=True)
+class StorageChange:
+    """The last and present version of a volume, claim or another object of storage or devices."""
+
+    old: ApiObject | None
+    new: ApiObject | None
+
+
+Change = PodChange | NodeChange | StorageChange
+
+
+class Cluster:
+    """Beliefs; see the module's docstring for who may write them."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.table = NodeTable()
+        self.shapes = ShapeTable(self.table.resources)
+        self.related = RelatedObjects()
+        self.volume_promises = VolumePromises(self.related)
+        self.devices = DeviceLedger()
+        self.pods: dict[str, PodInfo] = {}
+        self.changes: list[Change] = []
+        self._assumed: dict[str, str] = {}
+        self._homeless: dict[str, dict[str, PodInfo]] = {}
+
+    # --- what happened ---------------------------------------------------------------------
+
+    def apply(self, stimulus: Stimulus) -> None:
+        """Believe what `stimulus` says about objects; other stimuli change nothing here."""
+        self.changes = []
+        match stimulus:
+            case ObjectChanged(object=changed):
+                self._put(changed)
+            case ObjectDeleted(object=gone):
+                self._remove(gone)
+            case ObjectsLoaded(objects=objects):
+                for loaded in sorted(objects, key=_nodes_first):
+                    self._put(loaded)
+            case _:
+                pass
+
+    def _put(self, changed: ApiObject) -> None:
+        if isinstance(changed, Pod):
+            self._put_pod(changed)
+        elif isinstance(changed, Node):
+            self._put_node(changed)
+        else:
+            self._put_related(changed)
+
+    def _remove(self, gone: ApiObject) -> None:
+        if isinstance(gone, Pod):
+            self._drop_pod(gone.key)
+        elif isinstance(gone, Node):
+            self._drop_node(gone.metadata.name)
+        else:
+            before = self.related.remove(gone)
+            if isinstance(before, STORAGE):
+                self.volume_promises.observe_gone(before)
+                self.changes.append(StorageChange(before, None))
+            elif isinstance(before, DEVICES):
+                self.devices.observe_gone(before)
+                self.changes.append(StorageChange(before, None))
+
+    def _put_related(self, changed: ApiObject) -> None:
+        before = self.related.put(changed)
+        if isinstance(changed, STORAGE):
+            self.volume_promises.observe(changed)
+            self.changes.append(StorageChange(before, changed))
+        elif isinstance(changed, DEVICES):
+            self.devices.observe(changed)
+            self.changes.append(StorageChange(before, changed))
+
+    def _put_pod(self, pod: Pod) -> None:
+        if is_terminal(pod):
+            self._drop_pod(pod.key)
+            return
+        new = PodInfo(pod, self.shapes.shape_of(pod))
+        old = self.pods.get(new.key)
+        if old is not None and old.uid != new.uid:
+            self._drop_pod(old.key)
+            old = None
+        self._move(old, new)
+        self.pods[new.key] = new
+        self.changes.append(PodChange(old, new))
+
+    def _move(self, old: PodInfo | None, new: PodInfo) -> None:
+        """Count `old` out where it was and `new` in where it is."""
+        was = self.node_of(old) if old is not None else ""
+        now = new.pod.spec.node_name
+        if not now and new.id in self._assumed:
+            now = self._assumed[new.id]  # an update that overtook the bind it knows nothing of
+        elif now:
+            self._assumed.pop(new.id, None)
+        if old is not None and was == now and old.shape is new.shape and was:
+            self._replace(was, new)
+            return
+        if old is not None and was:
+            self._take_from(was, old)
+        if now:
+            self._place_on(now, new)
+
+    def _drop_pod(self, key: str) -> None:
+        old = self.pods.pop(key, None)
+        if old is None:
+            return
+        was = self.node_of(old)
+        self._assumed.pop(old.id, None)
+        if was:
+            self._take_from(was, old)
+        self.changes.append(PodChange(old, None))
+
+    def _put_node(self, node: Node) -> None:
+        name = node.metadata.name
+        before = self.table.find(name)
+        old = before.node if before is not None else None
+        info = self.table.put_node(node)
+        for pod in self._homeless.pop(name, {}).values():
+            self.table.add_pod(info, pod)
+        self.changes.append(NodeChange(old, node))
+
+    def _drop_node(self, name: str) -> None:
+        info = self.table.find(name)
+        if info is None:
+            return
+        pods = self.table.remove_node(name)
+        if pods:
+            self._homeless[name] = {pod.id: pod for pod in pods}
+        self.changes.append(NodeChange(info.node, None))
+
+    # --- what was decided ------------------------------------------------------------------
+
+    def assume(self, pod: PodInfo, node: str) -> None:
+        """Count `pod` in on `node` before the bind is confirmed; undone by `forget`."""
+        self._assumed[pod.id] = node
+        self._place_on(node, pod)
+
+    def forget(self, pod: PodInfo) -> None:
+        """Take back `assume`; does nothing for a pod that is not assumed (any more)."""
+        node = self._assumed.pop(pod.id, None)
+        if node is not None:
+            self._take_from(node, pod)
+
+    def is_assumed(self, pod: PodInfo) -> bool:
+        """Whether the pod is on a node by our decision only."""
+        return pod.id in self._assumed
+
+    def node_of(self, pod: PodInfo) -> str:
+        """The node that `pod` is counted on, "" if none."""
+        return pod.pod.spec.node_name or self._assumed.get(pod.id, "")
+
+    # --- where pods are --------------------------------------------------------------------
+
+    def _place_on(self, node: str, pod: PodInfo) -> None:
+        info = self.table.find(node)
+        if info is None:
+            self._homeless.setdefault(node, {})[pod.id] = pod
+        else:
+            self.table.add_pod(info, pod)
+
+    def _take_from(self, node: str, pod: PodInfo) -> None:
+        info = self.table.find(node)
+        if info is None:
+            self._homeless.get(node, {}).pop(pod.id, None)
+        else:
+            self.table.remove_pod(info, info.pods[pod.id])
+
+    def _replace(self, node: str, pod: PodInfo) -> None:
+        """A new version that occupies the same: no sums change, only the row's contents."""
+        info = self.table.find(node)
+        if info is None:
+            self._homeless[node][pod.id] = pod
+            return
+        self.table.replace_pod(info, pod, log=not _same_for_others(info.pods[pod.id], pod))
+
+    def budgets(self) -> list[PodDisruptionBudget]:
+        """All PodDisruptionBudgets, in order of namespace and name."""
+        return self.related.budgets()
+
+
+def _nodes_first(loaded: ApiObject) -> int:
+    return 0 if isinstance(loaded, Node) else 1
+
+
+def _same_for_others(old: PodInfo, new: PodInfo) -> bool:
+    """Whether no cached verdict about the row can depend on the difference."""
+    return (
+        old.priority == new.priority
+        and old.start == new.start
+        and old.terminating == new.terminating
+        and old.labels == new.labels
+        and old.pod.metadata.annotations == new.pod.metadata.annotations
+    )

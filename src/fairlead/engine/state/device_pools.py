@@ -1,0 +1,199 @@
+"""DevicePools: which devices can be used from which node, as ResourceSlices say.
+
+A driver publishes its devices in pools, a pool in slices. Only the slices of a pool's newest
+generation count, and it is whole when there are as many as they say. Most pools belong to one node
+and are found by its name; pools with slices for several nodes are tried for every node.
+
+upstream: dynamic-resource-allocation/structured/internal/stable/pools_stable.go: GatherPools, which
+takes pools in random order; here they are sorted, and so are the slices of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from fairlead.api.node_selector import node_selector_matches
+from fairlead.api.objects import Device, Node, NodeSelector, ResourceSlice
+from fairlead.engine.state.change_log import ChangeLog
+
+PoolId = tuple[str, str]  # driver, pool
+DeviceId = tuple[str, str, str]  # driver, pool, device
+
+EVERYWHERE: Final = ""
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolDevice:
+    """A device of a pool; two of equal `make` look alike to every selector."""
+
+    id: DeviceId
+    device: Device
+    slice: ResourceSlice
+    make: bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The newest generation of a pool. `flaw` says why it cannot be trusted, "" if it can."""
+
+    id: PoolId
+    slices: tuple[tuple[ResourceSlice, tuple[PoolDevice, ...]], ...]
+    is_incomplete: bool
+    flaw: str
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether devices may be taken from it."""
+        return not self.is_incomplete and not self.flaw
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodePool:
+    """What of `pool` can be used from some node."""
+
+    pool: Pool
+    devices: tuple[PoolDevice, ...]
+
+
+class DevicePools:
+    """Written by `DeviceLedger` only.
+
+    `log` names the nodes for which devices came, went, were taken or given back, EVERYWHERE for all
+    of them.
+    """
+
+    def __init__(self) -> None:
+        """No devices."""
+        self._slices: dict[PoolId, dict[str, ResourceSlice]] = {}
+        self._pools: dict[PoolId, Pool] = {}
+        self._local: dict[str, dict[PoolId, int]] = {}  # by node: how many slices of each pool
+        self._wide: dict[PoolId, int] = {}
+        self._known: dict[str, tuple[Mapping[str, str], tuple[NodePool, ...]]] = {}
+        self._id_of: dict[str, ResourceSlice] = {}
+        self.log: ChangeLog[str] = ChangeLog()
+
+    # --- writing ---------------------------------------------------------------------------
+
+    def put(self, changed: ResourceSlice) -> None:
+        """Take in a new or changed slice."""
+        self.remove(changed.key)
+        spec, pool = changed.spec, _pool_of(changed)
+        self._id_of[changed.key] = changed
+        self._slices.setdefault(pool, {})[changed.key] = changed
+        reach = self._local.setdefault(spec.node_name, {}) if spec.node_name else self._wide
+        reach[pool] = reach.get(pool, 0) + 1
+        self._forget(pool, changed)
+
+    def remove(self, name: str) -> None:
+        """The slice is gone; nothing happens if it was not known."""
+        gone = self._id_of.pop(name, None)
+        if gone is None:
+            return
+        spec, pool = gone.spec, _pool_of(gone)
+        self._forget(pool, gone)
+        del self._slices[pool][name]
+        if not self._slices[pool]:
+            del self._slices[pool]
+        reach = self._local[spec.node_name] if spec.node_name else self._wide
+        reach[pool] -= 1
+        if not reach[pool]:
+            del reach[pool]
+
+    def _forget(self, pool: PoolId, touched: ResourceSlice) -> None:
+        """Work out anew what the slice had a part in."""
+        self._pools.pop(pool, None)
+        if not touched.spec.node_name or pool in self._wide:
+            self._known.clear()
+        else:
+            for one in self._slices[pool].values():
+                self._known.pop(one.spec.node_name, None)
+        self.note(pool)
+
+    def note(self, pool: PoolId) -> None:
+        """Something about devices of the pool has changed."""
+        if pool in self._wide:
+            self.log.append(EVERYWHERE)
+            return
+        for one in self._slices.get(pool, {}).values():
+            self.log.append(one.spec.node_name)
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def on(self, node: Node) -> tuple[NodePool, ...]:
+        """The pools with devices for `node`; the same object as long as nothing changed."""
+        name, labels = node.metadata.name, node.metadata.labels
+        known = self._known.get(name)
+        if known is not None and known[0] == labels:
+            return known[1]
+        ids = sorted({**self._local.get(name, {}), **self._wide})
+        found = tuple(one for pool in ids if (one := self._seen_from(pool, node)) is not None)
+        self._known[name] = (labels, found)
+        return found
+
+    def _seen_from(self, pool_id: PoolId, node: Node) -> NodePool | None:
+        pool = self._pools.get(pool_id)
+        if pool is None:
+            pool = self._pools[pool_id] = _compiled(pool_id, self._slices[pool_id])
+        reached = [(one, devices) for one, devices in pool.slices if _reaches(one, devices, node)]
+        if not reached:
+            return None
+        return NodePool(pool, tuple(d for one, devices in reached for d in devices))
+
+
+def _pool_of(one: ResourceSlice) -> PoolId:
+    return (one.spec.driver, one.spec.pool.name)
+
+
+def _compiled(pool: PoolId, slices: Mapping[str, ResourceSlice]) -> Pool:
+    newest = max(one.spec.pool.generation for one in slices.values())
+    kept = [slices[key] for key in sorted(slices)]
+    kept = [one for one in kept if one.spec.pool.generation == newest]
+    names = [device.name for one in kept for device in one.spec.devices]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    return Pool(
+        id=pool,
+        slices=tuple((one, _devices_of(one, pool)) for one in kept),
+        is_incomplete=len(kept) != kept[0].spec.pool.resource_slice_count,
+        flaw="" if twice is None else f"duplicate device name {twice}",
+    )
+
+
+def _devices_of(one: ResourceSlice, pool: PoolId) -> tuple[PoolDevice, ...]:
+    return tuple(
+        PoolDevice(
+            id=(*pool, device.name),
+            device=device,
+            slice=one,
+            make=_ENCODER.encode((pool[0], device.attributes, device.capacity)),
+        )
+        for device in one.spec.devices
+    )
+
+
+def _reaches(one: ResourceSlice, devices: tuple[PoolDevice, ...], node: Node) -> bool:
+    spec = one.spec
+    if spec.per_device_node_selection:
+        return any(device_reaches(device, node) for device in devices)
+    return _matches(node, spec.node_name, spec.node_selector, all_nodes=spec.all_nodes)
+
+
+def device_reaches(one: PoolDevice, node: Node) -> bool:
+    """Whether the device itself can be used from `node`, its slice being in reach."""
+    if not one.slice.spec.per_device_node_selection:
+        return True
+    device = one.device
+    return _matches(node, device.node_name, device.node_selector, all_nodes=device.all_nodes)
+
+
+def _matches(node: Node, name: str, selector: NodeSelector | None, *, all_nodes: bool) -> bool:
+    if name:
+        return name == node.metadata.name
+    if all_nodes:
+        return True
+    meta = node.metadata
+    return selector is not None and node_selector_matches(selector, meta.labels, meta.name)

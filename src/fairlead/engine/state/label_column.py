@@ -1,0 +1,54 @@
+"""LabelColumn: the values of one label key over all nodes, as interned ids.
+
+A requirement on the key is evaluated once per distinct value and gathered by id, instead of once
+per node; topology domains are these same ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.engine.state.domains import Domains
+
+ABSENT: Final = -1
+
+
+class LabelColumn:
+    """`ids[row]` is the id of the row's value, ABSENT where the node lacks the key.
+
+    `values[id]` is the value; ids are given in order of first sight and never reused.
+    """
+
+    def __init__(self, key: str, capacity: int) -> None:
+        """A column of `capacity` rows, all ABSENT."""
+        self.key = key
+        self.ids: npt.NDArray[np.int64] = np.full(capacity, ABSENT, np.int64)
+        self.values: list[str] = []
+        self._index: dict[str, int] = {}
+
+    def set(self, row: int, labels: Mapping[str, str]) -> None:
+        """Take the row's value from `labels`."""
+        value = labels.get(self.key)
+        self.ids[row] = ABSENT if value is None else self.id_of(value)
+
+    def id_of(self, value: str) -> int:
+        """The id of `value`, given if new."""
+        found = self._index.get(value)
+        if found is None:
+            found = self._index[value] = len(self.values)
+            self.values.append(value)
+        return found
+
+    def domains(self) -> Domains:
+        """Each value as a topology domain; true until the next change of a node."""
+        return Domains(self.ids, len(self.values))
+
+    def grow(self, capacity: int) -> None:
+        """Make room for `capacity` rows."""
+        ids = np.full(capacity, ABSENT, np.int64)
+        ids[: len(self.ids)] = self.ids
+        self.ids = ids

@@ -1,0 +1,101 @@
+"""NodeInfo: one node with the sum of what its pods occupy."""
+
+from __future__ import annotations
+
+from fairlead.api.objects import Node
+from fairlead.api.quantity import whole_value
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import (
+    FIRST_SCALAR,
+    PODS,
+    ResourceColumns,
+    allocatable_amount,
+)
+from fairlead.engine.state.shape import HostPort
+
+
+class NodeInfo:
+    """Mutable; written only through `NodeTable`, which keeps the columns in step.
+
+    `pods` are by `PodInfo.id`.
+
+    `allocatable` and `requested` are lists by resource column (see `ResourceColumns`), possibly
+    shorter than the table of resources: a missing entry is 0. Ports are a set, so that removing
+    one of two pods that share a port frees it, as upstream's HostPortInfo does.
+    """
+
+    __slots__ = (
+        "allocatable",
+        "allowed_pods",
+        "image_sizes",
+        "labels",
+        "name",
+        "node",
+        "nonzero_cpu",
+        "nonzero_memory",
+        "pods",
+        "requested",
+        "row",
+        "used_ports",
+    )
+
+    def __init__(self, name: str, row: int) -> None:
+        """An empty node at `row`; `set_node` makes it real."""
+        self.name = name
+        self.row = row
+        self.pods: dict[str, PodInfo] = {}
+        self.requested = [0] * FIRST_SCALAR
+        self.nonzero_cpu = 0
+        self.nonzero_memory = 0
+        self.used_ports: dict[HostPort, None] = {}
+
+    def set_node(self, node: Node, columns: ResourceColumns) -> None:
+        """Take over a new version of the Node object."""
+        self.node = node
+        self.labels = node.metadata.labels
+        offered = node.status.allocatable
+        for name in offered:
+            if name != PODS:
+                columns.column(name)
+        self.allocatable = [allocatable_amount(name, offered) for name in columns.names]
+        self.allowed_pods = whole_value(offered.get(PODS, 0))
+        self.image_sizes = {
+            name: image.size_bytes for image in node.status.images for name in image.names
+        }
+
+    def add_pod(self, pod: PodInfo) -> None:
+        """Count `pod` in. Undone by `remove_pod`."""
+        self.pods[pod.id] = pod
+        self._count(pod, 1)
+        for port in pod.shape.host_ports:
+            self.used_ports[port] = None
+
+    def remove_pod(self, pod: PodInfo) -> None:
+        """Count `pod` out; the exact inverse of `add_pod`."""
+        del self.pods[pod.id]
+        self._count(pod, -1)
+        for port in pod.shape.host_ports:
+            self.used_ports.pop(port, None)
+
+    def _count(self, pod: PodInfo, sign: int) -> None:
+        shape, requested = pod.shape, self.requested
+        load = shape.load
+        if load and load[-1][0] >= len(requested):
+            requested.extend([0] * (load[-1][0] + 1 - len(requested)))
+        for column, amount in load:
+            requested[column] += sign * amount
+        cpu, memory = shape.nonzero_load
+        self.nonzero_cpu += sign * cpu
+        self.nonzero_memory += sign * memory
+
+    def requested_of(self, column: int) -> int:
+        """How much of the resource in `column` the pods here occupy."""
+        return self.requested[column] if column < len(self.requested) else 0
+
+    def allocatable_of(self, column: int) -> int:
+        """How much of the resource in `column` the node offers."""
+        return self.allocatable[column] if column < len(self.allocatable) else 0
+
+    def __repr__(self) -> str:
+        """Short, for failing tests."""
+        return f"NodeInfo({self.name}, {len(self.pods)} pods)"

@@ -1,0 +1,250 @@
+"""NodeTable: the nodes of the cluster as columns, and the pods on them.
+
+Every node has a row for as long as it lives; rows of removed nodes are reused. The Python ints of
+`NodeInfo` and the NumPy columns say the same thing twice, on purpose: single rows are read as
+ints (an order of magnitude faster than NumPy scalars), whole columns as vectors. This class is the
+only writer of both.
+
+    columns (int64, [resource, row]):  allocatable, requested
+    columns (int64, [row]):            allowed_pods, pod_count, nonzero_cpu, nonzero_memory
+    columns (bool,  [row]):            alive, tainted, unschedulable
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from fairlead.api.objects import Node
+from fairlead.engine.state.census import Census
+from fairlead.engine.state.change_log import ChangeLog
+from fairlead.engine.state.image_table import ImageTable
+from fairlead.engine.state.label_column import LabelColumn
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.engine.state.resource_columns import ResourceColumns
+from fairlead.engine.state.volume_use import VolumeUse
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_CAPACITY_INITIAL: Final = 64
+
+
+class NodeTable:
+    """Rows of nodes; `node_log` names those whose Node changed, `pod_log` those whose pods did."""
+
+    def __init__(self) -> None:
+        """Start without nodes."""
+        self.resources = ResourceColumns()
+        self.images = ImageTable()
+        self.node_log: ChangeLog[int] = ChangeLog()
+        self.pod_log: ChangeLog[int] = ChangeLog()
+        self.census = Census()
+        self.volume_use = VolumeUse()
+        self.count = 0
+        self.size = 0
+        self._free: list[int] = []
+        self._index: dict[str, int] = {}
+        self._rows: list[NodeInfo | None] = []
+        self._label_columns: dict[str, LabelColumn] = {}
+        self._allocate(_CAPACITY_INITIAL, len(self.resources))
+
+    def _allocate(self, capacity: int, resources: int) -> None:
+        self.capacity = capacity
+        self.allocatable: Ints = np.zeros((resources, capacity), np.int64)
+        self.requested: Ints = np.zeros((resources, capacity), np.int64)
+        self.allowed_pods: Ints = np.zeros(capacity, np.int64)
+        self.pod_count: Ints = np.zeros(capacity, np.int64)
+        self.nonzero_cpu: Ints = np.zeros(capacity, np.int64)
+        self.nonzero_memory: Ints = np.zeros(capacity, np.int64)
+        self.alive: Bools = np.zeros(capacity, np.bool_)
+        self.tainted: Bools = np.zeros(capacity, np.bool_)
+        self.unschedulable: Bools = np.zeros(capacity, np.bool_)
+
+    def _flat_columns(self) -> tuple[npt.NDArray[Any], ...]:
+        counts = (self.allowed_pods, self.pod_count, self.nonzero_cpu, self.nonzero_memory)
+        return (*counts, self.alive, self.tainted, self.unschedulable)
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def find(self, name: str) -> NodeInfo | None:
+        """The node called `name`, None if there is none."""
+        row = self._index.get(name)
+        return None if row is None else self._rows[row]
+
+    def at(self, row: int) -> NodeInfo:
+        """The node at `row`, which must be alive."""
+        node = self._rows[row]
+        if node is None:
+            raise LookupError(row)
+        return node
+
+    def nodes(self) -> list[NodeInfo]:
+        """All nodes in row order."""
+        return [node for node in self._rows if node is not None]
+
+    def label_column(self, key: str) -> LabelColumn:
+        """The values of label `key` over all rows; built on first use, kept current after."""
+        column = self._label_columns.get(key)
+        if column is None:
+            column = self._label_columns[key] = LabelColumn(key, self.capacity)
+            for node in self.nodes():
+                column.set(node.row, node.labels)
+        return column
+
+    # --- nodes -----------------------------------------------------------------------------
+
+    def put_node(self, node: Node) -> NodeInfo:
+        """Add `node`, or take over its new version; its pods stay. Returns its row."""
+        name = node.metadata.name
+        info = self.find(name)
+        if info is None:
+            info = self._new_row(name)
+            before: dict[str, int] = {}
+            self.census.nodes.advance()
+        else:
+            before = info.image_sizes
+            if not _same_domains(info.node, node):
+                self.census.nodes.advance()
+        info.set_node(node, self.resources)
+        if info.image_sizes != before:
+            self.images.remove(before)
+            self.images.add(info.image_sizes)
+        self.widen()
+        self._write_node(info)
+        self.node_log.append(info.row)
+        return info
+
+    def remove_node(self, name: str) -> list[PodInfo]:
+        """Forget the node called `name`; returns the pods that were on it."""
+        row = self._index.pop(name)
+        info = self.at(row)
+        self.images.remove(info.image_sizes)
+        for pod in info.pods.values():
+            self.census.remove(row, pod)
+            if pod.shape.has_volumes:
+                self.volume_use.remove(row, pod)
+        self.census.nodes.advance()
+        self._rows[row] = None
+        self._free.append(row)
+        self.count -= 1
+        for column in self._flat_columns():
+            column[row] = 0
+        self.allocatable[:, row] = 0
+        self.requested[:, row] = 0
+        for labels in self._label_columns.values():
+            labels.set(row, {})
+        self.node_log.append(row)
+        return list(info.pods.values())
+
+    def _new_row(self, name: str) -> NodeInfo:
+        row = self._free.pop() if self._free else self.size
+        if row == self.size:
+            self.size += 1
+            self._rows.append(None)
+        if row >= self.capacity:
+            # By little: every pass over columns pays for the room to spare.
+            self._grow(self.capacity + self.capacity // 8, len(self.requested))
+        info = NodeInfo(name, row)
+        self._rows[row] = info
+        self._index[name] = row
+        self.count += 1
+        self.alive[row] = True
+        return info
+
+    def _write_node(self, info: NodeInfo) -> None:
+        row = info.row
+        self.allocatable[: len(info.allocatable), row] = info.allocatable
+        self.allocatable[len(info.allocatable) :, row] = 0
+        self.allowed_pods[row] = info.allowed_pods
+        self.tainted[row] = bool(info.node.spec.taints)
+        self.unschedulable[row] = info.node.spec.unschedulable
+        for column in self._label_columns.values():
+            column.set(row, info.labels)
+
+    # --- pods ------------------------------------------------------------------------------
+
+    def add_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
+        """Count `pod` in on the node; undone by `remove_pod`. Only a fork does not `log`."""
+        info.add_pod(pod)
+        self.census.add(info.row, pod)
+        if pod.shape.has_volumes:
+            self.volume_use.add(info.row, pod)
+        self._write_pods(info, pod)
+        if log:
+            self.pod_log.append(info.row)
+
+    def remove_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool = True) -> None:
+        """Count `pod` out; the inverse of `add_pod`."""
+        info.remove_pod(pod)
+        self.census.remove(info.row, pod)
+        if pod.shape.has_volumes:
+            self.volume_use.remove(info.row, pod)
+        self._write_pods(info, pod)
+        if log:
+            self.pod_log.append(info.row)
+
+    def replace_pod(self, info: NodeInfo, pod: PodInfo, *, log: bool) -> None:
+        """Take over a new version of a pod on the node that occupies the same as before."""
+        before = info.pods[pod.id]
+        self.census.replace(info.row, before, pod)
+        if pod.shape.has_volumes:
+            self.volume_use.remove(info.row, before)
+            self.volume_use.add(info.row, pod)
+        info.pods[pod.id] = pod
+        if log:
+            self.pod_log.append(info.row)
+
+    def _write_pods(self, info: NodeInfo, pod: PodInfo) -> None:
+        row, load = info.row, pod.shape.load
+        if load and load[-1][0] >= len(self.requested):
+            self.widen()
+        for column, _ in load:
+            self.requested[column, row] = info.requested[column]
+        self.nonzero_cpu[row] = info.nonzero_cpu
+        self.nonzero_memory[row] = info.nonzero_memory
+        self.pod_count[row] = len(info.pods)
+
+    # --- room ------------------------------------------------------------------------------
+
+    def widen(self) -> None:
+        """Give every resource name seen so far its column."""
+        if len(self.resources) > len(self.requested):
+            self._grow(self.capacity, len(self.resources))
+
+    def _grow(self, capacity: int, resources: int) -> None:
+        wide, flat = (self.allocatable, self.requested), self._flat_columns()
+        self._allocate(capacity, resources)
+        for new, old in zip((self.allocatable, self.requested), wide, strict=True):
+            new[: old.shape[0], : old.shape[1]] = old
+        for new, old in zip(self._flat_columns(), flat, strict=True):
+            new[: len(old)] = old
+        for column in self._label_columns.values():
+            column.grow(capacity)
+
+    def validate(self) -> None:
+        """Recompute every sum from the pods; raises AssertionError where a column disagrees."""
+        for info in self.nodes():
+            fresh = NodeInfo(info.name, info.row)
+            for pod in info.pods.values():
+                fresh.add_pod(pod)
+            for column in range(len(self.requested)):
+                assert info.requested_of(column) == fresh.requested_of(column), info
+                assert self.requested[column, info.row] == fresh.requested_of(column), info
+            assert self.pod_count[info.row] == len(info.pods), info
+            assert self.nonzero_cpu[info.row] == info.nonzero_cpu == fresh.nonzero_cpu, info
+            assert self.nonzero_memory[info.row] == info.nonzero_memory == fresh.nonzero_memory
+        self.census.validate(self.nodes())
+        volume_use = VolumeUse()
+        for info in self.nodes():
+            for pod in info.pods.values():
+                volume_use.add(info.row, pod)
+        assert self.volume_use == volume_use
+
+
+def _same_domains(old: Node, new: Node) -> bool:
+    """Whether pods on the node still count in the same topology domains."""
+    return old.metadata.labels == new.metadata.labels and old.spec.taints == new.spec.taints

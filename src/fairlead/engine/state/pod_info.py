@@ -1,0 +1,64 @@
+"""PodInfo: a pod as the scheduler sees it, with what it asks about most already worked out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.api.pod import is_terminating, pod_priority
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import ObjectRef
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.state.lookalikes import Lookalikes
+from fairlead.engine.state.shape import Shape
+
+# A pod without startTime counts as started now, which is later than any recorded start
+# (pkg/scheduler/util/utils.go: GetPodStartTime).
+NEVER_STARTED: Final[Instant] = 1 << 62
+
+
+class PodInfo:
+    """One version of a pod; read-only.
+
+    `id` tells pods apart that had the same name one after the other.
+    """
+
+    __slots__ = (
+        "id",
+        "key",
+        "labels",
+        "lookalikes",
+        "namespace",
+        "pod",
+        "priority",
+        "shape",
+        "start",
+        "terminating",
+        "uid",
+    )
+
+    def __init__(self, pod: Pod, shape: Shape) -> None:
+        """`shape` is the interned shape of `pod`."""
+        meta = pod.metadata
+        self.pod = pod
+        self.shape = shape
+        self.namespace = meta.namespace
+        self.key = f"{meta.namespace}/{meta.name}"
+        self.uid = meta.uid
+        self.id = meta.uid or self.key
+        self.labels = meta.labels
+        self.lookalikes: Lookalikes | None = None  # interned by `Census` when it first matters
+        self.priority = pod_priority(pod)
+        self.terminating = is_terminating(pod)
+        start = pod.status.start_time
+        self.start: Instant = parse_timestamp(start) if start else NEVER_STARTED
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The pod's identity, for commands and records."""
+        meta = self.pod.metadata
+        return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)
+
+    def __repr__(self) -> str:
+        """Short, for failing tests."""
+        return f"PodInfo({self.key})"

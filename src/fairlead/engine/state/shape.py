@@ -1,0 +1,139 @@
+"""Shapes: pods with the same scheduling-relevant spec share one compiled form.
+
+A shape is what the plugins' caches are keyed by: selectors, requests, ports and images are worked
+out once per distinct spec instead of once per pod. Priority, labels, names and the chosen node are
+not part of it; `PodInfo` has those. Nor is which volumes a pod has, beyond images, only that it has
+some: the pods of a StatefulSet each have claims of their own, and almost every pod has a token
+under a random name.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Final
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from fairlead.api.host_port import host_ports
+from fairlead.api.image import pod_images
+from fairlead.api.objects import Pod, PodSpec
+from fairlead.api.pod_requests import pod_nonzero_requests, pod_requests
+from fairlead.api.pod_volume import is_placed
+from fairlead.engine.state.resource_columns import CPU, MEMORY, ResourceColumns
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_NO_VOLUMES: Final = ((), False)
+HostPort = tuple[str, str, int]
+Amounts = tuple[tuple[int, int], ...]
+
+
+class Shape:
+    """One distinct scheduling-relevant pod spec.
+
+    `requests` is what the incoming pod asks for, `load` what an existing pod of this shape
+    occupies (in-place resize status included): (column, amount) in base units, cpu in milli.
+    `nonzero_requests` and `nonzero_load` are (milli cpu, memory bytes) with upstream's defaults
+    for containers that ask for nothing (least_allocated.go). `has_volumes` tells of any that a
+    volume plugin might look at; `spec.volumes` are those of some pod of this shape.
+    """
+
+    __slots__ = (
+        "container_count",
+        "has_volumes",
+        "host_ports",
+        "id",
+        "images",
+        "load",
+        "milli_cpu",
+        "memory",
+        "nonzero_load",
+        "nonzero_requests",
+        "requests",
+        "spec",
+        "wanted",
+        "__weakref__",
+    )
+
+    def __init__(self, shape_id: int, pod: Pod, columns: ResourceColumns) -> None:
+        """Compile the shape of `pod`."""
+        spec = pod.spec
+        self.id = shape_id
+        self.spec: PodSpec = spec
+        self.requests: Amounts = columns.amounts(pod_requests(pod))
+        self.load: Amounts = columns.amounts(pod_requests(pod, existing=True))
+        self.nonzero_requests = pod_nonzero_requests(pod, existing=False)
+        self.nonzero_load = pod_nonzero_requests(pod, existing=True)
+        amounts = dict(self.requests)
+        self.milli_cpu = amounts.get(CPU, 0)
+        self.memory = amounts.get(MEMORY, 0)
+        self.wanted: Amounts = tuple((c, amount) for c, amount in self.requests if amount)
+        self.host_ports: tuple[HostPort, ...] = host_ports(spec)
+        self.images = pod_images(spec)
+        self.container_count = len(spec.containers) + len(spec.init_containers)
+        self.has_volumes = any(is_placed(volume) for volume in spec.volumes)
+
+
+def _shape_key(pod: Pod) -> bytes:
+    spec, status = pod.spec, pod.status
+    resize: object = None
+    if status.container_statuses or status.init_container_statuses:
+        resize = _resize_key(pod)
+    return _ENCODER.encode(
+        (
+            spec.containers,
+            spec.init_containers,
+            spec.overhead,
+            spec.resources,
+            sorted(spec.node_selector.items()) if spec.node_selector else None,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            _volumes_key(spec),
+            spec.resource_claims,
+            spec.host_network,
+            resize,
+        )
+    )
+
+
+def _volumes_key(spec: PodSpec) -> object:
+    if not spec.volumes:
+        return _NO_VOLUMES
+    images = [volume.image for volume in spec.volumes if volume.image is not None]
+    return images, any(is_placed(volume) for volume in spec.volumes)
+
+
+def _resize_key(pod: Pod) -> object:
+    status = pod.status
+    statuses = (*status.container_statuses, *status.init_container_statuses)
+    if all(s.resources is None and not s.allocated_resources for s in statuses):
+        return None
+    resizing = [c for c in status.conditions if c.type == "PodResizePending"]
+    sizes = [(s.name, s.resources, s.allocated_resources) for s in statuses]
+    return [len(status.container_statuses), sizes, resizing]
+
+
+class ShapeTable:
+    """Interns shapes; one per cluster. Ids count up in order of first sight.
+
+    A shape is there for as long as somebody has it, a pod or a plan; what comes again after that
+    is a new one, and no id is ever given twice.
+    """
+
+    def __init__(self, columns: ResourceColumns) -> None:
+        """`columns` is the cluster's table of resources."""
+        self._columns = columns
+        self._shapes: WeakValueDictionary[bytes, Shape] = WeakValueDictionary()
+        self._ids = count()
+
+    def shape_of(self, pod: Pod) -> Shape:
+        """The shape of `pod`, compiled if it is the first of its kind.
+
+        Raises QuantityError for a quantity that cannot be parsed.
+        """
+        key = _shape_key(pod)
+        shape = self._shapes.get(key)
+        if shape is None:
+            shape = self._shapes[key] = Shape(next(self._ids), pod, self._columns)
+        return shape

@@ -1,0 +1,191 @@
+"""Adoption: orphans get the controller that selects them; who is no longer selected is let go.
+
+    a pod without a controller, selected by a ReplicaSet       adopted
+    a pod that its ReplicaSet does not select any more         released, and replaced
+    a ReplicaSet without a controller, selected by a Deployment
+                                                               adopted
+
+So a pod can be taken out of its workload by changing a label, and a workload deleted with
+`--cascade=orphan` and made again finds its pods.
+
+Jobs do not adopt here: their selectors name their uid, which no orphan's labels do.
+
+upstream: pkg/controller/controller_ref_manager.go:ClaimObject
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.codec import as_json
+from fairlead.api.objects import (
+    ApiObject,
+    DaemonSet,
+    Deployment,
+    LabelSelector,
+    OwnerReference,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.api.pod import controller_of, is_static, is_terminal
+from fairlead.api.selector import map_selector, selector_matches
+from fairlead.engine.core.command import Command, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.workloads.pod_template import controller_reference
+from fairlead.engine.workloads.stateful_set import ordinal_of
+
+Owner = ReplicaSet | ReplicationController | DaemonSet | StatefulSet | Deployment
+Child = Pod | ReplicaSet
+
+POD_OWNERS: Final = (ReplicaSet, ReplicationController, DaemonSet, StatefulSet)
+OWNERS: Final = (*POD_OWNERS, Deployment)
+
+
+@dataclass(slots=True)
+class _Namespace:
+    """The owners of a namespace by uid, and the orphans by kind and name."""
+
+    owners: dict[str, Owner] = field(default_factory=dict)
+    orphans: dict[tuple[str, str], Child] = field(default_factory=dict)
+
+
+class Adoption:
+    """The controller of who belongs to whom."""
+
+    def __init__(self) -> None:
+        """Start knowing nothing."""
+        self._namespaces: dict[str, _Namespace] = {}
+        self._asked: dict[str, OwnerReference | None] = {}  # uid of a child -> whose it will be
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Adopt and release what `stimulus` gives reason to."""
+        match stimulus:
+            case ObjectChanged(one):
+                return self._see(one)
+            case ObjectDeleted(one):
+                self._forget(one)
+            case ObjectsLoaded(objects):
+                return self._load(list(objects))
+            case CommandFailed(PatchObject(target)):
+                self._asked.pop(target.uid, None)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """Nothing ever waits for time."""
+        return None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def _load(self, objects: list[ApiObject]) -> list[Command]:
+        """Owners first, so that nobody seems to be an orphan."""
+        for one in objects:
+            if isinstance(one, OWNERS):
+                self._namespace(one).owners[one.metadata.uid] = one
+        return [command for one in objects for command in self._see_child(one)]
+
+    def _see(self, one: ApiObject) -> list[Command]:
+        commands = self._see_child(one)
+        if isinstance(one, OWNERS):
+            namespace = self._namespace(one)
+            before = namespace.owners.get(one.metadata.uid)
+            namespace.owners[one.metadata.uid] = one
+            if before is None or before.spec.selector != one.spec.selector:
+                for child in list(namespace.orphans.values()):
+                    commands += self._adopt(child, [one])
+        return commands
+
+    def _see_child(self, one: ApiObject) -> list[Command]:
+        if not isinstance(one, Pod | ReplicaSet) or (isinstance(one, Pod) and is_static(one)):
+            return []
+        meta, namespace = one.metadata, self._namespace(one)
+        key = (type(one).__name__, meta.name)
+        reference = controller_of(meta)
+        if self._asked.get(meta.uid, reference) != reference:
+            return []  # it will be seen again
+        self._asked.pop(meta.uid, None)
+        if reference is None:
+            namespace.orphans[key] = one
+            return self._adopt(one, namespace.owners.values())
+        namespace.orphans.pop(key, None)
+        owner = namespace.owners.get(reference.uid)
+        if owner is None or _is_ending(owner) or _selects(owner, one):
+            return []
+        self._asked[meta.uid] = None
+        kept = [as_json(each) for each in meta.owner_references if each.uid != reference.uid]
+        return [PatchObject(_ref(one), {"metadata": {"ownerReferences": kept or None}})]
+
+    def _adopt(self, child: Child, owners: Iterable[Owner]) -> list[Command]:
+        meta = child.metadata
+        if _is_ending(child) or (isinstance(child, Pod) and is_terminal(child)):
+            return []
+        for owner in owners:
+            if not _is_ending(owner) and _may_own(owner, child) and _selects(owner, child):
+                reference = _reference(owner)
+                self._asked[meta.uid] = reference
+                references = [as_json(each) for each in meta.owner_references]
+                patch = {"ownerReferences": [*references, controller_reference(reference)]}
+                return [PatchObject(_ref(child), {"metadata": patch})]
+        return []
+
+    def _forget(self, one: ApiObject) -> None:
+        namespace = self._namespace(one)
+        namespace.owners.pop(one.metadata.uid, None)
+        namespace.orphans.pop((type(one).__name__, one.metadata.name), None)
+        self._asked.pop(one.metadata.uid, None)
+
+    def _namespace(self, one: ApiObject) -> _Namespace:
+        return self._namespaces.setdefault(one.metadata.namespace, _Namespace())
+
+
+def _is_ending(one: Owner | Child) -> bool:
+    return one.metadata.deletion_timestamp != ""
+
+
+def _may_own(owner: Owner, child: Child) -> bool:
+    """Whether children of that kind, and of that name, can belong to `owner`."""
+    if isinstance(child, ReplicaSet):
+        return isinstance(owner, Deployment)
+    if isinstance(owner, StatefulSet):
+        return ordinal_of(owner.metadata.name, child.metadata.name) is not None
+    return isinstance(owner, POD_OWNERS)
+
+
+def _selects(owner: Owner, child: Child) -> bool:
+    selector: LabelSelector | None
+    if isinstance(owner, ReplicationController):
+        selector = map_selector(owner.spec.selector) if owner.spec.selector else None
+    else:
+        selector = owner.spec.selector
+    return selector_matches(selector, child.metadata.labels)
+
+
+def _reference(owner: Owner) -> OwnerReference:
+    is_core = isinstance(owner, ReplicationController)
+    return OwnerReference(
+        api_version="v1" if is_core else "apps/v1",
+        kind=type(owner).__name__,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=True,
+        block_owner_deletion=True,
+    )
+
+
+def _ref(one: Child) -> ObjectRef:
+    meta = one.metadata
+    return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)

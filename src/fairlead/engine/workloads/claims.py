@@ -1,0 +1,256 @@
+"""Claims: the controller that makes ResourceClaims for pods and gives devices back.
+
+    pod names a template ──▶ a claim of its own is made ──▶ its name is told in the pod's status
+    a consumer ended or is gone ──▶ it leaves status.reservedFor ──▶ the last one: deallocated
+    nobody uses a claim that was made for a pod which is not going to run ──▶ the claim goes
+
+A claim is written once per version: what comes of that is its next version. A snapshot is taken in
+whole first, so that no pod is taken for gone because it stands behind its claim.
+
+Differs from upstream: a template that appears later is noticed, where upstream tries again.
+upstream: pkg/controller/resourceclaim/controller.go: syncPod, handleClaim, syncClaim
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from fairlead.api.objects import (
+    ApiObject,
+    ClaimConsumer,
+    Pod,
+    PodResourceClaim,
+    ResourceClaim,
+    ResourceClaimTemplate,
+)
+from fairlead.api.pod import is_terminal
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchStatus
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.workloads.claim_writes import (
+    FINALIZER,
+    POD_CLAIM_NAME,
+    claim_ref,
+    made_for,
+    owner_of,
+    reduced,
+    status_of_pod,
+    unprotected,
+)
+
+
+class Claims:
+    """See the module's docstring."""
+
+    def __init__(self) -> None:
+        """Start knowing nothing."""
+        self._pods: dict[str, Pod] = {}  # those with claims, by uid
+        self._claims: dict[str, ResourceClaim] = {}
+        self._templates: dict[str, ResourceClaimTemplate] = {}
+        self._made: dict[tuple[str, str], str] = {}  # by pod uid and its name there: claim
+        self._asked: dict[tuple[str, str], CreateObject] = {}
+        self._used_by: dict[str, dict[str, None]] = {}  # by pod uid: claims
+        self._written: dict[str, str] = {}  # by claim: the version that was acted upon
+        self._going: dict[str, None] = {}  # claims whose deletion was asked for
+        self._told: dict[str, dict[str, str]] = {}  # by pod uid: what is in its status or will be
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """What to do about claims that `stimulus` concerns."""
+        match stimulus:
+            case ObjectChanged(one):
+                return self._react(one) if self._see(one) else []
+            case ObjectDeleted(one):
+                return self._forget(one)
+            case ObjectsLoaded(objects):
+                return self._load(objects)
+            case CommandFailed(CreateObject() as command):
+                self._not_made(command)
+                return []
+            case CommandFailed(PatchStatus(target)) if target.kind == "Pod":
+                self._told.pop(target.uid, None)
+                return []
+            case CommandFailed(DeleteObject(target)):
+                self._going.pop(target.key, None)
+                return []
+            case _:
+                return []
+
+    def next_deadline(self) -> Instant | None:
+        """Nothing here waits for time."""
+        return None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Never asked."""
+        return []
+
+    # --- what is known ---------------------------------------------------------------------
+
+    def _load(self, objects: Sequence[ApiObject]) -> list[Command]:
+        concerned = [one for one in objects if self._see(one)]
+        return [command for one in concerned for command in self._react(one)]
+
+    def _see(self, one: ApiObject) -> bool:
+        """Take in an object; whether there may be something to do about it."""
+        match one:
+            case Pod():
+                if not one.spec.resource_claims:
+                    return False
+                self._pods[one.metadata.uid] = one
+            case ResourceClaim():
+                self._note_claim(one)
+            case ResourceClaimTemplate():
+                self._templates[one.key] = one
+            case _:
+                return False
+        return True
+
+    def _note_claim(self, claim: ResourceClaim) -> None:
+        self._claims[claim.key] = claim
+        owner, name = owner_of(claim), claim.metadata.annotations.get(POD_CLAIM_NAME)
+        if owner:
+            self._used_by.setdefault(owner, {})[claim.key] = None
+        if owner and name is not None:
+            self._made[owner, name] = claim.key
+            self._asked.pop((owner, name), None)
+        for consumer in claim.status.reserved_for:
+            self._used_by.setdefault(consumer.uid, {})[claim.key] = None
+
+    def _react(self, one: ApiObject) -> list[Command]:
+        match one:
+            case Pod():
+                return self._sync_pod(one)
+            case ResourceClaim():
+                owner = self._pods.get(owner_of(one))
+                told = [] if owner is None else self._sync_pod(owner)
+                return [*told, *self._sync_claim(one)]
+            case ResourceClaimTemplate():
+                pods = (pod for pod in self._pods.values() if _wants(pod, one))
+                return [command for pod in pods for command in self._sync_pod(pod)]
+            case _:
+                return []
+
+    def _forget(self, gone: ApiObject) -> list[Command]:
+        match gone:
+            case Pod():
+                self._pods.pop(gone.metadata.uid, None)
+                self._told.pop(gone.metadata.uid, None)
+                return self._release(gone)
+            case ResourceClaim():
+                self._claims.pop(gone.key, None)
+                self._written.pop(gone.key, None)
+                self._going.pop(gone.key, None)
+                owner, name = owner_of(gone), gone.metadata.annotations.get(POD_CLAIM_NAME, "")
+                self._made.pop((owner, name), None)
+            case ResourceClaimTemplate():
+                self._templates.pop(gone.key, None)
+            case _:
+                pass
+        return []
+
+    # --- pods ------------------------------------------------------------------------------
+
+    def _sync_pod(self, pod: Pod) -> list[Command]:
+        """Make what the pod lacks and tell it what was made; release it if it is done."""
+        if is_done(pod):
+            return self._release(pod)
+        if pod.metadata.deletion_timestamp:
+            return []
+        uid = pod.metadata.uid
+        told = {one.name: one.resource_claim_name for one in pod.status.resource_claim_statuses}
+        known = dict(told)
+        commands: list[Command] = []
+        for wanted in pod.spec.resource_claims:
+            if not wanted.resource_claim_template_name or wanted.name in told:
+                continue
+            claim = self._claims.get(self._made.get((uid, wanted.name), ""))
+            if claim is not None:
+                known[wanted.name] = claim.metadata.name
+            else:
+                commands += self._make(pod, wanted)
+        if known != told and known != self._told.get(uid):
+            self._told[uid] = known
+            commands.append(status_of_pod(pod, known))
+        return commands
+
+    def _make(self, pod: Pod, wanted: PodResourceClaim) -> Iterator[CreateObject]:
+        """The claim, if its template is there and it is not being made already."""
+        asked = (pod.metadata.uid, wanted.name)
+        key = f"{pod.metadata.namespace}/{wanted.resource_claim_template_name}"
+        template = self._templates.get(key)
+        if template is not None and asked not in self._asked:
+            command = self._asked[asked] = CreateObject(made_for(pod, wanted, template))
+            yield command
+
+    def _not_made(self, command: CreateObject) -> None:
+        """Another change of the pod makes another attempt."""
+        for asked, known in self._asked.items():
+            if known is command:
+                del self._asked[asked]
+                return
+
+    def _release(self, pod: Pod) -> list[Command]:
+        """The pod uses nothing any more."""
+        claims = (self._claims.get(key) for key in self._used_by.get(pod.metadata.uid, ()))
+        commands = [c for claim in claims if claim is not None for c in self._sync_claim(claim)]
+        if pod.metadata.uid not in self._pods:
+            self._used_by.pop(pod.metadata.uid, None)
+        return commands
+
+    # --- claims ----------------------------------------------------------------------------
+
+    def _sync_claim(self, claim: ResourceClaim) -> list[Command]:
+        """Drop consumers that ended, devices that nobody uses, and claims that nobody will."""
+        left = [one for one in claim.status.reserved_for if self._uses(one)]
+        has_ended = len(left) < len(claim.status.reserved_for)
+        is_going = bool(claim.metadata.deletion_timestamp) and not left
+        is_useless = not left and claim.key not in self._going and self._is_orphan(claim)
+        protected = FINALIZER in claim.metadata.finalizers
+        to_free = not left and (has_ended or (is_going and protected))
+        if not (has_ended or to_free or (is_useless and not is_going)):
+            return []
+        version = claim.metadata.resource_version
+        if version and self._written.get(claim.key) == version:
+            return []
+        self._written[claim.key] = version
+        commands: list[Command] = []
+        if has_ended or (to_free and claim.status.allocation is not None):
+            commands.append(reduced(claim, left))
+        if to_free and protected:
+            commands.append(unprotected(claim))
+        if is_useless and not is_going:
+            self._going[claim.key] = None
+            commands.append(DeleteObject(claim_ref(claim), why="made for a pod"))
+        return commands
+
+    def _uses(self, consumer: ClaimConsumer) -> bool:
+        """Consumers that are no pods are somebody else's business."""
+        if consumer.resource != "pods" or consumer.api_group:
+            return True
+        pod = self._pods.get(consumer.uid)
+        return pod is not None and not is_done(pod)
+
+    def _is_orphan(self, claim: ResourceClaim) -> bool:
+        """Whether the claim was made for a pod that is not going to run (any more)."""
+        owner = owner_of(claim)
+        if not owner or POD_CLAIM_NAME not in claim.metadata.annotations:
+            return False
+        pod = self._pods.get(owner)
+        return pod is None or is_done(pod)
+
+
+def is_done(pod: Pod) -> bool:
+    """Whether the pod runs no more, or was deleted before it had a node."""
+    return is_terminal(pod) or (bool(pod.metadata.deletion_timestamp) and not pod.spec.node_name)
+
+
+def _wants(pod: Pod, template: ResourceClaimTemplate) -> bool:
+    meta = template.metadata
+    return pod.metadata.namespace == meta.namespace and any(
+        wanted.resource_claim_template_name == meta.name for wanted in pod.spec.resource_claims
+    )

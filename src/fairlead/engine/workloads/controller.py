@@ -1,0 +1,316 @@
+"""Workloads: the controllers of ReplicaSets, Deployments, StatefulSets, DaemonSets and Jobs.
+
+An object of these kinds stands for its pods: missing ones are created, lost ones replaced, and
+with the object its pods go. Each kind's wishes are a `Rule`, a Deployment's a `Rollout`; here
+stimuli find the owners they concern. A snapshot is first taken in whole and only then acted
+upon, so that no pod is missed because it stands behind its owner. The objects' status is left
+alone: nothing in Fairlead reads it, and the disruption controller counts for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.api.objects import (
+    ApiObject,
+    ControllerRevision,
+    DaemonSet,
+    Deployment,
+    Node,
+    Pod,
+    PriorityClass,
+    ReplicaSet,
+)
+from fairlead.engine.core.command import (
+    Command,
+    CreateObject,
+    DeleteObject,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+)
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.history import CONTROLLER_REVISION, Histories
+from fairlead.engine.workloads.identity import owner_key
+from fairlead.engine.workloads.owner import Owner, complaints, is_owner, reference_to, rule_of
+from fairlead.engine.workloads.owner_status import OwnerStatus
+from fairlead.engine.workloads.pod_set import PodSet
+from fairlead.engine.workloads.pod_sets import PodSets
+from fairlead.engine.workloads.priority_class import missing_classes
+from fairlead.engine.workloads.rollouts import Rollouts
+from fairlead.engine.workloads.stand_in import HandsOff
+from fairlead.engine.workloads.status_writing import StatusWriter
+
+AT_ONCE: Final[Instant] = 0
+
+
+class Workloads:
+    """All workload controllers; one owner at a time, and only those a change concerns."""
+
+    def __init__(self, config: WorkloadsConfig | None = None) -> None:
+        """Start knowing nothing."""
+        config = config or WorkloadsConfig()
+        writer = StatusWriter()
+        self._config = config
+        self._writer = writer
+        self._pod_sets = PodSets(config)
+        self._rollouts = Rollouts(config, self._pod_sets, writer)
+        self._histories = Histories()
+        self._status = OwnerStatus(self._pod_sets, self._histories, writer)
+        self._nodes: dict[str, Node] = {}
+        self._daemon_sets: dict[str, None] = {}  # their keys
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """What the owners concerned by `stimulus` want done about it."""
+        match stimulus:
+            case ObjectChanged(one):
+                return self._see(one, now)
+            case ObjectDeleted(one):
+                return self._forget(one, now)
+            case ObjectsLoaded(objects):
+                return self._load(objects, now)
+            case CommandSucceeded(CreateObject() as command):
+                return self._see_creation(command.target, now)
+            case CommandSucceeded(PatchStatus(target)):
+                self._see_status_written(target)
+                return []
+            case CommandSucceeded(PatchObject(target)) if target.kind == "ReplicaSet":
+                self._rollouts.scaled(target)
+                return []
+            case CommandFailed():
+                return self._see_failure(stimulus, now)
+            case _:
+                return []
+
+    def next_deadline(self) -> Instant | None:
+        """When an owner that was refused tries again; at once where something is left to do."""
+        if self._pod_sets.changed or self._rollouts.changed:
+            return AT_ONCE
+        waits = (self._pod_sets.next_retry(), self._rollouts.next_retry())
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Follow up what has changed, or let owners that were refused try again."""
+        if not self._pod_sets.changed and not self._rollouts.changed:
+            return self._pod_sets.retry(now) + self._rollouts.retry(now)
+        changed, self._pod_sets.changed = self._pod_sets.changed, {}
+        commands: list[Command] = []
+        for key in changed:
+            commands += self._pod_sets.follow_up(key, now)
+            commands += self._rollouts.note_pods(key, now)
+        # A Deployment tells of a new ReplicaSet before that tells of its pods.
+        commands += self._rollouts.settle_changed(now)
+        for key in changed:
+            commands += self._status.tell(key, now)
+        return commands
+
+    # --- single changes ------------------------------------------------------------------------
+
+    def _see(self, one: ApiObject, now: Instant) -> list[Command]:
+        match one:
+            case Pod():
+                return self._pod_sets.see(one, now)
+            case Node():
+                return self._see_node(one, now)
+            case Deployment():
+                self._writer.see(_ref(one))
+                return self._rollouts.see(one, now)
+            case ControllerRevision():
+                self._histories.see(one)
+                return []
+            case _ if is_owner(one):
+                return self._see_owner(one, now)
+            case _:
+                return []
+
+    def _forget(self, one: ApiObject, now: Instant) -> list[Command]:
+        match one:
+            case Pod():
+                return self._pod_sets.forget(one, now)
+            case Node():
+                self._nodes.pop(one.metadata.name, None)
+                return self._settle_daemons(one.metadata.name, now)
+            case Deployment():
+                self._writer.forget(_ref(one))
+                return self._rollouts.forget(one, now)
+            case ControllerRevision():
+                self._histories.forget(one)
+                return []
+            case _ if is_owner(one):
+                return self._bury_owner(one, now)
+            case _:
+                return []
+
+    def _see_node(self, node: Node, now: Instant) -> list[Command]:
+        name = node.metadata.name
+        before, self._nodes[name] = self._nodes.get(name), node
+        if before is not None and _concerns_daemons(before) == _concerns_daemons(node):
+            return []
+        return self._settle_daemons(name, now)
+
+    def _settle_daemons(self, node: str, now: Instant) -> list[Command]:
+        commands: list[Command] = []
+        for key in self._daemon_sets:
+            self._pod_sets.note(key)
+            commands += self._pod_sets.reconcile(key, node, now)
+        return commands
+
+    def _see_owner(self, owner: Owner, now: Instant) -> list[Command]:
+        key, is_news = self._learn_owner(owner)
+        self._writer.see(_ref(owner))
+        commands: list[Command] = []
+        if is_news:
+            commands += complaints(owner) + self._pod_sets.reconcile(key, None, now)
+        if isinstance(owner, ReplicaSet):
+            rollout = self._rollouts.learn_replica_set(key, owner)
+            if rollout is not None:
+                commands += self._rollouts.settle(rollout, now)
+        return commands
+
+    def _learn_owner(self, owner: Owner) -> tuple[str, bool]:
+        """Note the newest version of `owner`: its key, and whether it wants something new."""
+        pods = self._introduce(owner)
+        if isinstance(owner, DaemonSet):
+            self._daemon_sets[pods.key] = None
+        self._status.learn(pods.key, owner)
+        before = self._pod_sets.rules[pods.key]
+        rule = rule_of(owner, pods, before, self._nodes, self._histories)
+        return pods.key, self._pod_sets.set_rule(pods.key, rule)
+
+    def _introduce(self, owner: Owner) -> PodSet:
+        """The set of the pods of `owner`."""
+        meta = owner.metadata
+        if meta.uid:
+            path = owner_key(type(owner).__name__, meta.namespace, meta.name, "")
+            self._pod_sets.keys_by_path[path] = meta.uid
+        return self._pod_sets.introduce(reference_to(owner), meta.namespace)
+
+    def _bury_owner(self, owner: Owner, now: Instant) -> list[Command]:
+        meta = owner.metadata
+        key = owner_key(type(owner).__name__, meta.namespace, meta.name, meta.uid)
+        if key not in self._pod_sets.sets:
+            return []
+        self._daemon_sets.pop(key, None)
+        self._writer.forget(_ref(owner))
+        self._status.forget(key)
+        self._histories.forget_owner(key)
+        self._pod_sets.set_rule(key, HandsOff())
+        return self._rollouts.forget_replica_set(key, now)
+
+    # --- a snapshot ----------------------------------------------------------------------------
+
+    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
+        """Take in everything, and only then let each owner react, in order of first sight."""
+        self._take_in(objects)
+        commands = _stand_in_classes(objects)
+        commands += self._learn_owners(objects)
+        commands += self._rollouts.load(now)
+        for key in list(self._pod_sets.sets):
+            self._pod_sets.count_leaving_as_lost(key)
+            commands += self._pod_sets.reconcile(key, None, now)
+        return commands
+
+    def _take_in(self, objects: Sequence[ApiObject]) -> None:
+        """Nodes, pods, and by which names pods may refer to their owners."""
+        for one in objects:
+            if is_owner(one):
+                self._introduce(one)
+        for one in objects:
+            if isinstance(one, Node):
+                self._nodes[one.metadata.name] = one
+            elif isinstance(one, Pod):
+                self._pod_sets.take_in(one)
+            elif isinstance(one, ControllerRevision):
+                self._histories.see(one)
+
+    def _learn_owners(self, objects: Sequence[ApiObject]) -> list[Command]:
+        """What owners want, Deployments first; only unusable templates are answered here."""
+        commands: list[Command] = []
+        for one in objects:
+            if isinstance(one, Deployment):
+                self._rollouts.learn(one)
+        for one in objects:
+            if is_owner(one):
+                key, _ = self._learn_owner(one)
+                commands += complaints(one)
+                if isinstance(one, ReplicaSet):
+                    self._rollouts.learn_replica_set(key, one)
+        return commands
+
+    # --- outcomes ------------------------------------------------------------------------------
+
+    def _see_creation(self, target: ObjectRef, now: Instant) -> list[Command]:
+        match target.kind:
+            case "Pod":
+                return self._pod_sets.created(target, now)
+            case "ReplicaSet":
+                return self._rollouts.created(target, now)
+        return []
+
+    def _see_status_written(self, target: ObjectRef) -> None:
+        """A status is written: there may be something newer to say."""
+        if self._writer.answered(target):
+            key = owner_key(target.kind, target.namespace, target.name, target.uid)
+            changed = self._rollouts if target.kind == "Deployment" else self._pod_sets
+            changed.changed[key] = None
+
+    def _see_status_refused(self, target: ObjectRef, reason: FailureReason, now: Instant) -> None:
+        """A status could not be written: later, unless the object is gone."""
+        if reason is FailureReason.NOT_FOUND:
+            self._writer.forget(target)
+            return
+        failures = self._writer.refused(target)
+        if failures:
+            key = owner_key(target.kind, target.namespace, target.name, target.uid)
+            waiting = self._rollouts if target.kind == "Deployment" else self._pod_sets
+            waiting.wake(key, now + self._config.retry_after(failures))
+
+    def _see_failure(self, failure: CommandFailed, now: Instant) -> list[Command]:
+        reason, message = failure.reason, failure.message
+        match failure.command:
+            case CreateObject() as command if command.target.kind == "Pod":
+                return self._pod_sets.not_created(command.target, reason, message, now)
+            case CreateObject() as command if command.target.kind == "ReplicaSet":
+                return self._rollouts.not_created(command.target, reason, message, now)
+            case CreateObject(manifest) as command if (
+                command.target.kind == CONTROLLER_REVISION
+                and reason is FailureReason.ALREADY_EXISTS
+            ):
+                self._pod_sets.note(self._histories.not_created(manifest))
+            case DeleteObject(target):
+                self._pod_sets.not_deleted(target, reason, now)
+            case PatchObject(target) if target.kind in ("ReplicaSet", "Deployment"):
+                self._rollouts.not_written(target, now)
+            case PatchStatus(target):
+                self._see_status_refused(target, reason, now)
+            case _:
+                pass
+        return []
+
+
+def _stand_in_classes(objects: Sequence[ApiObject]) -> list[Command]:
+    """The priority classes that new pods will need and the snapshot lacks."""
+    pods = (one for one in objects if isinstance(one, Pod))
+    known = (one for one in objects if isinstance(one, PriorityClass))
+    return [CreateObject(manifest) for manifest in missing_classes(pods, known)]
+
+
+def _ref(one: Owner | Deployment) -> ObjectRef:
+    meta = one.metadata
+    return ObjectRef(type(one).__name__, meta.namespace, meta.name, meta.uid)
+
+
+def _concerns_daemons(node: Node) -> tuple[object, ...]:
+    """What of a node decides whether daemon pods run there."""
+    return (node.metadata.labels, node.spec.taints)

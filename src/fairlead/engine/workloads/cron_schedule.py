@@ -1,0 +1,137 @@
+"""Schedules of CronJobs: five fields, names such as @hourly, or @every with a duration.
+
+The calendar is cronsim's. Where it reads a field otherwise than upstream's library, the field is
+rewritten: `?` means `*`, and a stepped `*` is a restriction like any other.
+
+upstream: github.com/robfig/cron v3 (ParseStandard), pkg/controller/cronjob/utils.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from cronsim import CronSim, CronSimError
+
+from fairlead.api.timestamp import parse_duration
+from fairlead.engine.core.instant import (
+    NANOSECONDS_PER_SECOND,
+    DurationNs,
+    Instant,
+    floor_second,
+    seconds,
+)
+
+NAMED: Final = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+EVERY: Final = "@every "
+WHOLE_RANGES: Final = {2: "1-31", 4: "0-6"}  # by the place of the field
+
+
+class ScheduleError(ValueError):
+    """A schedule that cannot be read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """When something is due: `fields` in the time of `zone`, or each `period` if that is set."""
+
+    fields: str
+    zone: tzinfo = UTC
+    period: DurationNs = 0
+
+    def after(self, instant: Instant) -> Instant | None:
+        """The first time after `instant`, None when there is none any more."""
+        return next(self.all_after(instant), None)
+
+    def all_after(self, instant: Instant) -> Iterator[Instant]:
+        """All times after `instant`, in order."""
+        if self.period:
+            due = floor_second(instant)
+            while True:  # bounded by whoever asks
+                due += self.period
+                yield due
+        # Whole seconds count, and a time that has begun is over.
+        start = datetime.fromtimestamp(instant // NANOSECONDS_PER_SECOND, self.zone)
+        for found in CronSim(self.fields, start):
+            yield int(found.timestamp()) * NANOSECONDS_PER_SECOND
+
+
+def read_schedule(text: str, zone_name: str = "") -> Schedule:
+    """The schedule that `text` describes, in the time zone called `zone_name`, "" for UTC.
+
+    Raises ScheduleError.
+    """
+    if text.startswith(EVERY):
+        return Schedule(text, period=_period(text.removeprefix(EVERY)))
+    fields = NAMED.get(text, text).split()
+    if len(fields) != len(NAMED["@hourly"].split()):
+        raise ScheduleError(f"expected exactly 5 fields, found {len(fields)}: [{text}]")
+    rewritten = " ".join(_field(place, field) for place, field in enumerate(fields))
+    try:
+        CronSim(rewritten, datetime.fromtimestamp(0, UTC))
+    except CronSimError as cause:
+        raise ScheduleError(str(cause)) from None
+    return Schedule(rewritten, read_zone(zone_name))
+
+
+def read_zone(name: str) -> tzinfo:
+    """The time zone called `name`, "" for UTC. Raises ScheduleError."""
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # the name of a folder, say
+        raise ScheduleError(f"unknown time zone {name}") from None
+
+
+def most_recent(schedule: Schedule, since: Instant, now: Instant) -> Instant | None:
+    """The last time after `since` that is not after `now`, None when there was none."""
+    # upstream: pkg/controller/cronjob/utils.go:mostRecentScheduleTime
+    first = schedule.after(since)
+    if first is None or first > now:
+        return None
+    second = schedule.after(first)
+    if second is None or second > now:
+        return first
+    # Go to where it should be if all were even, and on from there; further back if it is not there.
+    between = second - first
+    turns, back = (now - first) // between, 1
+    while True:
+        found = _last_of(schedule, first + max(0, turns - back) * between, now)
+        if found is not None or back >= turns:
+            return first if found is None else found
+        back *= 2
+
+
+def _last_of(schedule: Schedule, start: Instant, now: Instant) -> Instant | None:
+    recent = None
+    for due in schedule.all_after(start):
+        if due > now:
+            break
+        recent = due
+    return recent
+
+
+def _field(place: int, field: str) -> str:
+    field = field.replace("?", "*")
+    if field.startswith("*/") and place in WHOLE_RANGES:
+        return WHOLE_RANGES[place] + field.removeprefix("*")
+    return field
+
+
+def _period(text: str) -> DurationNs:
+    try:
+        period = parse_duration(text)
+    except ValueError:
+        raise ScheduleError(f"failed to parse duration @every {text}") from None
+    # upstream: robfig/cron constantdelay.go: whole seconds, one at least
+    return max(floor_second(period), seconds(1))

@@ -1,0 +1,159 @@
+"""DrainTurns: nodes that are drained one after another and come back, as in a rolling upgrade.
+
+    waiting ──▶ draining ──▶ empty, away for a while ──▶ uncordoned, back
+
+A Node's annotation `fairlead.dev/drain-in-turn: max-unavailable=1 away=5m0s …` asks for it; all
+nodes whose annotation says the same, to the letter, take turns with one another, in the order in
+which they were asked. At most `max-unavailable` of them are anywhere between waiting and back. The
+drain itself is the business of `drain`, told by `fairlead.dev/drain`; one that a disruption budget
+holds up holds up all that come after it. Taking the annotation away, or deleting the node, gives
+its turn to the next. A node that was cordoned before stays so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.objects import ApiObject, Node
+from fairlead.api.timestamp import parse_duration
+from fairlead.engine.core.command import Command, ObjectRef, PatchObject
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.annotation import DONE, DRAIN, IN_TURN, REQUESTED
+
+_FORM: Final = re.compile(r"max-unavailable=([1-9][0-9]{0,8}) away=([0-9.a-z]+)(?: .*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """`at_once` nodes may be away together, each for `away` (ns) after it is empty.
+
+    `which` tells turns apart that are otherwise alike.
+    """
+
+    at_once: int
+    away: DurationNs
+    which: str = ""
+
+    def __str__(self) -> str:
+        """What the annotation says."""
+        return f"max-unavailable={self.at_once} away={self.away}ns {self.which}".rstrip()
+
+
+def parse_turns(text: str) -> Turns | None:
+    """What an annotation says; None where it says nothing that can be understood."""
+    matched = _FORM.fullmatch(text)
+    if matched is None:
+        return None
+    try:
+        away = parse_duration(matched[2])
+    except ValueError:
+        return None
+    return Turns(int(matched[1]), away) if away >= 0 else None
+
+
+@dataclass(slots=True)
+class _Roll:
+    """Nodes that take turns; the values say whether a node was cordoned before."""
+
+    turns: Turns
+    waiting: dict[str, bool] = field(default_factory=dict)
+    begun: dict[str, bool] = field(default_factory=dict)
+    empty: set[str] = field(default_factory=set)  # never iterated
+
+
+class DrainTurns:
+    """The controller of rolling drains."""
+
+    def __init__(self) -> None:
+        """Start knowing nothing."""
+        self._rolls: dict[str, _Roll] = {}  # by the annotation's text
+        self._text_of: dict[str, str] = {}  # by node
+        self._back: TimerQueue[tuple[_Roll, str]] = TimerQueue()
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Begin, go on with or give up the turns that `stimulus` concerns."""
+        match stimulus:
+            case ObjectChanged(Node() as node):
+                return self._see(node, now)
+            case ObjectDeleted(Node() as node):
+                return self._leave(node.metadata.name)
+            case ObjectsLoaded(objects):
+                return self._load(objects, now)
+            case _:
+                return []
+
+    def next_deadline(self) -> Instant | None:
+        """When a node has been away for long enough."""
+        return self._back.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Bring nodes back; seeing them back, the next ones begin."""
+        return [
+            _return(name, was_cordoned=roll.begun[name])
+            for roll, name in self._back.pop_due(now)
+            if name in roll.begun and self._rolls.get(self._text_of.get(name, "")) is roll
+        ]
+
+    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
+        return [c for one in objects if isinstance(one, Node) for c in self._see(one, now)]
+
+    def _see(self, node: Node, now: Instant) -> list[Command]:
+        name, annotations = node.metadata.name, node.metadata.annotations
+        text = annotations.get(IN_TURN, "")
+        commands: list[Command] = []
+        if self._text_of.get(name, "") != text:
+            commands += self._leave(name)
+            commands += self._join(node, text)
+        roll = self._rolls.get(text)
+        if roll and annotations.get(DRAIN) == DONE and name in roll.begun.keys() - roll.empty:
+            roll.empty.add(name)
+            self._back.add(now + roll.turns.away, (roll, name))
+        return commands
+
+    def _join(self, node: Node, text: str) -> list[Command]:
+        turns = parse_turns(text)
+        if turns is None:
+            return []
+        name = node.metadata.name
+        roll = self._rolls.setdefault(text, _Roll(turns))
+        self._text_of[name] = text
+        if node.metadata.annotations.get(DRAIN):  # it was begun before anybody looked
+            roll.begun[name] = False
+        else:
+            roll.waiting[name] = node.spec.unschedulable
+        return self._begin(roll)
+
+    def _leave(self, name: str) -> list[Command]:
+        """`name` takes no turn any more; others may."""
+        roll = self._rolls.get(self._text_of.pop(name, ""))
+        if roll is None:
+            return []
+        roll.waiting.pop(name, None)
+        roll.begun.pop(name, None)
+        roll.empty.discard(name)
+        return self._begin(roll)
+
+    def _begin(self, roll: _Roll) -> list[Command]:
+        commands: list[Command] = []
+        while roll.waiting and len(roll.begun) < roll.turns.at_once:
+            name = next(iter(roll.waiting))
+            roll.begun[name] = roll.waiting.pop(name)
+            commands.append(_patch(name, {DRAIN: REQUESTED}, {"unschedulable": True}))
+        return commands
+
+
+def _return(name: str, *, was_cordoned: bool) -> Command:
+    spec = {} if was_cordoned else {"unschedulable": None}
+    return _patch(name, {DRAIN: None, IN_TURN: None}, spec)
+
+
+def _patch(name: str, annotations: Mapping[str, str | None], spec: Mapping[str, Any]) -> Command:
+    patch: dict[str, Any] = {"metadata": {"annotations": dict(annotations)}}
+    if spec:
+        patch["spec"] = dict(spec)
+    return PatchObject(ObjectRef("Node", "", name), patch)

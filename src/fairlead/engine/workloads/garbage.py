@@ -1,0 +1,239 @@
+"""Garbage: what becomes of objects whose owner is deleted.
+
+    Background   the owner goes at once, its dependents after it
+    Foreground   dependents first; the owner waits (finalizer `foregroundDeletion`) for those that
+                 block its deletion
+    Orphan       dependents forget the owner (finalizer `orphan`), then it goes
+
+A dependent goes when it has no other owner; otherwise it only forgets this one. Work follows the
+deletion of owners: each object is indexed under those it names, and nothing is ever searched.
+
+Differs from upstream: an owner that was never seen is not taken for deleted, because a dump
+seldom holds all owners. One that was seen to go is remembered, for dependents made behind its
+back.
+
+upstream: pkg/controller/garbagecollector/garbagecollector.go:attemptToDeleteItem,
+processDeletingDependentsItem, attemptToOrphanWorker; graph_builder.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.codec import as_json
+from fairlead.api.objects import ApiObject, OwnerReference, Pod, Unstructured
+from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.workloads.identity import owner_key
+
+AT_ONCE: Final[Instant] = 0
+FOREGROUND: Final = "foregroundDeletion"
+ORPHAN: Final = "orphan"
+WHY_OWNER_DELETED: Final = "its owner was deleted"
+
+Owners = tuple[OwnerReference, ...]
+
+
+@dataclass(slots=True)
+class _Dependent:
+    """An object that names owners; `is_going` when its deletion was asked for or has begun.
+
+    `keys` identify the owners: their uids, or where they are where those are not known.
+    """
+
+    ref: ObjectRef
+    owners: Owners = ()
+    keys: tuple[str, ...] = ()
+    finalizers: tuple[str, ...] = ()
+    is_going: bool = False
+
+
+@dataclass(slots=True)
+class Garbage:
+    """The garbage collector; where it is observed, it comes after whatever else is to do.
+
+    So an owner's controller has told what became of the owner before its dependents go, as behind
+    upstream's queues.
+    """
+
+    is_observed: bool = False
+    _postponed: list[Command] = field(default_factory=list)
+    _dependents: dict[str, dict[str, _Dependent]] = field(default_factory=dict)  # by uids
+    _by_uid: dict[str, _Dependent] = field(default_factory=dict)
+    _waiting: dict[str, ApiObject] = field(default_factory=dict)  # owners in foreground deletion
+    _gone: dict[str, None] = field(default_factory=dict)  # uids of owners seen to go
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """What `stimulus` means for owners and dependents."""
+        commands = self._consequences(stimulus)
+        if not self.is_observed:
+            return commands
+        self._postponed += commands
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """At once, if anything was postponed."""
+        return AT_ONCE if self._postponed else None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Do what was postponed."""
+        commands, self._postponed = self._postponed, []
+        return commands
+
+    def _consequences(self, stimulus: Stimulus) -> list[Command]:
+        match stimulus:
+            case ObjectChanged(one):
+                return self._see(one)
+            case ObjectDeleted(one):
+                return self._forget(one)
+            case ObjectsLoaded(objects):
+                return self._load(objects)
+            case _:
+                return []
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
+        """Index everything first, and only then see what is under way."""
+        ending = []
+        for one in objects:
+            self._file(one)
+            if one.metadata.deletion_timestamp and one.metadata.finalizers:
+                ending.append(one)
+        return [command for one in ending for command in self._end(one)]
+
+    def _see(self, one: ApiObject) -> list[Command]:
+        meta = one.metadata
+        commands = self._file(one)
+        if meta.deletion_timestamp and meta.finalizers:
+            commands += self._end(one)
+        return commands
+
+    def _file(self, one: ApiObject) -> list[Command]:
+        """Note whose dependent `one` is; it goes if that turns out to be nobody's any more."""
+        meta = one.metadata
+        known = self._by_uid.get(meta.uid)
+        if known is None:
+            if not meta.owner_references:
+                return []
+            known = self._by_uid[meta.uid] = _Dependent(_ref(one))
+        known.finalizers = meta.finalizers
+        if meta.deletion_timestamp:
+            known.is_going = True
+        if known.owners == meta.owner_references:
+            return []
+        for owner in known.keys:
+            self._unfile(owner, meta.uid)
+        known.owners = meta.owner_references
+        known.keys = tuple(
+            one.uid or owner_key(one.kind, meta.namespace, one.name, "") for one in known.owners
+        )
+        for owner in known.keys:
+            self._dependents.setdefault(owner, {})[meta.uid] = known
+        gone = [key for key in known.keys if key in self._gone or key in self._waiting]
+        return self._abandon(known, gone[0]) if gone else []
+
+    def _unfile(self, owner: str, uid: str) -> None:
+        dependents = self._dependents.get(owner, {})
+        dependents.pop(uid, None)
+        if not dependents:
+            self._dependents.pop(owner, None)
+
+    def _forget(self, one: ApiObject) -> list[Command]:
+        commands = self._release_owners(one.metadata.uid)
+        self._waiting.pop(one.metadata.uid, None)
+        ref = _ref(one)
+        for owner in (ref.uid, owner_key(ref.kind, ref.namespace, ref.name, "")):
+            dependents = self._dependents.pop(owner, {})
+            # What is made for a pod is made by whoever sees that it is there.
+            if owner == ref.uid and not isinstance(one, Pod):
+                self._gone[owner] = None
+            for dependent in dependents.values():
+                commands += self._abandon(dependent, owner)
+        return commands
+
+    # --- owners --------------------------------------------------------------------------------
+
+    def _end(self, owner: ApiObject) -> list[Command]:
+        """What the finalizers of an owner that is to go ask for."""
+        if ORPHAN in owner.metadata.finalizers:
+            return self._orphan(owner)
+        if FOREGROUND in owner.metadata.finalizers:
+            return self._end_in_foreground(owner)
+        return []
+
+    def _orphan(self, owner: ApiObject) -> list[Command]:
+        uid = owner.metadata.uid
+        dependents = self._dependents.get(uid, {}).values()
+        commands: list[Command] = [_disowned(dependent, uid) for dependent in dependents]
+        return [*commands, _without(owner, ORPHAN)]
+
+    def _end_in_foreground(self, owner: ApiObject) -> list[Command]:
+        uid = owner.metadata.uid
+        is_news = uid not in self._waiting
+        self._waiting[uid] = owner
+        dependents = list(self._dependents.get(uid, {}).values())
+        if not any(_blocks(dependent, uid) for dependent in dependents):
+            return [_without(owner, FOREGROUND)]
+        if not is_news:
+            return []
+        return [command for one in dependents for command in self._abandon(one, uid)]
+
+    def _release_owners(self, uid: str) -> list[Command]:
+        """A dependent is gone: owners that waited for it, and for nobody else, may go."""
+        dependent = self._by_uid.pop(uid, None)
+        commands: list[Command] = []
+        for key in dependent.keys if dependent is not None else ():
+            self._unfile(key, uid)
+            owner = self._waiting.get(key)
+            if owner is not None:
+                commands += self._end_in_foreground(owner)
+        return commands
+
+    # --- dependents ----------------------------------------------------------------------------
+
+    def _abandon(self, dependent: _Dependent, owner: str) -> list[Command]:
+        """`owner` goes, or has gone: so does `dependent`, unless somebody else owns it, too."""
+        if dependent.is_going:
+            return []
+        others = [key for key in dependent.keys if key != owner]
+        if any(key not in self._gone and key not in self._waiting for key in others):
+            return [_disowned(dependent, owner)]
+        dependent.is_going = True
+        policy = self._policy(dependent, owner)
+        return [DeleteObject(dependent.ref, why=WHY_OWNER_DELETED, policy=policy)]
+
+    def _policy(self, dependent: _Dependent, owner: str) -> str:
+        # upstream: garbagecollector.go:attemptToDeleteItem
+        if ORPHAN in dependent.finalizers:
+            return "Orphan"
+        has_own = dependent.ref.uid in self._dependents
+        if FOREGROUND in dependent.finalizers or (owner in self._waiting and has_own):
+            return "Foreground"
+        return "Background"
+
+
+def _ref(one: ApiObject) -> ObjectRef:
+    meta = one.metadata
+    kind = one.kind if isinstance(one, Unstructured) else type(one).__name__
+    if isinstance(one, Unstructured) and "/" in one.api_version:
+        kind = f"{kind}.{one.api_version.rpartition('/')[0]}"
+    return ObjectRef(kind, meta.namespace, meta.name, meta.uid)
+
+
+def _blocks(dependent: _Dependent, owner: str) -> bool:
+    return any(one.uid == owner and one.block_owner_deletion for one in dependent.owners)
+
+
+def _disowned(dependent: _Dependent, owner: str) -> Command:
+    owners = zip(dependent.owners, dependent.keys, strict=True)
+    kept = [as_json(one) for one, key in owners if key != owner]
+    return PatchObject(dependent.ref, {"metadata": {"ownerReferences": kept or None}})
+
+
+def _without(owner: ApiObject, finalizer: str) -> Command:
+    kept = [one for one in owner.metadata.finalizers if one != finalizer]
+    return PatchObject(_ref(owner), {"metadata": {"finalizers": kept or None}})

@@ -1,0 +1,76 @@
+"""Identities: how owners and pods are told apart, and under which name their controllers speak."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Pod
+from fairlead.engine.core.command import ObjectRef, RecordEvent
+
+# The names under which upstream's controllers report (controller_names.go).
+CONTROLLER_NAMES: Final = {
+    "CronJob": "cronjob-controller",
+    "DaemonSet": "daemonset-controller",
+    "Deployment": "deployment-controller",
+    "Endpoints": "endpoint-slice-mirroring-controller",
+    "Job": "job-controller",
+    "PodDisruptionBudget": "controllermanager",
+    "ReplicaSet": "replicaset-controller",
+    "ReplicationController": "replicationcontroller-controller",
+    "StatefulSet": "statefulset-controller",
+}
+
+STATEFUL_SET: Final = "StatefulSet"
+
+
+def owner_key(kind: str, namespace: str, name: str, uid: str) -> str:
+    """What identifies an owner: its uid, or kind/namespace/name where none is known."""
+    return uid or f"{kind}/{namespace}/{name}"
+
+
+def happened(owner: ObjectRef, reason: str, note: str, *, is_warning: bool = False) -> RecordEvent:
+    """The event by which the controller of `owner` tells what it did or could not do."""
+    return RecordEvent(
+        regarding=owner,
+        type="Warning" if is_warning else "Normal",
+        reason=reason,
+        action=reason,
+        note=note,
+        reporting_controller=CONTROLLER_NAMES.get(owner.kind, "workload-controller"),
+    )
+
+
+def pod_created(owner: ObjectRef, name: str) -> RecordEvent:
+    """The event that tells of a pod made for `owner`."""
+    # upstream: pkg/controller/controller_utils.go:createPods; stateful_pod_control.go has its own
+    if owner.kind == STATEFUL_SET:
+        note = f"Create Pod {name} in StatefulSet {owner.name} successful"
+        return happened(owner, "SuccessfulCreate", note)
+    return happened(owner, "SuccessfulCreate", f"Created pod: {name}")
+
+
+def pod_deleted(owner: ObjectRef, name: str) -> RecordEvent:
+    """The event that tells of a pod that `owner` let go."""
+    if owner.kind == STATEFUL_SET:
+        note = f"Delete Pod {name} in StatefulSet {owner.name} successful"
+        return happened(owner, "SuccessfulDelete", note)
+    return happened(owner, "SuccessfulDelete", f"Deleted pod: {name}")
+
+
+def failed_create(owner: ObjectRef, message: str) -> RecordEvent:
+    """The event that tells why `owner` has fewer objects than it wants."""
+    # upstream: pkg/controller/controller_utils.go:createPods
+    return RecordEvent(
+        regarding=owner,
+        type="Warning",
+        reason="FailedCreate",
+        action="Create",
+        note=f"Error creating: {message}",
+        reporting_controller=CONTROLLER_NAMES.get(owner.kind, "workload-controller"),
+    )
+
+
+def pod_ref(pod: Pod) -> ObjectRef:
+    """The identity of `pod`."""
+    meta = pod.metadata
+    return ObjectRef("Pod", meta.namespace, meta.name, meta.uid)

@@ -1,0 +1,136 @@
+"""OwnerStatus: writes the status of the owners of pods, where somebody reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from fairlead.api.codec import as_json
+from fairlead.api.objects import (
+    DaemonSet,
+    Job,
+    JobStatus,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.engine.core.command import Command
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.workloads.daemon_set import DaemonPods
+from fairlead.engine.workloads.daemon_status import daemon_status
+from fairlead.engine.workloads.history import Histories, History
+from fairlead.engine.workloads.job import OWN_CONTROLLER, JobPods
+from fairlead.engine.workloads.job_status import job_events, job_status
+from fairlead.engine.workloads.job_tracking import JobTurns, releases, take_note
+from fairlead.engine.workloads.owner import Owner
+from fairlead.engine.workloads.pod_sets import PodSets
+from fairlead.engine.workloads.replica_status import first_status, replica_status
+from fairlead.engine.workloads.stateful_status import stateful_status
+from fairlead.engine.workloads.status_writing import StatusWriter
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True)
+class OwnerStatus:
+    """The newest version of each owner, by the key of its pods."""
+
+    pod_sets: PodSets
+    histories: Histories
+    writer: StatusWriter
+    _turns: JobTurns = field(default_factory=JobTurns)
+    _owners: dict[str, Owner] = field(default_factory=dict)
+    # The pods that were there when a generation was first seen, by name.
+    _first: dict[str, frozenset[str]] = field(default_factory=dict)
+
+    def learn(self, key: str, owner: Owner) -> None:
+        """Note the newest version of `owner`."""
+        if self.pod_sets.config.is_observed:
+            before = self._owners.get(key)
+            if before is None or before.metadata.generation != owner.metadata.generation:
+                self._first[key] = frozenset(self.pod_sets.sets[key].pods)
+            self._owners[key] = owner
+            if isinstance(owner, Job):
+                self._turns.learn(key, owner)
+            self.pod_sets.note(key)
+
+    def forget(self, key: str) -> None:
+        """The owner is gone."""
+        self._owners.pop(key, None)
+        self._first.pop(key, None)
+        self._turns.forget(key)
+
+    def tell(self, key: str, now: Instant) -> list[Command]:
+        """Write what has changed about the pods of `key`."""
+        owner = self._owners.get(key)
+        if owner is None:
+            return []
+        pods = self.pod_sets.sets[key]
+        due = pods.next_available(seconds(_min_ready_s(owner)), now)
+        if due is not None:
+            self.pod_sets.wake(key, due)
+        match owner:
+            case Job():
+                return self._tell_job(key, owner, now)
+            case StatefulSet():
+                history = self.histories.of(key, owner)
+                status = stateful_status(owner, self._counted(key, owner), history, now)
+                return self._tell_revised(key, owner, history, status)
+            case DaemonSet() if isinstance(rule := self.pod_sets.rules[key], DaemonPods):
+                history = self.histories.of(key, owner)
+                counted = self._counted(key, owner)
+                status = daemon_status(owner, rule, counted, history, now)
+                return self._tell_revised(key, owner, history, status)
+            case ReplicaSet() | ReplicationController():
+                status = first_status(owner, replica_status(owner, pods, now))
+                return self._write(key, owner.status, status)
+            case _:
+                return []
+
+    def _counted(self, key: str, owner: StatefulSet | DaemonSet) -> list[Pod]:
+        """The pods that its status tells of: of a new generation those first that it found.
+
+        Upstream's controllers count, make or take away some, and tell what they have counted.
+        """
+        # upstream: stateful_set_control.go:updateStatefulSet, daemon_controller.go:syncDaemonSet
+        pods = self.pod_sets.sets[key].pods.values()
+        if owner.status.get("observedGeneration", 0) == owner.metadata.generation:
+            return list(pods)
+        return [pod for pod in pods if pod.metadata.name in self._first[key]]
+
+    def _tell_revised(
+        self, key: str, owner: StatefulSet | DaemonSet, history: History, status: Json
+    ) -> list[Command]:
+        pods = self.pod_sets.sets[key].pods.values()
+        live = [history.revision_of(pod) for pod in pods]
+        return history.keep(live) + self._write(key, owner.status, status)
+
+    def _tell_job(self, key: str, job: Job, now: Instant) -> list[Command]:
+        pods, rule = self.pod_sets.sets[key], self.pod_sets.rules[key]
+        if not isinstance(rule, JobPods) or job.spec.managed_by not in ("", OWN_CONTROLLER):
+            return []
+        due = self._turns.waits_until(key, now)
+        if due is not None:
+            self.pod_sets.wake(key, due)
+            return []
+        take_note(rule.tally, pods)
+        status = job_status(job, rule.tally, pods, now)
+        # Fields that the view leaves out were written with the rest.
+        is_written = msgspec.convert(status, JobStatus) == job.status != JobStatus()
+        if not is_written:
+            written = self.writer.write(pods.ref, as_json(job.status), status)
+            return (job_events(pods.ref, job, status) if written else []) + written
+        commands = [*releases(job, rule.tally, pods)]
+        if not commands:
+            self._turns.end(key)
+        return commands
+
+    def _write(self, key: str, before: Json, status: Json) -> list[Command]:
+        return self.writer.write(self.pod_sets.sets[key].ref, before, status)
+
+
+def _min_ready_s(owner: Owner) -> int:
+    return getattr(owner.spec, "min_ready_seconds", 0)

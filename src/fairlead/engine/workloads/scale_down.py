@@ -1,0 +1,150 @@
+"""Which pods to delete first when there are too many.
+
+upstream: pkg/controller/controller_utils.go:ActivePodsWithRanks, ActivePods,
+pkg/controller/replicaset/replica_set.go:getPodsToDelete
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cmp_to_key
+from typing import Final
+
+from fairlead.api.integer import parse_int64
+from fairlead.api.objects import Pod
+from fairlead.api.pod import condition, is_sidecar
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import Instant
+
+DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+PHASE_ORDER: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
+
+_COST: Final = re.compile(r"0|-?[1-9][0-9]*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A pod with what the rules look at; instants are None where none is written."""
+
+    pod: Pod
+    standing: tuple[bool, int, bool, int, int]  # smaller goes first
+    ready_at: Instant | None
+    restarts: tuple[int, int]
+    created_at: Instant | None
+
+
+def pods_to_delete(
+    pods: Collection[Pod], count: int, now: Instant, kin: Iterable[Pod] = ()
+) -> list[Pod]:
+    """The `count` pods that a ReplicaSet gives up first, in that order.
+
+    `kin` are all pods of its Deployment's ReplicaSets, its own included; none for just its own.
+    """
+    if count >= len(pods):
+        return list(pods)  # upstream does not sort either when all of them go
+    neighbours = Counter(pod.spec.node_name for pod in (tuple(kin) or pods))
+    candidates = [_candidate(pod, neighbours[pod.spec.node_name]) for pod in pods]
+    return _first(candidates, count, now)
+
+
+def job_pods_to_delete(pods: Collection[Pod], count: int) -> list[Pod]:
+    """The `count` pods that a Job gives up first: neighbours and costs do not count."""
+    candidates = [_candidate(pod, 0, ignore_cost=True) for pod in pods]
+    return _first(candidates, count, None)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Whether the pod's Ready condition is True."""
+    # upstream: pkg/api/v1/pod/util.go:IsPodReady
+    ready = condition(pod, "Ready")
+    return ready is not None and ready.status == "True"
+
+
+def deletion_cost(pod: Pod) -> int:
+    """The cost its annotation names, 0 when there is none or it is no integer."""
+    # upstream: pkg/apis/core/helper/helpers.go:GetDeletionCostFromPodAnnotations
+    text = pod.metadata.annotations.get(DELETION_COST, "")
+    cost = parse_int64(text) if _COST.fullmatch(text) else None
+    return cost if cost is not None and -(2**31) <= cost < 2**31 else 0
+
+
+def _first(candidates: list[_Candidate], count: int, now: Instant | None) -> list[Pod]:
+    def order(one: _Candidate, other: _Candidate) -> int:
+        return _compare(one, other, now)
+
+    ranked = sorted(candidates, key=cmp_to_key(order))
+    return [candidate.pod for candidate in ranked[:count]]
+
+
+def _candidate(pod: Pod, neighbours: int, *, ignore_cost: bool = False) -> _Candidate:
+    ready = condition(pod, "Ready")
+    is_up = ready is not None and ready.status == "True"
+    standing = (
+        pod.spec.node_name != "",
+        PHASE_ORDER.get(pod.status.phase, 0),
+        is_up,
+        0 if ignore_cost else deletion_cost(pod),
+        -neighbours,
+    )
+    ready_at = _instant(ready.last_transition_time) if ready is not None and is_up else None
+    return _Candidate(
+        pod, standing, ready_at, _restarts(pod), _instant(pod.metadata.creation_timestamp)
+    )
+
+
+def _restarts(pod: Pod) -> tuple[int, int]:
+    """How often the container restarted that did so most often, and likewise of the sidecars."""
+    # upstream: pkg/controller/controller_utils.go:maxContainerRestarts
+    sidecars = {one.name for one in pod.spec.init_containers if is_sidecar(one)}
+    status = pod.status
+    return (
+        max((one.restart_count for one in status.container_statuses), default=0),
+        max(
+            (one.restart_count for one in status.init_container_statuses if one.name in sidecars),
+            default=0,
+        ),
+    )
+
+
+def _compare(one: _Candidate, other: _Candidate, now: Instant | None) -> int:
+    if one.standing != other.standing:
+        return -1 if one.standing < other.standing else 1
+    if one.standing[2] and one.ready_at != other.ready_at:
+        return _by_time(one, other, (one.ready_at, other.ready_at), now)
+    if one.restarts != other.restarts:
+        return -1 if one.restarts > other.restarts else 1
+    if one.created_at != other.created_at:
+        return _by_time(one, other, (one.created_at, other.created_at), now)
+    # Upstream leaves the rest to its sort; the name makes it the same everywhere.
+    return -1 if one.pod.metadata.name < other.pod.metadata.name else 1
+
+
+def _by_time(
+    one: _Candidate,
+    other: _Candidate,
+    times: tuple[Instant | None, Instant | None],
+    now: Instant | None,
+) -> int:
+    """Younger first; ages of the same power of two count as equal, and the uid decides."""
+    first, second = times
+    if first is None or second is None:
+        return -1 if first is None else 1
+    if now is None:
+        return -1 if first > second else 1
+    difference = _magnitude(now - first) - _magnitude(now - second)
+    if difference == 0:
+        return -1 if one.pod.metadata.uid < other.pod.metadata.uid else 1
+    return difference
+
+
+def _magnitude(age: int) -> int:
+    """The power of two at or below `age` (ns), -1 for none."""
+    # upstream: pkg/controller/controller_utils.go:logarithmicRankDiff
+    return age.bit_length() - 1 if age > 0 else -1
+
+
+def _instant(text: str) -> Instant | None:
+    return parse_timestamp(text) if text else None

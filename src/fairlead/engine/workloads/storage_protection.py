@@ -1,0 +1,139 @@
+"""Storage that is in use is not taken away: claims of pods, volumes of claims, classes of both.
+
+Admission puts a finalizer on each. Who is to go keeps it
+
+    a PersistentVolumeClaim   while there is a pod on a node that mounts it, finished or not
+    a PersistentVolume        while it is bound
+    a VolumeAttributesClass   while a claim or a volume has it, or wants it
+
+and loses it as soon as that is over.
+
+upstream: pkg/controller/volume/pvcprotection, pvprotection, vacprotection
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import (
+    ApiObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    Unstructured,
+)
+from fairlead.api.pod_volume import all_claims
+from fairlead.engine.core.command import Command, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+
+CLASS_KIND: Final = "VolumeAttributesClass"
+FINALIZERS: Final = {
+    "PersistentVolumeClaim": "kubernetes.io/pvc-protection",
+    "PersistentVolume": "kubernetes.io/pv-protection",
+    CLASS_KIND: "kubernetes.io/vac-protection",
+}
+BOUND: Final = "Bound"
+Key = tuple[str, str, str]  # kind, namespace, name
+
+
+@dataclass(slots=True)
+class StorageProtection:
+    """Who is to go but is held, and who uses what."""
+
+    _held: dict[Key, ApiObject] = field(default_factory=dict)
+    _users: dict[Key, dict[str, None]] = field(default_factory=dict)  # by uid
+    _uses: dict[str, tuple[Key, ...]] = field(default_factory=dict)  # by user's uid
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Let go of what is not used any more."""
+        match stimulus:
+            case ObjectChanged(one):
+                return [*self._see(one)]
+            case ObjectDeleted(one):
+                self._held.pop(_key(one), None)
+                return [*self._use(one.metadata.uid, ())]
+            case ObjectsLoaded(objects):
+                return self._load(objects)
+            case _:
+                return []
+
+    def next_deadline(self) -> Instant | None:
+        """Nothing ever waits for time."""
+        return None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
+        """Users first, so that nothing seems to be of no use."""
+        held = list(objects)
+        for one in held:
+            list(self._use(one.metadata.uid, _used_by(one)))
+        return [command for one in held for command in self._see(one)]
+
+    def _see(self, one: ApiObject) -> Iterator[Command]:
+        yield from self._use(one.metadata.uid, _used_by(one))
+        key, meta = _key(one), one.metadata
+        finalizer = FINALIZERS.get(key[0])
+        if finalizer is None:
+            return
+        if meta.deletion_timestamp and finalizer in meta.finalizers:
+            self._held[key] = one
+            yield from self._released(key)
+        else:
+            self._held.pop(key, None)
+
+    def _use(self, user: str, used: tuple[Key, ...]) -> Iterator[Command]:
+        """From now on `user` uses that; what comes of what it used before."""
+        before = self._uses.get(user, ())
+        if before == used:
+            return
+        if used:
+            self._uses[user] = used
+        else:
+            del self._uses[user]
+        for key in used:
+            self._users.setdefault(key, {})[user] = None
+        for key in before:
+            if key not in used:
+                users = self._users[key]
+                users.pop(user, None)
+                if not users:
+                    del self._users[key]
+                    yield from self._released(key)
+
+    def _released(self, key: Key) -> Iterator[Command]:
+        one = self._held.get(key)
+        if one is None or self._users.get(key) or _is_bound(one):
+            return
+        del self._held[key]
+        kept = [name for name in one.metadata.finalizers if name != FINALIZERS[key[0]]]
+        kind = f"{CLASS_KIND}.storage.k8s.io" if key[0] == CLASS_KIND else key[0]
+        ref = ObjectRef(kind, key[1], key[2], one.metadata.uid)
+        yield PatchObject(ref, {"metadata": {"finalizers": kept or None}})
+
+
+def _key(one: ApiObject) -> Key:
+    kind = one.kind if isinstance(one, Unstructured) else type(one).__name__
+    return kind, one.metadata.namespace, one.metadata.name
+
+
+def _used_by(one: ApiObject) -> tuple[Key, ...]:
+    """What `one` keeps from going."""
+    match one:
+        case Pod() if one.spec.node_name:
+            place = one.metadata.namespace
+            return tuple(("PersistentVolumeClaim", place, name) for name in all_claims(one))
+        case PersistentVolumeClaim() | PersistentVolume():
+            name = one.spec.volume_attributes_class_name
+            return ((CLASS_KIND, "", name),) if name else ()
+        case _:
+            return ()
+
+
+def _is_bound(one: ApiObject) -> bool:
+    return isinstance(one, PersistentVolume) and one.status.phase == BOUND

@@ -1,0 +1,74 @@
+"""Finished Jobs go when their time to live is over.
+
+upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import ApiObject, Job
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.command import Command, DeleteObject, ObjectRef
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.core.timer_queue import TimerQueue
+
+WHY: Final = "its time to live after it finished is over"
+ENDS: Final = ("Complete", "Failed")
+
+
+class TtlAfterFinished:
+    """The controller that deletes finished Jobs."""
+
+    def __init__(self) -> None:
+        """Start knowing nothing."""
+        self._dues: dict[str, Instant] = {}  # by uid
+        self._timers: TimerQueue[ObjectRef] = TimerQueue()
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Note when Jobs are to go."""
+        match stimulus:
+            case ObjectChanged(one):
+                self._see(one)
+            case ObjectDeleted(Job() as one):
+                self._dues.pop(one.metadata.uid, None)
+            case ObjectsLoaded(objects):
+                for one in objects:
+                    self._see(one)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """When the first one is to go."""
+        return self._timers.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Delete those whose time has come, their pods first."""
+        return [
+            DeleteObject(ref, why=WHY, policy="Foreground")
+            for ref in self._timers.pop_due(now)
+            if self._dues.get(ref.uid, now + 1) <= now
+        ]
+
+    def _see(self, one: ApiObject) -> None:
+        if not isinstance(one, Job):
+            return
+        meta, due = one.metadata, _due(one)
+        if due is None or meta.deletion_timestamp:
+            self._dues.pop(meta.uid, None)
+        elif self._dues.get(meta.uid) != due:
+            self._dues[meta.uid] = due
+            self._timers.add(due, ObjectRef("Job", meta.namespace, meta.name, meta.uid))
+
+
+def _due(job: Job) -> Instant | None:
+    """When `job` is to go; None when it is not, or not yet known."""
+    ttl = job.spec.ttl_seconds_after_finished
+    ends = [
+        one.last_transition_time
+        for one in job.status.conditions
+        if one.type in ENDS and one.status == "True" and one.last_transition_time
+    ]
+    return None if ttl is None or not ends else parse_timestamp(ends[0]) + seconds(ttl)

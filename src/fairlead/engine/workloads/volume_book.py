@@ -1,0 +1,175 @@
+"""VolumeBook: the claims, volumes and classes there are, and which of them go together."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import (
+    ApiObject,
+    CSINode,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from fairlead.api.selector import selector_matches
+from fairlead.engine.plugins.volume_binding.class_volumes import has_kind, size_of, traits_of
+from fairlead.engine.plugins.volume_lookup import class_name
+
+AVAILABLE: Final = "Available"
+UNDECIDED: Final = ("", "Pending")  # the phase of a volume that nobody looked at yet
+_OVER: Final = ("Released", "Failed")
+IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
+
+
+class VolumeBook:
+    """By key; what is asked of it has one answer whatever the order in which things came."""
+
+    def __init__(self) -> None:
+        """Nothing is known."""
+        self.claims: dict[str, PersistentVolumeClaim] = {}
+        self.volumes: dict[str, PersistentVolume] = {}
+        self.classes: dict[str, StorageClass] = {}
+        self.nodes: dict[str, Node] = {}
+        self.csi_nodes: dict[str, CSINode] = {}
+        self._promised: dict[str, str] = {}  # claims by the volume they are about to get
+        self._meant_for: dict[str, dict[str, None]] = {}
+        self._of_class: dict[str, dict[str, None]] = {}
+
+    def see(self, one: ApiObject) -> None:
+        """Take in a new or changed object."""
+        match one:
+            case PersistentVolumeClaim():
+                self.claims[one.key] = one
+            case PersistentVolume():
+                self._drop_volume(one.key)
+                self._file_volume(one)
+                if one.spec.claim_ref is not None:
+                    self._promised.pop(one.key, None)
+            case StorageClass():
+                self.classes[one.key] = one
+            case Node():
+                self.nodes[one.key] = one
+            case CSINode():
+                self.csi_nodes[one.key] = one
+            case _:
+                pass
+
+    def forget(self, one: ApiObject) -> None:
+        """An object is gone."""
+        match one:
+            case PersistentVolumeClaim():
+                self.claims.pop(one.key, None)
+            case PersistentVolume():
+                self._drop_volume(one.key)
+                self._promised.pop(one.key, None)
+            case StorageClass():
+                self.classes.pop(one.key, None)
+            case Node():
+                self.nodes.pop(one.key, None)
+            case CSINode():
+                self.csi_nodes.pop(one.key, None)
+            case _:
+                pass
+
+    def _file_volume(self, volume: PersistentVolume) -> None:
+        self.volumes[volume.key] = volume
+        self._of_class.setdefault(class_name(volume), {})[volume.key] = None
+        if (claim := claim_key(volume)) is not None:
+            self._meant_for.setdefault(claim, {})[volume.key] = None
+
+    def _drop_volume(self, name: str) -> None:
+        old = self.volumes.pop(name, None)
+        if old is not None:
+            del self._of_class[class_name(old)][name]
+            if (claim := claim_key(old)) is not None:
+                del self._meant_for[claim][name]
+
+    # --- what is under way -----------------------------------------------------------------
+
+    def promise(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+        """Nobody but `claim` may have `volume`, until it shows or is taken back."""
+        self._promised[volume.key] = claim.key
+
+    def take_back(self, volume: PersistentVolume) -> None:
+        """The volume could not be bound."""
+        self._promised.pop(volume.key, None)
+
+    # --- what goes together ----------------------------------------------------------------
+
+    def class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
+        """The claim's class if it has one that is there."""
+        return self.classes.get(class_name(claim))
+
+    def default_class(self) -> StorageClass | None:
+        """What claims without a class get: of several default classes the newest.
+
+        upstream: pkg/controller/volume/persistentvolume/pv_controller_base.go
+        """
+        default = [
+            one
+            for one in self.classes.values()
+            if one.metadata.annotations.get(IS_DEFAULT) == "true"
+        ]
+        default.sort(key=lambda one: one.key)
+        return max(default, key=lambda one: one.metadata.creation_timestamp, default=None)
+
+    def volumes_of(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
+        """The volumes that name exactly this claim, by name."""
+        volumes = [self.volumes[name] for name in sorted(self._meant_for.get(claim.key, ()))]
+        return [one for one in volumes if is_meant(one, claim)]
+
+    def is_left(self, volume: PersistentVolume) -> bool:
+        """Whether the claim that got `volume` is gone, and nobody has said so yet."""
+        reference = volume.spec.claim_ref
+        if reference is None or not reference.uid or volume.status.phase in _OVER:
+            return False
+        claim = self.claims.get(f"{reference.namespace}/{reference.name}")
+        return claim is None or claim.metadata.uid != reference.uid
+
+    def smallest_free(self, claim: PersistentVolumeClaim) -> PersistentVolume | None:
+        """The free volume that suits `claim` best, wherever it is."""
+        volumes = [self.volumes[name] for name in self._of_class.get(class_name(claim), ())]
+        suitable = [one for one in volumes if self.is_free(one, claim) and _suits(one, claim)]
+        return min(suitable, key=lambda one: (size_of(one), one.key), default=None)
+
+    def is_free(self, volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+        """Whether nobody else has the volume or is about to have it."""
+        promised_to = self._promised.get(volume.key, claim.key)
+        return volume.spec.claim_ref is None and promised_to == claim.key
+
+
+def claim_key(volume: PersistentVolume) -> str | None:
+    """`namespace/name` of the claim that `volume` names."""
+    reference = volume.spec.claim_ref
+    return None if reference is None else f"{reference.namespace}/{reference.name}"
+
+
+def is_meant(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether `volume` names this claim and not an earlier one of its name."""
+    reference = volume.spec.claim_ref
+    return (
+        reference is not None
+        and claim_key(volume) == claim.key
+        and reference.uid in ("", claim.metadata.uid)
+    )
+
+
+def holds(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    """Whether `volume` is big enough for `claim` and of its kind."""
+    traits = traits_of(volume)
+    return (
+        not volume.metadata.deletion_timestamp
+        and size_of(volume) >= size_of(claim)
+        and has_kind(claim, traits)
+        and traits[2].issuperset(claim.spec.access_modes)
+    )
+
+
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+    selector, phase = claim.spec.selector, volume.status.phase
+    return (
+        (phase == AVAILABLE or phase in UNDECIDED)
+        and holds(volume, claim)
+        and (selector is None or selector_matches(selector, volume.metadata.labels))
+    )

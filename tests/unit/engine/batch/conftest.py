@@ -1,0 +1,246 @@
+"""A cluster with queues and gangs, sessions over it, and a world that performs them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+import pytest
+
+from fairlead.engine.batch.compose import compose
+from fairlead.engine.batch.configuration import read_configuration, shipped_configuration
+from fairlead.engine.batch.controller import Batch
+from fairlead.engine.batch.defect import FIXED
+from fairlead.engine.batch.run_session import run_session
+from fairlead.engine.batch.session import Session
+from fairlead.engine.batch.task import TaskStatus
+from fairlead.engine.core.command import Bind, DeleteObject, PatchStatus, RecordEvent
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectDeleted
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.state.cluster import Cluster
+from fairlead.testing.batch_builders import make_queue
+
+
+class Batchyard:
+    """A cluster, its jobs, and sessions over both."""
+
+    def __init__(self, configuration="fairlead", *, defects=FIXED, extensions=None, **changes):
+        text = "\n" in configuration
+        config = read_configuration(configuration) if text else shipped_configuration(configuration)
+        self.config = replace(config, defects=defects, **changes)
+        self.cluster = Cluster()
+        self.composition = compose(self.config, self.cluster, extensions)
+        self.jobs = self.composition.jobs
+        self.tie_break = TieBreak(0)
+
+    def put(self, *objects):
+        for one in flat(objects):
+            self.tell(ObjectChanged(one))
+        return self
+
+    def drop(self, *names):
+        for name in names:
+            self.tell(ObjectDeleted(self.cluster.pods[f"default/{name}"].pod))
+
+    def tell(self, stimulus):
+        self.cluster.apply(stimulus)
+        self.jobs.apply(stimulus)
+
+    def session(self, now_s=0.0):
+        """A session that is open, for tests that make its steps themselves."""
+        session = Session(
+            self.cluster, self.jobs, self.composition.policy, self.tie_break, seconds(now_s)
+        )
+        session.open()
+        return session
+
+    def run(self, now_s=0.0, observer=None):
+        """One session; what it decided in names."""
+        done = run_session(
+            self.composition, self.cluster, self.tie_break, seconds(now_s), observer=observer
+        )
+        self.cluster.table.validate()
+        self.jobs.validate()
+        return Decided(done)
+
+    def task(self, name):
+        return next(t for t in self.jobs.tasks.values() if t.key == f"default/{name}")
+
+    def job(self, name):
+        return self.jobs.jobs[f"default/{name}"]
+
+    def dump(self):
+        """All that a statement that is discarded must leave as it was."""
+        table = self.cluster.table
+        return {
+            "tasks": {k: (t.status, t.node) for k, t in self.jobs.tasks.items()},
+            "held": {j.id: trimmed(j.held) for j in self.jobs.jobs.values()},
+            "pending": {j.id: trimmed(j.pending) for j in self.jobs.jobs.values()},
+            "by_status": {
+                j.id: [sorted(found) for found in j.by_status] for j in self.jobs.jobs.values()
+            },
+            "pods": {node.name: sorted(node.pods) for node in table.nodes()},
+            "requested": table.requested.tolist(),
+            "room": [r.tolist() for r in self.room()],
+        }
+
+    def room(self):
+        room = self.composition.policy.room
+        return np.copy(room.idle), np.copy(room.releasing)
+
+
+def trimmed(amounts):
+    found = list(amounts)
+    while found and not found[-1]:
+        found.pop()
+    return found
+
+
+def flat(objects):
+    for one in objects:
+        if isinstance(one, list | tuple):
+            yield from flat(one)
+        else:
+            yield one
+
+
+class Decided:
+    """A session's outcome in names."""
+
+    def __init__(self, done):
+        self.commands = done.commands
+        self.reports = {report.job.id.rpartition("/")[2]: report for report in done.reports}
+        self.wake_at = done.wake_at
+
+    @property
+    def bound(self):
+        return {c.pod.name: c.node for c in self.commands if isinstance(c, Bind)}
+
+    @property
+    def evicted(self):
+        return {c.target.name: c.why for c in self.commands if isinstance(c, DeleteObject)}
+
+    @property
+    def events(self):
+        return [
+            f"{kind_of(c.regarding)} {c.regarding.name} {c.reason}: {c.note}"
+            for c in self.commands
+            if isinstance(c, RecordEvent)
+        ]
+
+    @property
+    def patches(self):
+        return {
+            (kind_of(c.target), c.target.name): c
+            for c in self.commands
+            if isinstance(c, PatchStatus)
+        }
+
+
+def kind_of(ref):
+    """Without its API group."""
+    return ref.kind.partition(".")[0]
+
+
+class World:
+    """Performs what a controller wants, at once and without refusals, on a clock of its own."""
+
+    def __init__(self, configuration="fairlead", **changes):
+        self.cluster = Cluster()
+        config = replace(shipped_configuration(configuration), **changes)
+        self.batch = Batch(config, self.cluster, SilentReporter(), TieBreak(0))
+        self.now_s = 0.0
+        self.sessions = []
+        self.log = []
+
+    def put(self, *objects):
+        for one in flat(objects):
+            self._handle(ObjectChanged(one))
+        return self
+
+    def drop(self, *names):
+        for name in names:
+            self._handle(ObjectDeleted(self.pod(name)))
+
+    def pod(self, name):
+        return self.cluster.pods[f"default/{name}"].pod
+
+    def _handle(self, stimulus):
+        self.cluster.apply(stimulus)
+        self._perform(self.batch.handle(stimulus, seconds(self.now_s)))
+
+    def _perform(self, commands):
+        for command in commands:
+            self.log.append(command)
+            match command:
+                case Bind(pod=target, node=node):
+                    self._handle(CommandSucceeded(command))
+                    self._handle(ObjectChanged(running(self.pod(target.name), node)))
+                case DeleteObject(target=target):
+                    self._handle(CommandSucceeded(command))
+                    self._handle(ObjectDeleted(self.pod(target.name)))
+                case _:
+                    self._handle(CommandSucceeded(command))
+
+    def live_until(self, end_s):
+        """Hold every session that is due until then."""
+        while (due := self.batch.next_deadline()) is not None and due <= seconds(end_s):
+            self.now_s = max(self.now_s, due / seconds(1))
+            self.sessions.append(self.now_s)
+            self._perform(self.batch.handle_deadline(seconds(self.now_s)))
+        self.now_s = end_s
+        return self
+
+    def running(self):
+        return {
+            info.pod.metadata.name: info.pod.spec.node_name
+            for info in self.cluster.pods.values()
+            if info.pod.spec.node_name
+        }
+
+
+def running(pod, node):
+    change = msgspec.structs.replace
+    return change(
+        pod,
+        spec=change(pod.spec, node_name=node),
+        status=change(pod.status, phase="Running"),
+    )
+
+
+@pytest.fixture
+def yards():
+    """Makes clusters with other configurations."""
+    return Batchyard
+
+
+@pytest.fixture
+def yard():
+    """Fairlead's own configuration."""
+    return Batchyard()
+
+
+@pytest.fixture
+def kube_batch():
+    """kube-batch's built-in default, without its defects."""
+    return Batchyard("kube-batch").put(make_queue("default"))
+
+
+@pytest.fixture
+def worlds():
+    """Makes worlds that live through many sessions."""
+    return World
+
+
+@pytest.fixture
+def statuses():
+    """How many members of a group are in each status that any is in."""
+
+    def count(yard, group):
+        found = yard.job(group).by_status
+        return {status.name: len(found[status]) for status in TaskStatus if found[status]}
+
+    return count

@@ -1,0 +1,299 @@
+"""allocate: queues, jobs and tasks in order; gangs all or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.configuration import KUBE_BATCH_DEFAULT
+from fairlead.engine.batch.defect import FIXED, UPSTREAM, Defect, Defects
+from fairlead.engine.core.command import PatchObject
+from fairlead.testing.batch_builders import (
+    make_gang,
+    make_group,
+    make_priority_class,
+    make_queue,
+    make_task,
+)
+from fairlead.testing.builders import make_node
+from fairlead.testing.storage_builders import (
+    claiming,
+    make_claim,
+    make_storage_class,
+    make_volume,
+)
+
+
+def test_a_gang_that_fits_is_bound_as_a_whole(yard):
+    found = yard.put(make_node("n1"), make_node("n2"), make_gang("g", 6)).run()
+    assert sorted(found.bound) == [f"g-{i}" for i in range(6)]
+    assert sorted(found.bound.values()) == ["n1"] * 3 + ["n2"] * 3
+
+
+def test_a_gang_that_does_not_fit_gets_nothing_and_holds_nothing(yard, statuses):
+    found = yard.put(make_node("n1"), make_gang("g", 6)).run()
+    assert found.bound == {}
+    assert statuses(yard, "g") == {"PENDING": 6}
+    assert yard.cluster.table.find("n1").pods == {}
+
+
+SCHEDULING_GROUP = {"spec": {"schedulingGroup": {"podGroupName": "g"}}}
+LABEL = {"labels": {"scheduling.x-k8s.io/pod-group": "g"}}
+ANNOTATION = {"annotations": {"scheduling.k8s.io/group-name": "g"}}
+GANG = {"schedulingPolicy": {"gang": {"minCount": 2}}}
+
+
+@pytest.mark.parametrize(
+    ("api", "spec", "mark"),
+    [
+        ("scheduling.incubator.k8s.io/v1alpha1", {}, ANNOTATION),
+        ("scheduling.sigs.dev/v1alpha2", {}, ANNOTATION),
+        ("scheduling.volcano.sh/v1beta1", {}, ANNOTATION),
+        ("scheduling.x-k8s.io/v1alpha1", {}, LABEL),
+        ("scheduling.k8s.io/v1alpha2", GANG, SCHEDULING_GROUP),
+    ],
+)
+def test_a_group_of_any_api_is_a_gang(api, spec, mark, yard):
+    """Both or none, as soon as there are both."""
+    yard.put(make_node("n1"), make_group("g", 0 if spec else 2, api=api, **spec))
+    assert yard.put(make_task("a", **mark)).run().bound == {}
+    assert yard.put(make_task("b", **mark)).run().bound == {"a": "n1", "b": "n1"}
+
+
+def test_a_smaller_gang_behind_one_that_does_not_fit_is_bound(yard):
+    found = yard.put(make_node("n1"), make_gang("a-large", 6), make_gang("b-small", 4)).run()
+    assert sorted(found.bound) == [f"b-small-{i}" for i in range(4)]
+
+
+def test_kube_batchs_gang_holds_its_part_against_all_others(yards):
+    yard = yards("kube-batch", defects=UPSTREAM).put(make_queue("default"), make_node("n1"))
+    found = yard.put(make_gang("a-large", 6), make_gang("b-small", 4)).run()
+    assert found.bound == {}
+
+
+def test_members_beyond_the_minimum_are_bound_as_room_is_left(yard):
+    found = yard.put(make_node("n1"), make_gang("g", 6, min_member=2)).run()
+    assert len(found.bound) == 4
+
+
+def test_a_gang_with_too_few_pods_is_not_tried_and_told_why(yard):
+    yard.put(make_node("n1"), make_group("g", 3), make_task("p", "g"))
+    found = yard.run()
+    assert found.bound == {}
+    condition = found.patches["PodGroup", "g"].conditions[0]
+    assert (condition.type, condition.reason) == ("Unschedulable", "NotEnoughTasks")
+    assert condition.message.endswith("valid: 1, min: 3")
+
+
+def test_a_pod_alone_is_a_gang_of_one(yard):
+    assert yard.put(make_node("n1"), make_task("p")).run().bound == {"p": "n1"}
+
+
+def test_pods_of_other_schedulers_are_left_alone(yard):
+    yard.put(make_node("n1"), make_task("p", scheduler="default-scheduler"))
+    assert yard.run().bound == {}
+    assert yard.jobs.jobs == {}
+
+
+def test_gated_pods_wait_and_do_not_count(yard, statuses):
+    gated = make_task("g-1", "g", spec={"schedulingGates": [{"name": "wait"}]})
+    yard.put(make_node("n1"), make_group("g", 2), make_task("g-0", "g"), gated)
+    assert yard.run().bound == {}
+    assert statuses(yard, "g") == {"PENDING": 1, "GATED": 1}
+    yard.put(make_task("g-1", "g"))
+    assert len(yard.run().bound) == 2
+
+
+def test_a_group_that_is_missing_keeps_its_pods_waiting(yard):
+    yard.put(make_node("n1"), make_task("p", "g"))
+    assert yard.run().bound == {}
+    assert yard.put(make_group("g", 1)).run().bound == {"p": "n1"}
+
+
+def test_a_queue_that_is_missing_keeps_its_jobs_waiting(yard):
+    yard.put(make_node("n1"), make_gang("g", 1, queue="q"))
+    assert yard.run().bound == {}
+    assert yard.put(make_queue("q")).run().bound == {"g-0": "n1"}
+
+
+def test_a_closed_queue_takes_no_jobs(yard):
+    yard.put(make_node("n1"), make_queue("q", state="Closed"), make_gang("g", 1, queue="q"))
+    assert yard.run().bound == {}
+
+
+def test_the_default_queue_needs_no_object_but_kube_batch_wants_one(yard, yards):
+    assert yard.put(make_node("n1"), make_gang("g", 1)).run().bound
+    assert not yards("kube-batch").put(make_node("n1"), make_gang("g", 1)).run().bound
+
+
+def test_the_more_important_job_is_served_first(yard):
+    yard.put(make_priority_class("high", 10), make_node("n1"))
+    yard.put(make_gang("a", 4), make_gang("b", 4, priority_class="high"))
+    assert sorted(yard.run().bound) == [f"b-{i}" for i in range(4)]
+
+
+def test_the_default_class_counts_for_groups_without_one(yard):
+    yard.put(make_priority_class("normal", 5, default=True), make_priority_class("low", 1))
+    yard.put(make_node("n1"), make_gang("a", 4, priority_class="low"), make_gang("b", 4))
+    assert sorted(yard.run().bound) == [f"b-{i}" for i in range(4)]
+
+
+def test_within_a_job_the_more_important_task_is_served_first(yard):
+    pods = [make_task(f"g-{i}", "g", cpu=3, priority=i) for i in range(3)]
+    assert yard.put(make_node("n1"), make_group("g", 1), pods).run().bound == {"g-2": "n1"}
+
+
+def test_the_smaller_share_is_served_first(yards):
+    yard = yards('actions: "allocate"\ntiers: [{plugins: [{name: drf}, {name: predicates}]}]')
+    yard.put(make_queue("default"), make_node("n1", cpu="4"))
+    yard.put(make_gang("a", 3, min_member=1), make_gang("b", 1))
+    yard.put(make_task("a-run", "a", node="n1"))
+    bound = yard.run().bound
+    assert "b-0" in bound
+    assert len(bound) == 3
+
+
+def test_queues_share_by_weight(yard):
+    yard.put(make_queue("q1", 3), make_queue("q2", 1), make_node("n1", cpu="8"))
+    yard.put(
+        make_gang("a", 8, min_member=1, queue="q1"), make_gang("b", 8, min_member=1, queue="q2")
+    )
+    bound = yard.run().bound
+    assert sum(name.startswith("a-") for name in bound) == 6
+    assert sum(name.startswith("b-") for name in bound) == 2
+
+
+def test_what_one_queue_does_not_want_another_borrows(yard):
+    yard.put(make_queue("q1", 3), make_queue("q2", 1), make_node("n1", cpu="8"))
+    yard.put(make_gang("a", 1, queue="q1"), make_gang("b", 8, min_member=1, queue="q2"))
+    bound = yard.run().bound
+    assert sum(name.startswith("b-") for name in bound) == 7
+
+
+def test_a_guarantee_is_kept_free_for_whom_it_was_given(yard):
+    yard.put(make_queue("q1", guarantee={"resource": {"cpu": "3", "memory": "3Gi"}}))
+    yard.put(make_node("n1", cpu="4", memory="4Gi"), make_gang("b", 4, min_member=1))
+    assert len(yard.run().bound) == 1
+
+
+def test_a_capability_is_never_passed(yard):
+    yard.put(make_queue("q", capability={"cpu": "2"}), make_node("n1"))
+    yard.put(make_gang("g", 4, min_member=1, queue="q"))
+    assert len(yard.run().bound) == 2
+
+
+def test_a_capability_of_a_parent_binds_its_children(yard):
+    yard.put(make_queue("org", capability={"cpu": "2"}), make_queue("q", parent="org"))
+    yard.put(make_node("n1"), make_gang("g", 4, min_member=1, queue="q"))
+    assert len(yard.run().bound) == 2
+
+
+def test_a_task_goes_where_room_is_free_rather_than_where_it_will_be(yard):
+    """The best node only has room that is being released; another has some now."""
+    yard.put(make_node("n1", cpu="2"), make_node("n2", cpu="4"))
+    yard.put(make_task("old", node="n1", cpu=2, terminating=True), make_task("full", node="n2"))
+    yard.put(make_gang("g", 1, cpu=2))
+    assert yard.run().bound == {"g-0": "n2"}
+
+
+def test_room_that_is_being_released_is_promised_and_not_bound(yard):
+    yard.put(make_node("n1", cpu="2"), make_task("old", node="n1", cpu=2, terminating=True))
+    yard.put(make_gang("g", 2))
+    found = yard.run()
+    assert found.bound == {}
+    assert "waiting" not in found.events
+    assert yard.cluster.table.find("n1").pods.keys() == {"uid-old"}
+
+
+def test_nodes_are_chosen_by_preference(yard):
+    """Soft affinity counts in batch, too: what the sources of this project missed."""
+    term = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+    affinity = {
+        "nodeAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 9, "preference": term}]
+        }
+    }
+    yard.put(make_node("n1"), make_node("n2", labels={"disk": "ssd"}), make_node("n3"))
+    yard.put(make_gang("g", 1, spec={"affinity": affinity}))
+    assert yard.run().bound == {"g-0": "n2"}
+
+
+def test_spread_constraints_hold_in_batch(yard):
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "x"}},
+    }
+    for name, zone in (("n1", "a"), ("n2", "a"), ("n3", "b")):
+        yard.put(make_node(name, labels={"zone": zone}))
+    gang = make_gang("g", 4, labels={"app": "x"}, spec={"topologySpreadConstraints": [spread]})
+    nodes = list(yard.put(gang).run().bound.values())
+    assert nodes.count("n3") == 2
+
+
+def test_taints_and_cordons_hold(yard):
+    yard.put(make_node("n1", taints=["only=gpu:NoSchedule"]), make_node("n2", unschedulable=True))
+    assert yard.put(make_gang("g", 1)).run().bound == {}
+
+
+ASKS_WHILE_IT_STARTS = {
+    "initContainers": [{"name": "i", "resources": {"requests": {"cpu": "1"}}}],
+}
+
+
+@pytest.mark.parametrize(("kept", "placed"), [((), True), ((Defect.INIT_ONLY,), False)])
+def test_a_pod_that_asks_only_while_it_starts_is_scheduled(kept, placed, yards):
+    """Without proportion, for which a queue that asks for nothing has all it deserves."""
+    text = KUBE_BATCH_DEFAULT.replace("  - name: proportion\n", "")
+    yard = yards(text, defects=Defects(FIXED.present | set(kept)))
+    pod = make_task("p", cpu=0, spec=ASKS_WHILE_IT_STARTS)
+    found = yard.put(make_queue("default"), make_node("n1"), pod).run().bound
+    assert found == ({"p": "n1"} if placed else {})
+
+
+def test_volumes_that_are_there_are_no_obstacle(yard):
+    yard.put(
+        make_storage_class(),
+        make_volume("v", claim="default/c"),
+        make_claim("c", volume="v", bound=True),
+    )
+    yard.put(make_node("n1"), make_gang("g", 1, spec=claiming("c")))
+    assert yard.run().bound == {"g-0": "n1"}
+
+
+def test_volumes_that_have_to_be_made_come_before_the_bind(yard):
+    """A Bind would put the pod on a node where it waits for ever."""
+    yard.put(make_storage_class(), make_claim("c"))
+    yard.put(make_node("n1"), make_gang("g", 1, spec=claiming("c")))
+    found = yard.run()
+    assert found.bound == {}
+    (asked,) = [c for c in found.commands if isinstance(c, PatchObject)]
+    assert asked.target.kind == "PersistentVolumeClaim"
+    assert yard.job("g").is_ready
+
+
+def test_a_task_that_fits_nowhere_is_passed_over(yard):
+    yard.put(make_node("n1"), make_group("g", 1), make_task("big", "g", cpu=8, priority=5))
+    assert yard.put(make_task("small", "g", priority=1)).run().bound == {"small": "n1"}
+
+
+def test_in_kube_batch_it_ends_the_turn_of_its_job(kube_batch):
+    kube_batch.put(make_node("n1"), make_group("g", 1), make_task("big", "g", cpu=8, priority=5))
+    assert kube_batch.put(make_task("small", "g", priority=1)).run().bound == {}
+
+
+def test_a_member_may_wait_for_the_company_of_another(yard):
+    """The worker goes where the leader is, and comes first."""
+    near = {"labelSelector": {"matchLabels": {"role": "leader"}}, "topologyKey": "host"}
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": [near]}
+    yard.put(make_node("n1", labels={"host": "n1"}), make_group("g", 2))
+    yard.put(make_task("worker", "g", priority=5, spec={"affinity": {"podAffinity": terms}}))
+    yard.put(make_task("leader", "g", priority=1, labels={"role": "leader"}))
+    assert yard.run().bound == {"leader": "n1", "worker": "n1"}
+
+
+def test_our_own_rules_count_to_the_milli(yard, kube_batch):
+    """kube-batch lets 10 milli pass as nothing, and puts 4,005 on a node of 4,000."""
+    for one in (yard, kube_batch):
+        one.put(make_node("n1", cpu="4"), make_gang("g", 1, cpu="4005m"))
+    assert (yard.run().bound, kube_batch.run().bound) == ({}, {"g-0": "n1"})

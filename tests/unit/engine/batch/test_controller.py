@@ -1,0 +1,142 @@
+"""Batch: sessions while there is work, at most one per period."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.configuration import ConfigurationError, read_configuration
+from fairlead.engine.batch.controller import Batch
+from fairlead.engine.batch.job_table import Ownership
+from fairlead.engine.core.command import Bind, DeleteObject, ObjectRef
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectChanged
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.state.cluster import Cluster
+from fairlead.testing.batch_builders import (
+    make_gang,
+    make_group,
+    make_priority_class,
+    make_queue,
+    make_task,
+)
+from fairlead.testing.builders import make_node
+
+
+@pytest.fixture
+def world(worlds):
+    return worlds()
+
+
+def test_nothing_to_do_without_jobs(world):
+    world.put(make_node("n1"), make_queue("q"), make_task("p", scheduler="default-scheduler"))
+    assert world.batch.next_deadline() is None
+
+
+def test_the_first_session_comes_at_once(world):
+    world.put(make_node("n1"), make_gang("g", 4)).live_until(0)
+    assert len(world.running()) == 4
+
+
+def test_then_there_is_one_after_a_period_and_then_quiet(world):
+    world.put(make_node("n1"), make_gang("g", 4)).live_until(100)
+    assert world.sessions == [0.0, 1.0]  # the second says that the gang runs
+    assert world.batch.next_deadline() is None
+
+
+def test_a_gang_that_waits_is_not_tried_before_something_happens(world):
+    world.put(make_node("n1"), make_gang("g", 5)).live_until(100)
+    assert world.sessions == [0.0]
+    world.put(make_node("n2")).live_until(200)
+    assert len(world.running()) == 5
+
+
+def test_not_even_then_more_often_than_once_a_period(world):
+    world.put(make_node("n1"), make_gang("g", 20)).live_until(10)
+    held = len(world.sessions)
+    for i in range(5):
+        world.now_s = 10 + i / 10
+        world.put(make_node(f"m{i}"))
+        world.live_until(10 + i / 10)
+    assert world.sessions[held:] == [10.0]
+    world.live_until(20)
+    assert len(world.running()) == 20
+
+
+def test_it_wakes_for_a_gang_that_has_waited_too_long(world):
+    world.put(make_node("n1"), make_gang("g", 2, cpu=4)).live_until(700)
+    assert [at for at in world.sessions if at > 10] == [600.0]
+
+
+def test_a_refused_bind_is_tried_again(world):
+    world.put(make_node("n1"), make_gang("g", 1))
+    (bind,) = [c for c in world.batch.handle_deadline(0) if isinstance(c, Bind)]
+    world.batch.handle(CommandFailed(bind, FailureReason.CONFLICT, "no"), seconds(0.1))
+    assert world.batch.next_deadline() == seconds(1)
+    world.live_until(5)
+    assert world.running() == {"g-0": "n1"}
+
+
+def test_a_refused_eviction_is_tried_again(world):
+    world.put(make_priority_class("high", 9), make_node("n1", cpu="1"))
+    world.put(make_gang("old", 1, node="n1", min_member=0))
+    world.put(make_gang("new", 1, priority_class="high"))
+    (gone,) = [c for c in world.batch.handle_deadline(0) if isinstance(c, DeleteObject)]
+    world.batch.handle(CommandFailed(gone, FailureReason.FORBIDDEN, "no"), 0)
+    world.live_until(5)
+    assert world.running() == {"new-0": "n1"}
+
+
+def test_an_eviction_of_who_is_gone_needs_no_answer(world):
+    world.put(make_priority_class("high", 9), make_node("n1", cpu="1"))
+    world.put(make_gang("old", 1, node="n1", min_member=0))
+    world.put(make_gang("new", 1, priority_class="high"))
+    (gone,) = [c for c in world.batch.handle_deadline(0) if isinstance(c, DeleteObject)]
+    world.batch.handle(CommandFailed(gone, FailureReason.NOT_FOUND, "no"), 0)
+    assert world.batch.next_deadline() is None
+
+
+def test_answers_about_others_are_nothing_new(world):
+    world.put(make_node("n1"), make_gang("g", 1)).live_until(10)
+    bind = Bind(ObjectRef("Pod", "default", "x", "uid-x"), "n1")
+    world.batch.handle(CommandFailed(bind, FailureReason.CONFLICT, "no"), seconds(10))
+    assert world.batch.next_deadline() is None
+
+
+def test_a_preemptor_gets_its_room(world):
+    world.put(make_priority_class("high", 9), make_node("n1"))
+    world.put(make_gang("old", 4, min_member=0)).live_until(5)
+    world.put(make_gang("new", 3, priority_class="high")).live_until(10)
+    assert sorted(world.running()) == ["new-0", "new-1", "new-2", "old-0"]
+
+
+def test_a_queue_gets_its_share_back(world):
+    world.put(make_node("n1"), make_queue("a"), make_queue("b"))
+    world.put(make_gang("a", 4, min_member=1, queue="a")).live_until(5)
+    assert len(world.running()) == 4
+    world.put(make_gang("b", 2, queue="b")).live_until(20)
+    assert sorted(world.running()) == ["a-0", "a-1", "b-0", "b-1"]
+
+
+def test_pods_choose_their_scheduler(worlds):
+    world = worlds(ownership=Ownership(("mine",)))
+    world.put(make_node("n1"), make_group("g", 1), make_task("p", "g", scheduler="mine"))
+    world.put(make_group("h", 1), make_task("q", "h")).live_until(10)
+    assert world.running() == {"p": "n1"}
+
+
+def test_the_period_can_be_chosen(worlds):
+    world = worlds(schedule_period_s=5.0).put(make_node("n1"), make_gang("g", 1)).live_until(100)
+    assert world.sessions == [0.0, 5.0]
+
+
+def test_names_that_nobody_knows_are_refused():
+    config = read_configuration('actions: "allocate, backfil"')
+    with pytest.raises(ConfigurationError, match="no action 'backfil'; known: allocate, backfill"):
+        Batch(config, Cluster(), SilentReporter(), TieBreak(0))
+
+
+def test_handling_decides_nothing(world):
+    for one in (make_node("n1"), *make_gang("g", 2)):
+        world.cluster.apply(ObjectChanged(one))
+        assert world.batch.handle(ObjectChanged(one), 0) == []

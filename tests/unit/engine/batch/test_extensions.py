@@ -1,0 +1,122 @@
+"""What users add in Python: plugins and actions of their own, by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.configuration import ConfigurationError
+from fairlead.engine.batch.extension import Extensions
+from fairlead.engine.batch.plugins.plugin import Unschedulable
+from fairlead.engine.core.status import unschedulable
+from fairlead.engine.framework.interface import Locality
+from fairlead.testing.batch_builders import make_gang, make_queue, make_task
+from fairlead.testing.builders import make_node
+
+CONFIGURATION = """\
+actions: "{actions}"
+rules: fairlead
+tiers:
+- plugins:
+  - name: mine
+    arguments: {{mark: zebra}}
+  - name: gang
+  - name: predicates
+  - name: nodeorder
+"""
+
+
+class LastFirst:
+    """Jobs by name backwards; a node called by the mark is not for them."""
+
+    name = "mine"
+
+    def __init__(self, context):
+        self.mark = context.arguments["mark"]
+        self.heard = []
+
+    def open(self, session):
+        self.heard.append("open")
+
+    def job_key(self, job):
+        return tuple(-ord(letter) for letter in job.id)
+
+    def objection(self, job):
+        refused = job.id.endswith("refused")
+        return Unschedulable("Mine", "by my leave") if refused else None
+
+    def allocated(self, task):
+        self.heard.append(task.key)
+
+    def deallocated(self, task):
+        self.heard.append(f"-{task.key}")
+
+    def node_filters(self, handle):
+        return [NotOn(self.mark)]
+
+
+class NotOn:
+    """Filter."""
+
+    name = "NotOn"
+    locality = Locality.NODE
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def filter(self, state, pod, node):
+        return unschedulable("not mine") if node.name == self.mark else None
+
+
+class Sweep:
+    """An action that tells all that run to go."""
+
+    name = "sweep"
+
+    def execute(self, session):
+        for task in list(session.job_table.tasks.values()):
+            if task.status.name == "RUNNING":
+                session.release(task)
+                session.evict(task, "sweep")
+
+
+@pytest.fixture
+def made():
+    return []
+
+
+@pytest.fixture
+def extensions(made):
+    def build(context):
+        made.append(LastFirst(context))
+        return made[-1]
+
+    return Extensions(plugins={"mine": build}, actions={"sweep": Sweep()})
+
+
+def test_a_plugin_takes_part_in_whatever_it_has_methods_for(yards, extensions, made):
+    yard = yards(CONFIGURATION.format(actions="allocate"), extensions=extensions)
+    yard.put(make_node("zebra"), make_node("n1", cpu="1"))
+    found = yard.put(make_gang("a", 1), make_gang("b", 1), make_gang("refused", 1)).run()
+    assert found.bound == {"b-0": "n1"}
+    (condition,) = found.patches["PodGroup", "refused"].conditions
+    assert (condition.reason, condition.message) == ("Mine", "by my leave")
+    assert made[0].heard == ["open", "default/b-0"]
+
+
+def test_it_hears_what_is_taken_back(yards, extensions, made):
+    yard = yards(CONFIGURATION.format(actions="allocate"), extensions=extensions)
+    yard.put(make_node("n1", cpu="1"), make_gang("a", 2)).run()
+    assert made[0].heard == ["open", "default/a-0", "-default/a-0"]
+
+
+def test_an_action_stands_between_the_others(yards, extensions):
+    yard = yards(CONFIGURATION.format(actions="sweep, allocate"), extensions=extensions)
+    yard.put(make_queue("default"), make_node("n1"), make_task("p", node="n1"))
+    assert yard.run().evicted == {"p": "sweep"}
+
+
+def test_names_of_both_are_looked_up(yards):
+    with pytest.raises(ConfigurationError, match=r"tiers\[0\]\.plugins: no plugin 'mine'; known: "):
+        yards(CONFIGURATION.format(actions="allocate"))
+    with pytest.raises(ConfigurationError, match=r"actions: no action 'sweep'; known: allocate"):
+        yards(CONFIGURATION.format(actions="sweep"))

@@ -1,0 +1,217 @@
+"""preempt and reclaim: who leaves for whom, and who never does."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.batch.defect import FIXED, UPSTREAM
+from fairlead.testing.batch_builders import (
+    make_gang,
+    make_priority_class,
+    make_queue,
+    make_task,
+)
+from fairlead.testing.builders import make_node
+
+CLASSES = (make_priority_class("high", 10), make_priority_class("low", 1))
+
+PREEMPT = """\
+actions: "allocate, preempt"
+rules: fairlead
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}]
+"""
+PER_POD = PREEMPT.replace("rules: fairlead", "rules: kube-batch")
+
+
+@pytest.fixture
+def yard(yards):
+    """Two classes and one node of four cpu."""
+    return yards("fairlead").put(CLASSES, make_node("n1"))
+
+
+def low(name, members, **more):
+    return make_gang(name, members, priority_class="low", **more)
+
+
+def high(name, members, **more):
+    return make_gang(name, members, priority_class="high", **more)
+
+
+# --- preempt ---------------------------------------------------------------------------------
+
+
+def test_a_more_important_gang_makes_surplus_members_leave(yard):
+    yard.put(low("old", 4, min_member=2, node="n1"), high("new", 2))
+    assert yard.run().evicted == {"old-3": "preempt", "old-2": "preempt"}
+
+
+def test_it_leaves_the_rest_of_the_gang_alone(yard, statuses):
+    yard.put(low("old", 4, min_member=3, node="n1"), high("new", 1))
+    assert len(yard.run().evicted) == 1
+    assert statuses(yard, "old") == {"RUNNING": 3, "RELEASING": 1}
+
+
+def test_a_gang_is_taken_whole_where_it_cannot_spare_anybody(yard):
+    yard.put(low("old", 4, node="n1"), high("new", 1))
+    assert len(yard.run().evicted) == 4
+
+
+def test_its_members_on_other_nodes_leave_with_it(yard):
+    yard.put(make_node("n2"))
+    yard.put(low("old", 8, node=["n1"] * 4 + ["n2"] * 4), high("new", 4))
+    assert len(yard.run().evicted) == 8
+
+
+def test_one_gang_is_taken_rather_than_parts_of_two(yard):
+    yard.put(low("a", 2, node="n1"), low("b", 2, node="n1"), high("new", 2))
+    evicted = sorted(yard.run().evicted)
+    assert evicted == ["b-0", "b-1"]
+
+
+def test_surplus_members_go_before_any_whole_gang(yard):
+    yard.put(low("whole", 2, node="n1"), low("spare", 2, min_member=0, node="n1"), high("new", 2))
+    assert sorted(yard.run().evicted) == ["spare-0", "spare-1"]
+
+
+def test_a_gang_with_one_critical_member_is_not_taken(yard):
+    critical = {"priorityClassName": "system-node-critical"}
+    yard.put(low("old", 3, node="n1"), high("new", 2))
+    yard.put(make_task("old-0", "old", node="n1", spec=critical))
+    assert yard.run().evicted == {}
+
+
+@pytest.mark.parametrize(("victims", "evicted"), [("gangs", 4), ("pods", 0)])
+def test_whole_gangs_can_be_chosen_or_not(victims, evicted, yards):
+    yard = yards(f"{PREEMPT}victims: {victims}\n").put(CLASSES, make_node("n1"))
+    yard.put(low("old", 4, node="n1"), high("new", 1))
+    assert len(yard.run().evicted) == evicted
+
+
+def test_per_pod_victims_break_no_gang_either(yards):
+    """Selected by kube-batch's rules: members beyond the minimum, or nobody."""
+    yard = yards(PER_POD).put(make_queue("default"), CLASSES, make_node("n1"))
+    yard.put(low("old", 4, node="n1"), high("new", 1))
+    assert yard.run().evicted == {}
+
+
+def test_nobody_leaves_for_a_gang_that_cannot_be_completed(yard):
+    yard.put(low("old", 4, min_member=0, node="n1"), high("new", 5))
+    assert yard.run().evicted == {}
+
+
+def test_nobody_leaves_for_the_equally_important(yard):
+    yard.put(low("old", 4, min_member=0, node="n1"), low("new", 1))
+    assert yard.run().evicted == {}
+
+
+def test_nobody_leaves_for_a_pod_that_asks_for_nothing(yards):
+    for defects, victims in ((FIXED, 0), (UPSTREAM, 1)):
+        yard = yards(PREEMPT.replace("allocate, ", ""), defects=defects)
+        yard.put(make_queue("default"), CLASSES, make_node("n1"))
+        yard.put(low("old", 4, min_member=0, node="n1"), high("new", 1, cpu=0))
+        assert len(yard.run().evicted) == victims
+
+
+def test_what_is_free_need_not_be_made_free(yard):
+    yard.put(low("old", 3, min_member=0, node="n1"), high("new", 2))
+    assert len(yard.run().evicted) == 1
+
+
+def test_within_a_job_lesser_members_leave_for_greater_ones(yard):
+    yard.put(low("g", 4, min_member=1, node="n1", priority=1))
+    yard.put(make_task("boss", "g", priority=5))
+    assert yard.run().evicted == {"g-3": "preempt"}
+
+
+def test_and_never_the_other_way(yard):
+    yard.put(low("g", 4, min_member=1, node="n1", priority=5), make_task("small", "g", priority=1))
+    assert yard.run().evicted == {}
+
+
+def test_a_promise_of_free_room_is_kept_until_the_gang_starts(yard):
+    """While the gang waits for who is leaving, nobody else takes the rest of its room."""
+    yard.put(low("old", 3, min_member=0, node="n1"), high("new", 2))
+    assert yard.run().evicted == {"old-2": "preempt"}
+    found = yard.put(low("later", 1)).run()
+    assert (found.evicted, found.bound) == ({}, {})
+    yard.drop("old-2")
+    assert sorted(yard.run().bound) == ["new-0", "new-1"]
+
+
+def test_who_is_leaving_already_makes_room_too(yard):
+    yard.put(low("old", 2, min_member=0, node="n1"), high("new", 1, cpu=3))
+    yard.put(make_task("leaving", node="n1", terminating=True))
+    assert yard.run().evicted == {"old-1": "preempt"}
+
+
+# --- reclaim ---------------------------------------------------------------------------------
+
+
+def two_queues(yard, weights=(1, 1)):
+    return yard.put(make_queue("q1", weights[0]), make_queue("q2", weights[1]))
+
+
+def test_a_queue_takes_back_its_share(yard):
+    two_queues(yard).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
+    yard.put(make_gang("b", 2, queue="q2"))
+    assert yard.run().evicted == {"a-3": "reclaim", "a-2": "reclaim"}
+
+
+def test_no_queue_is_reclaimed_below_its_share(yard):
+    two_queues(yard, (3, 1)).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
+    yard.put(make_gang("b", 2, min_member=1, queue="q2"))
+    assert yard.run().evicted == {"a-3": "reclaim"}
+
+
+def test_a_queue_that_gives_nothing_back_keeps_what_it_has(yard):
+    yard.put(make_queue("q1", reclaimable=False), make_queue("q2"))
+    yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
+    assert yard.run().evicted == {}
+
+
+def test_nothing_is_reclaimed_for_a_gang_that_cannot_be_completed(yard):
+    two_queues(yard).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
+    yard.put(make_gang("b", 3, queue="q2"))
+    assert yard.run().evicted == {}
+
+
+def test_nothing_is_reclaimed_while_there_is_room(yards):
+    yard = yards(
+        'actions: "reclaim, allocate"\nrules: fairlead\n'
+        "tiers: [{plugins: [{name: gang}, {name: proportion}, {name: predicates}]}]"
+    )
+    two_queues(yard).put(make_node("n1"), make_node("n2"))
+    yard.put(make_gang("a", 4, min_member=1, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
+    found = yard.run()
+    assert (found.evicted, sorted(found.bound)) == ({}, ["b-0", "b-1"])
+
+
+def test_a_whole_gang_is_reclaimed_if_its_queue_keeps_its_share(yard):
+    """a1 may go: what is left of q1 is its share. Without a2 it would be less."""
+    two_queues(yard).put(make_gang("a1", 2, queue="q1", node="n1"))
+    yard.put(make_gang("a2", 2, queue="q1", node="n1"), make_gang("b", 2, queue="q2"))
+    assert sorted(yard.run().evicted) == ["a2-0", "a2-1"]
+
+
+def test_a_queue_with_its_share_of_one_resource_reclaims_nothing(yard):
+    """q1 has more than its share of cpu and q2 has its share of it, though not of memory."""
+    two_queues(yard).put(make_gang("a", 2, min_member=0, queue="q1", node="n1"))
+    yard.put(make_gang("b", 1, min_member=0, queue="q2", cpu=2, node="n1"))
+    yard.put(make_node("n1", cpu="3"), make_gang("c", 1, queue="q2"))
+    assert yard.run().evicted == {}
+
+
+def test_system_pods_are_never_reclaimed(yard):
+    two_queues(yard)
+    for i in range(4):
+        yard.put(make_task(f"a-{i}", node="n1", namespace="kube-system"))
+    yard.put(make_gang("b", 2, queue="q2"))
+    assert yard.run().evicted == {}
+
+
+def test_an_evicted_pod_is_told_of_on_its_group(yard):
+    two_queues(yard).put(make_gang("a", 4, min_member=1, queue="q1", node="n1"))
+    yard.put(make_gang("b", 1, queue="q2"))
+    assert "PodGroup a Evict: reclaim" in yard.run().events

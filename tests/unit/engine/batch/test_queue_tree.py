@@ -1,0 +1,130 @@
+"""Water filling: in a tree, in stages, within bounds; and as kube-batch does it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.engine.batch.defect import FIXED, UPSTREAM
+from fairlead.engine.batch.plugins.deserved import divide
+from fairlead.engine.batch.plugins.queue_tree import Claim, QueueTree
+from fairlead.engine.batch.slack import KUBE_BATCH_SLACK
+
+CPU = 0
+
+
+def cpu(request, weight=1, *, bound=None, guarantee=None, entitled=None, parent=""):
+    def amount(value):
+        return () if value is None else ((CPU, value),)
+
+    return Claim(weight, {CPU: request}, amount(bound), amount(guarantee), amount(entitled), parent)
+
+
+def shares(whole, **claims):
+    return QueueTree(claims).divide(CPU, whole)
+
+
+@pytest.mark.parametrize(
+    ("claims", "deserved"),
+    [
+        ({"a": cpu(100), "b": cpu(100)}, {"a": 30, "b": 30}),
+        ({"a": cpu(100, 2), "b": cpu(100, 1)}, {"a": 40, "b": 20}),
+        ({"a": cpu(10), "b": cpu(100)}, {"a": 10, "b": 50}),
+        ({"a": cpu(10), "b": cpu(20)}, {"a": 10, "b": 20}),
+        ({"a": cpu(100, 0), "b": cpu(20)}, {"a": 0, "b": 20}),
+        ({"a": cpu(100, bound=5), "b": cpu(100)}, {"a": 5, "b": 55}),
+        ({"a": cpu(0, guarantee=40), "b": cpu(100)}, {"a": 0, "b": 20}),
+        ({"a": cpu(100, guarantee=40), "b": cpu(100)}, {"a": 50, "b": 10}),
+        ({"a": cpu(100, entitled=50), "b": cpu(100)}, {"a": 55, "b": 5}),
+        ({"a": cpu(10, entitled=50), "b": cpu(100)}, {"a": 10, "b": 50}),
+        ({"a": cpu(100, entitled=40), "b": cpu(100, entitled=40)}, {"a": 30, "b": 30}),
+    ],
+)
+def test_a_cluster_of_60(claims, deserved):
+    assert shares(60, **claims) == pytest.approx(deserved)
+
+
+def test_children_share_what_their_parent_gets():
+    found = shares(
+        60,
+        org=cpu(0, 1),
+        team1=cpu(100, 3, parent="org"),
+        team2=cpu(100, 1, parent="org"),
+        other=cpu(100, 1),
+    )
+    assert found == pytest.approx({"org": 30, "team1": 22.5, "team2": 7.5, "other": 30})
+
+
+def test_a_parent_wants_what_its_children_want_up_to_its_bound():
+    found = shares(60, org=cpu(0, 1, bound=20), team=cpu(100, parent="org"), other=cpu(100))
+    assert found == pytest.approx({"org": 20, "team": 20, "other": 40})
+
+
+def test_jobs_of_a_queue_with_children_share_with_them():
+    found = shares(60, org=cpu(100, 1), team=cpu(100, 1, parent="org"))
+    assert found == pytest.approx({"org": 60, "team": 30})
+
+
+def test_an_unknown_parent_is_the_root_and_so_is_a_circle():
+    assert shares(60, a=cpu(100, parent="gone"), b=cpu(100)) == pytest.approx({"a": 30, "b": 30})
+    circle = {"a": cpu(100, parent="b"), "b": cpu(100, parent="a"), "c": cpu(100)}
+    assert shares(60, **circle) == pytest.approx({"a": 20, "b": 20, "c": 20})
+
+
+def test_a_line_leads_from_the_top_down():
+    tree = QueueTree({"a": cpu(0), "b": cpu(0, parent="a"), "c": cpu(0, parent="b")})
+    assert tree.line_of("c") == ["a", "b", "c"]
+
+
+FLAT = st.dictionaries(
+    st.sampled_from("abcdef"),
+    st.builds(cpu, st.integers(0, 100), st.integers(1, 5), bound=st.none() | st.integers(0, 100)),
+    min_size=1,
+)
+
+
+@given(FLAT, st.integers(0, 300))
+def test_what_is_deserved_sums_to_the_capacity_in_demand(claims, whole):
+    """Everything is divided, or everybody has what it wants."""
+    wanted = sum(min(c.request[CPU], *(b for _, b in c.bound), 10**9) for c in claims.values())
+    assert sum(shares(whole, **claims).values()) == pytest.approx(min(whole, wanted))
+
+
+@given(FLAT, st.integers(0, 300))
+def test_nobody_gets_more_than_it_wants_or_may_have(claims, whole):
+    for name, amount in shares(whole, **claims).items():
+        claim = claims[name]
+        assert -1e-9 <= amount <= min(claim.request[CPU], *(b for _, b in claim.bound), 10**9)
+
+
+@given(FLAT, st.integers(0, 300), st.sampled_from("abcdef"))
+def test_more_weight_never_means_less(claims, whole, name):
+    if name not in claims:
+        return
+    before = shares(whole, **claims)[name]
+    claim = claims[name]
+    claims[name] = Claim(claim.weight + 1, claim.request, claim.bound)
+    assert shares(whole, **claims)[name] >= before - 1e-9
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from("abc"), st.builds(cpu, st.integers(1, 100), st.integers(1, 3)), min_size=1
+    ),
+    st.integers(1, 300),
+)
+def test_in_one_dimension_kube_batch_divides_alike(claims, whole):
+    """All dimensions at once is what it does differently, so with both alike it is the same."""
+    both = {
+        name: Claim(c.weight, {0: c.request[CPU] * 1000, 1: c.request[CPU] * 10**9})
+        for name, c in claims.items()
+    }
+    total = {0: whole * 1000, 1: whole * 10**9}
+    upstream = divide(total, both, KUBE_BATCH_SLACK, UPSTREAM)
+    fixed = divide(total, both, KUBE_BATCH_SLACK, FIXED)
+    for name, claim in both.items():
+        # A queue that gets exactly what it wants is never "less" for kube-batch, and it stops
+        # when less than its least amounts remain.
+        mine = min(upstream[name][0], float(claim.request[0]))
+        assert mine == pytest.approx(fixed[name][0], abs=10 * len(claims))

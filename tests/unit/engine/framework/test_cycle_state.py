@@ -1,0 +1,52 @@
+"""CycleState: what plugins remember within a cycle, and what a dry run may change of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from fairlead.engine.framework.cycle_state import CycleState
+
+
+@dataclass
+class Counts:
+    """Changes with the pods that come and go, so it is copied."""
+
+    seen: list = field(default_factory=list)
+
+    def clone(self):
+        return Counts(list(self.seen))
+
+
+@dataclass
+class Facts:
+    """Never changes within the cycle, so it is shared."""
+
+    name: str
+
+
+def test_values_are_found_under_their_class():
+    """Each plugin has its own."""
+    state = CycleState()
+    state.write(Facts("a"))
+    state.write(Facts("b"))
+    assert state.read(Facts) == state.find(Facts) == Facts("b")
+    assert state.find(Counts) is None
+    with pytest.raises(KeyError):
+        state.read(Counts)
+
+
+def test_a_copy_may_be_changed_without_harm():
+    """What can be cloned is; skips are copied with it."""
+    state = CycleState()
+    state.write(Counts([1]))
+    state.write(Facts("a"))
+    state.skipped_filters["A"] = None
+    copy = state.clone()
+    copy.read(Counts).seen.append(2)
+    copy.skipped_filters["B"] = None
+    copy.skipped_scores["C"] = None
+    assert state.read(Counts).seen == [1]
+    assert copy.read(Facts) is state.read(Facts)
+    assert (list(state.skipped_filters), list(state.skipped_scores)) == (["A"], [])

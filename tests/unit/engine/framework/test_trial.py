@@ -1,0 +1,150 @@
+"""Would the pod fit, if those left and these came? Afterwards everything is as it was."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine import framework
+from fairlead.testing import PluginScene, make_node, make_pod
+
+
+class Loud(dict):
+    """How many loud pods each zone has."""
+
+    def clone(self):
+        return Loud(self)
+
+
+class Quiet:
+    """Rejects nodes of a zone with a pod labelled loud; knows of pods by PreFilter's findings."""
+
+    name = "Quiet"
+
+    def __init__(self, handle):
+        self.handle = handle
+
+    def pre_filter(self, state, pod):
+        loud = Loud()
+        for node in self.handle.cluster.table.nodes():
+            for other in node.pods.values():
+                self._count(loud, other, node, 1)
+        state.write(loud)
+
+    def add_pod(self, state, pod, added, node):
+        self._count(state.read(Loud), added, node, 1)
+
+    def remove_pod(self, state, pod, removed, node):
+        self._count(state.read(Loud), removed, node, -1)
+
+    def _count(self, loud, pod, node, by):
+        if "loud" in pod.labels:
+            zone = node.labels["zone"]
+            loud[zone] = loud.get(zone, 0) + by
+
+    def filter(self, state, pod, node):
+        loud = state.read(Loud).get(node.labels["zone"])
+        return framework.unschedulable("it is loud") if loud else None
+
+
+class Silent:
+    """Takes part, and has nothing against anybody."""
+
+    name = "Silent"
+
+    def __init__(self, handle):
+        pass
+
+    def filter(self, state, pod, node):
+        return None
+
+
+class Forgetful(Quiet):
+    name = "Forgetful"
+
+    def remove_pod(self, state, pod, removed, node):
+        raise LookupError("lost count")
+
+
+class Stage:
+    """Zone x with a loud pod on a and nothing on b, and a pod whose cycle has begun."""
+
+    def __init__(self, plugin):
+        self.scene = PluginScene(plugin, nodes=[make_node(n, labels={"zone": "x"}) for n in "ab"])
+        self.scene.add(make_pod("drummer", node="a", labels={"loud": ""}, requests={"cpu": "3"}))
+        self.pod = self.scene.info(make_pod("p", requests={"cpu": "2"}))
+        self.a, self.b = self.scene.cluster.table.nodes()
+        [self.drummer] = self.a.pods.values()
+        self.state = framework.CycleState()
+        for each in self.scene.served.framework.pre_filters:
+            self.scene.served.framework.run_pre_filter(self.state, self.pod, each)
+
+    def trial(self):
+        return self.scene.served.framework.trial(self.state, self.pod)
+
+
+def message(status):
+    return "" if status is None else status.message
+
+
+def test_a_pod_that_left_one_node_is_missed_on_another() -> None:
+    stage = Stage(Quiet)
+    with stage.trial() as trial:
+        assert message(trial.verdict(stage.b)) == "it is loud"
+        trial.remove(stage.drummer, stage.a)
+        assert message(trial.verdict(stage.b)) == ""
+        trial.add(stage.drummer, stage.b)
+        assert message(trial.verdict(stage.a)) == "it is loud"
+    with stage.trial() as trial:
+        assert message(trial.verdict(stage.b)) == "it is loud"
+    assert (list(stage.a.pods), list(stage.b.pods)) == ([stage.drummer.id], [])
+    stage.scene.cluster.table.validate()
+
+
+def test_all_filters_have_a_say() -> None:
+    stage = Stage(Quiet)
+    with stage.trial() as trial:
+        assert trial.verdict(stage.a).plugin == "NodeResourcesFit"
+        trial.remove(stage.drummer, stage.a)
+        assert trial.verdict(stage.a) is None
+
+
+def test_a_plugin_that_loses_count_ends_the_trial_and_is_named() -> None:
+    stage = Stage(Forgetful)
+    words = "'Forgetful' failed in remove_pod: LookupError: lost count"
+    with pytest.raises(framework.PluginFault, match=words), stage.trial() as trial:
+        trial.remove(stage.drummer, stage.a)
+    assert list(stage.a.pods) == [stage.drummer.id]
+    stage.scene.cluster.table.validate()
+
+
+def test_no_trial_while_plugins_are_being_built() -> None:
+    class Hasty(Quiet):
+        name = "Hasty"
+
+        def __init__(self, handle):
+            with handle.trial(framework.CycleState(), None):
+                pass
+
+    with pytest.raises(ValueError, match="cannot be made: AssertionError: a trial asks plugins"):
+        PluginScene(Hasty)
+
+
+def test_counted_neighbours_leave_a_trial_once() -> None:
+    """Two pods repel the third from their zone: with one of them gone there is still the other."""
+    term = {"labelSelector": {"matchLabels": {"loud": ""}}, "topologyKey": "zone"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    stage = Stage(Silent)
+    stage.scene.add(make_pod("piper", node="b", labels={"loud": ""}))
+    pod = stage.scene.info(make_pod("p", spec={"affinity": apart}))
+    [piper] = stage.b.pods.values()
+    asked, state = stage.scene.served.framework, framework.CycleState()
+    for each in asked.pre_filters:
+        asked.run_pre_filter(state, pod, each)
+    for leaving, staying in ((stage.drummer, piper), (piper, stage.drummer)):
+        with asked.trial(state, pod) as trial:
+            trial.remove(leaving, stage.a if leaving is stage.drummer else stage.b)
+            assert "anti-affinity" in message(trial.verdict(stage.a)), staying.pod.metadata.name
+    with asked.trial(state, pod) as trial:
+        trial.remove(stage.drummer, stage.a)
+        trial.remove(piper, stage.b)
+        assert trial.verdict(stage.a) is None

@@ -1,0 +1,368 @@
+"""Kubelets: what they do about pods and nodes, and what a stopped one leaves undone."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Node, Pod
+from fairlead.engine.core.command import DeleteObject, ObjectRef, PatchStatus, RecordEvent
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+)
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.kubelet.controller import Kubelets
+
+T0 = seconds(1_000)
+CONFIG = KubeletConfig(start_delay=seconds(0.647), removal_delay=seconds(0.137))
+
+
+def node(name="n1", *, stopped=False, told="stopped"):
+    annotations = {"fairlead.dev/kubelet": told} if stopped else {}
+    status = {"conditions": [{"type": "Ready", "status": "True"}]}
+    return decode_as(
+        Node, {"metadata": {"name": name, "annotations": annotations}, "status": status}
+    )
+
+
+def pod(
+    name="p",
+    *,
+    uid="u1",
+    on="n1",
+    phase="Pending",
+    grace=None,
+    annotations=None,
+    spec=None,
+    ready=None,
+):
+    metadata = {"name": name, "namespace": "ns", "uid": uid, "annotations": annotations or {}}
+    if grace is not None:
+        metadata |= {
+            "deletionTimestamp": f"1970-01-01T00:{16 + (40 + grace) // 60}:{(40 + grace) % 60:02}Z",
+            "deletionGracePeriodSeconds": grace,
+        }
+    body = {"metadata": metadata, "spec": {"nodeName": on, **(spec or {})}}
+    status = {"phase": phase} if phase else {}
+    if ready is not None:
+        status["conditions"] = [{"type": "Ready", "status": ready}]
+    return decode_as(Pod, body | {"status": status})
+
+
+def ref(name="p", uid="u1"):
+    return ObjectRef("Pod", "ns", name, uid)
+
+
+def removal(name="p", uid="u1"):
+    return DeleteObject(ref(name, uid), grace_period_s=0, why="terminated")
+
+
+def kubelets(*objects, config=CONFIG, now=T0):
+    machine = Kubelets(config)
+    assert pod_commands(machine.handle(ObjectsLoaded(objects), now)) == []
+    return machine
+
+
+def pod_commands(commands):
+    """Those of `commands` that are not about nodes and their leases."""
+    return [
+        one
+        for one in commands
+        if isinstance(one, RecordEvent) or one.target.kind not in ("Node", "Lease")
+    ]
+
+
+def changed(machine, one, now):
+    return machine.handle(ObjectChanged(one), now)
+
+
+def started(one):
+    return msgspec.structs.replace(one, status=msgspec.structs.replace(one.status, phase="Running"))
+
+
+def test_a_bound_pod_starts_after_the_delay():
+    """Phase, whole-second startTime and the four conditions come in one status patch."""
+    machine = kubelets(node())
+    assert changed(machine, pod(), T0 + seconds(0.5)) == []
+    assert machine.next_deadline() == T0 + seconds(1.147)
+    (patch,) = machine.handle_deadline(T0 + seconds(1.147))
+    assert patch == PatchStatus(
+        ref(), {"phase": "Running", "startTime": "1970-01-01T00:16:41Z"}, patch.conditions
+    )
+    assert {one.type: one.status for one in patch.conditions} == {
+        "PodReadyToStartContainers": "True",
+        "Initialized": "True",
+        "Ready": "True",
+        "ContainersReady": "True",
+    }
+    changed(machine, pod(), T0 + seconds(1.147))  # somebody else's patch came first
+    changed(machine, started(pod()), T0 + seconds(1.147))
+    assert machine.next_deadline() is None
+
+
+def test_an_unbound_pod_waits_for_its_binding():
+    machine = kubelets(node())
+    changed(machine, pod(on=""), T0)
+    assert machine.next_deadline() is None
+    changed(machine, pod(), T0 + seconds(9))
+    assert machine.next_deadline() == T0 + seconds(9.647)
+
+
+def test_an_update_does_not_put_the_start_off():
+    machine = kubelets(node())
+    changed(machine, pod(), T0)
+    changed(machine, pod(annotations={"a": "b"}), T0 + seconds(0.3))
+    assert machine.next_deadline() == T0 + seconds(0.647)
+
+
+def test_a_pod_on_a_missing_node_stays_until_the_node_comes():
+    machine = kubelets(pod())
+    assert machine.handle_deadline(T0 + seconds(0.647)) == []
+    assert machine.next_deadline() is None
+    changed(machine, node(), T0 + seconds(60))
+    assert machine.next_deadline() <= T0 + seconds(60)
+    (patch,) = machine.handle_deadline(T0 + seconds(60))
+    assert patch.fields["startTime"] == "1970-01-01T00:17:40Z"
+
+
+def test_a_pod_succeeds_after_its_duration():
+    machine = kubelets(node())
+    one = pod(annotations={"fairlead.dev/run-duration": "90s"})
+    changed(machine, one, T0)
+    machine.handle_deadline(T0 + seconds(0.647))
+    changed(machine, started(one), T0 + seconds(0.647))
+    assert machine.next_deadline() == T0 + seconds(90.647)
+    (patch,) = machine.handle_deadline(T0 + seconds(90.647))
+    assert patch.fields == {"phase": "Succeeded"}
+    conditions = {one.type: (one.status, one.reason) for one in patch.conditions}
+    assert conditions["Ready"] == ("False", "PodCompleted")
+    assert conditions["ContainersReady"] == ("False", "PodCompleted")
+    assert conditions["Initialized"] == ("True", "PodCompleted")
+
+
+def test_a_pod_fails_at_its_deadline():
+    machine = kubelets(node(), pod(phase="Running", spec={"activeDeadlineSeconds": 5}))
+    assert machine.next_deadline() == T0 + seconds(5)
+    (patch,) = machine.handle_deadline(T0 + seconds(5))
+    assert patch.fields == {
+        "phase": "Failed",
+        "reason": "DeadlineExceeded",
+        "message": "Pod was active on the node longer than the specified deadline",
+    }
+
+
+def test_a_terminating_pod_is_removed_after_its_grace_period():
+    """Exactly: the uid is a precondition and no further grace is given."""
+    machine = kubelets(node(), pod(phase="Running"))
+    changed(machine, pod(phase="Running", grace=10), T0 + seconds(0.5))
+    assert machine.next_deadline() == T0 + seconds(10.637)
+    assert machine.handle_deadline(T0 + seconds(10.637)) == [removal()]
+    changed(machine, pod(phase="Running", grace=10), T0 + seconds(10.637))
+    assert machine.next_deadline() is None
+
+
+def test_termination_comes_before_the_start():
+    """A pod that is terminating when it should start never runs."""
+    machine = kubelets(node(), pod())
+    changed(machine, pod(grace=10), T0 + seconds(0.1))
+    assert machine.handle_deadline(T0 + seconds(0.647)) == []
+    assert machine.handle_deadline(T0 + seconds(10.237)) == [removal()]
+
+
+def test_a_second_request_only_shortens():
+    machine = kubelets(node(), pod(phase="Running"))
+    changed(machine, pod(phase="Running", grace=30), T0)
+    changed(machine, pod(phase="Running", grace=30), T0 + seconds(1))
+    changed(machine, pod(phase="Running", grace=5), T0 + seconds(2))
+    assert machine.handle_deadline(T0 + seconds(7.137)) == [removal()]
+    assert machine.handle_deadline(T0 + seconds(30.137)) == []
+
+
+def test_shortening_late_does_not_lengthen():
+    machine = kubelets(node(), pod(phase="Running"))
+    changed(machine, pod(phase="Running", grace=30), T0)
+    changed(machine, pod(phase="Running", grace=20), T0 + seconds(25))
+    assert machine.handle_deadline(T0 + seconds(30.137)) == [removal()]
+
+
+def test_a_snapshot_is_carried_on():
+    """Running pods do not start again; what was terminating ends when its time is over."""
+    machine = kubelets(
+        node(),
+        pod("runs", phase="Running"),
+        pod("ends", phase="Running", grace=20, uid="u2"),
+        pod("done", phase="Succeeded"),
+        now=T0 + seconds(5),
+    )
+    assert machine.next_deadline() == T0 + seconds(20.137)
+    assert machine.handle_deadline(T0 + seconds(20.137)) == [removal("ends", "u2")]
+    assert machine.next_deadline() is None
+
+
+def test_a_stopped_node_freezes_and_catches_up():
+    """Nothing starts, ends or goes away; on return it all happens, in the order it was due."""
+    machine = kubelets(
+        node(),
+        pod("starts", uid="u1"),
+        pod("ends", uid="u2", phase="Running", annotations={"fairlead.dev/run-duration": "2s"}),
+        pod("goes", uid="u3", phase="Running", grace=9),
+        pod("later", uid="u4", phase="Running", annotations={"fairlead.dev/run-duration": "2m"}),
+    )
+    changed(machine, node(stopped=True), T0)
+    while (due := machine.next_deadline()) is not None and due < T0 + seconds(60):
+        assert machine.handle_deadline(due) == []
+    back = T0 + seconds(60)
+    changed(machine, node(), back)
+    acts = []
+    while (due := machine.next_deadline()) is not None and due <= back:
+        acts += machine.handle_deadline(back)
+    assert [one.target.name for one in acts] == ["starts", "ends", "goes"]
+    assert acts[0].fields["startTime"] == "1970-01-01T00:17:40Z"
+    assert acts[2] == removal("goes", "u3")
+    assert machine.next_deadline() == T0 + seconds(120)
+
+
+def test_what_happened_meanwhile_is_not_undone():
+    """A pod removed by force from a stopped node does not come back with it."""
+    machine = kubelets(node(stopped=True), pod())
+    machine.handle_deadline(T0 + seconds(0.647))
+    machine.handle(ObjectDeleted(pod()), T0 + seconds(2))
+    changed(machine, node(), T0 + seconds(3))
+    assert machine.handle_deadline(T0 + seconds(3)) == []
+
+
+def test_a_successor_of_the_same_name_is_another_pod():
+    machine = kubelets(node(), pod(phase="Running", grace=10))
+    changed(machine, pod(uid="u2"), T0 + seconds(3))
+    machine.handle(ObjectDeleted(pod(phase="Running", grace=10)), T0 + seconds(3))
+    (patch,) = machine.handle_deadline(T0 + seconds(3.647))
+    assert patch.target == ref(uid="u2")
+    assert machine.handle_deadline(T0 + seconds(10.137)) == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "again"),
+    [
+        (FailureReason.INTERNAL_ERROR, T0 + seconds(1.647)),
+        (FailureReason.NOT_FOUND, None),
+        (FailureReason.CONFLICT, None),
+    ],
+)
+def test_a_refused_act_is_repeated_unless_the_pod_is_gone(reason, again):
+    machine = kubelets(node(), pod())
+    (patch,) = machine.handle_deadline(T0 + seconds(0.647))
+    machine.handle(CommandFailed(patch, reason, "no"), T0 + seconds(0.647))
+    assert machine.next_deadline() == again
+    if again is not None:
+        (repeated,) = machine.handle_deadline(again)
+        assert repeated.fields["phase"] == "Running"
+
+
+def test_somebody_elses_failure_is_not_ours():
+    machine = kubelets(node(), pod())
+    machine.handle_deadline(T0 + seconds(0.647))
+    foreign = DeleteObject(ref(), why="preempted")
+    machine.handle(CommandFailed(foreign, FailureReason.INTERNAL_ERROR, "no"), T0)
+    assert machine.next_deadline() is None
+
+
+def test_one_pod_at_a_time():
+    """So that the effects of each act settle before the next one."""
+    machine = kubelets(node(), pod("a", uid="ua"), pod("b", uid="ub"))
+    due = T0 + seconds(0.647)
+    assert [one.target.name for one in machine.handle_deadline(due)] == ["a"]
+    assert machine.next_deadline() <= due
+    assert [one.target.name for one in machine.handle_deadline(due)] == ["b"]
+
+
+def test_an_unreadable_duration_is_told_once():
+    machine = kubelets(node())
+    one = pod(annotations={"fairlead.dev/run-duration": "soon"})
+    (event,) = changed(machine, one, T0)
+    assert isinstance(event, RecordEvent)
+    assert event.regarding == ref()
+    assert event.note.startswith("metadata.annotations[fairlead.dev/run-duration]: 'soon'")
+    assert changed(machine, one, T0) == []
+
+
+# --- readiness -----------------------------------------------------------------------------
+
+
+def acts_after(machine, now):
+    """(when, what) of all that is done from `now` on."""
+    acts = []
+    while (due := machine.next_deadline()) is not None:
+        acts += [(max(due, now), one) for one in machine.handle_deadline(max(due, now))]
+    return acts
+
+
+def ready_of(patch):
+    return {one.type: one.status for one in patch.conditions}["Ready"]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "config"),
+    [
+        ({"fairlead.dev/ready-delay": "20s"}, CONFIG),
+        ({}, KubeletConfig(start_delay=seconds(0.647), ready_delay=seconds(20))),
+    ],
+)
+def test_a_pod_may_take_its_time_to_become_ready(annotations, config):
+    machine = kubelets(node(), config=config)
+    changed(machine, pod(annotations=annotations), T0)
+    (start,) = machine.handle_deadline(T0 + seconds(0.647))
+    assert (start.fields["phase"], ready_of(start)) == ("Running", "False")
+    assert {one.reason for one in start.conditions} == {"", "ContainersNotReady"}
+    changed(machine, pod(annotations=annotations, phase="Running", ready="False"), T0 + seconds(1))
+    assert machine.next_deadline() == T0 + seconds(20.647)
+    (patch,) = machine.handle_deadline(T0 + seconds(20.647))
+    assert (patch.fields, ready_of(patch)) == ({}, "True")
+
+
+def test_a_pod_that_others_call_unready_is_ready_at_once():
+    """Its kubelet knows better, time and again."""
+    machine = kubelets(node(), pod(phase="Running", ready="True"))
+    for after in (5, 9):
+        changed(machine, pod(phase="Running", ready="False"), T0 + seconds(after))
+        (patch,) = machine.handle_deadline(T0 + seconds(after))
+        assert ready_of(patch) == "True"
+        changed(machine, pod(phase="Running", ready="True"), T0 + seconds(after))
+        assert machine.next_deadline() is None
+
+
+def test_a_snapshots_pod_that_is_not_ready_stays_so():
+    machine = kubelets(node(), pod(phase="Running", ready="False"))
+    assert machine.next_deadline() is None
+
+
+@pytest.mark.parametrize(("told", "delay_s"), [("stopped", 0.647), ("paused", 0)])
+def test_pods_become_ready_again_when_their_node_is_back(told, delay_s):
+    """Started anew after the dark, as they were after a pause."""
+    machine = kubelets(node(), pod(phase="Running", ready="True"))
+    changed(machine, node(stopped=True, told=told), T0)
+    changed(machine, pod(phase="Running", ready="False"), T0 + seconds(50))
+    while (due := machine.next_deadline()) is not None:
+        assert machine.handle_deadline(due) == []
+    back = T0 + seconds(90)
+    changed(machine, node(), back)
+    ((at, patch),) = acts_after(machine, back)
+    assert (at, ready_of(patch)) == (back + seconds(delay_s), "True")
+
+
+@pytest.mark.parametrize(("told", "delay_s"), [("stopped", 0), ("paused", 10.137)])
+def test_a_node_that_is_back_learns_of_deletions(told, delay_s):
+    """What runs on after a pause is given its grace period; what the dark has ended is not."""
+    machine = kubelets(node(), pod(phase="Running"))
+    changed(machine, node(stopped=True, told=told), T0)
+    changed(machine, pod(phase="Running", grace=10), T0 + seconds(50))
+    while (due := machine.next_deadline()) is not None:
+        assert machine.handle_deadline(due) == []
+    back = T0 + seconds(90)
+    changed(machine, node(), back)
+    assert acts_after(machine, back) == [(back + seconds(delay_s), removal())]

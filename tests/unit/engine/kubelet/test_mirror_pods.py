@@ -1,0 +1,89 @@
+"""Static pods: who deletes one deletes an image of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.engine import Engine
+from fairlead.engine.kubelet.controller import Kubelets
+from fairlead.engine.state.cluster import Cluster
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+START = seconds(1_900_000_000)
+MIRRORED = {"kubernetes.io/config.mirror": "abc", "kubernetes.io/config.source": "file"}
+
+
+@pytest.fixture
+def world():
+    world = SimulatedWorld(Engine(Cluster(), [Kubelets()]), start=START)
+    ready = {"type": "Ready", "status": "True"}
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "n1"},
+        "status": {"conditions": [ready]},
+    }
+    resources = {"requests": {"cpu": "1"}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "etcd-n1", "namespace": "kube-system", "annotations": MIRRORED},
+        "spec": {
+            "nodeName": "n1",
+            "containers": [{"name": "c", "image": "i", "resources": resources}],
+        },
+        "status": {"phase": "Running", "conditions": [ready]},
+    }
+    world.load([node, pod])
+    return world
+
+
+def found(world):
+    return world.store.find(POD, "kube-system", "etcd-n1")
+
+
+def delete(store, now):
+    store.delete(POD, "kube-system", "etcd-n1", now)
+
+
+def steer(behaviour):
+    patch = {"metadata": {"annotations": {"fairlead.dev/kubelet": behaviour}}}
+    return lambda store, now: store.patch(NODE, "", "n1", patch, now)
+
+
+def test_a_static_pod_that_is_deleted_is_there_again(world):
+    """At once, as another object of the same content, and running."""
+    before = found(world)
+    world.at(START + seconds(5), delete)
+    world.run(START + seconds(10))
+    after = found(world)
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["metadata"]["annotations"] == MIRRORED
+    assert after["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "1"}}
+    assert after["status"]["phase"] == "Running"
+
+
+def test_a_static_pod_of_a_silent_node_waits_for_it(world):
+    """Its image may be forced away meanwhile."""
+    world.at(START + seconds(5), steer("stopped"))
+    world.at(
+        START + seconds(6),
+        lambda store, now: store.delete(POD, "kube-system", "etcd-n1", now, grace_period_s=0),
+    )
+    world.run(START + seconds(60))
+    assert found(world) is None
+    world.at(START + seconds(61), steer(None))
+    world.run(START + seconds(70))
+    assert found(world)["status"]["phase"] == "Running"
+
+
+def test_a_static_pod_goes_with_its_node(world):
+    world.at(START + seconds(5), lambda store, now: store.delete(NODE, "", "n1", now))
+    world.at(
+        START + seconds(6),
+        lambda store, now: store.delete(POD, "kube-system", "etcd-n1", now, grace_period_s=0),
+    )
+    world.run(START + seconds(60))
+    assert found(world) is None

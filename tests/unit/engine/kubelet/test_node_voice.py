@@ -1,0 +1,326 @@
+"""What is heard of nodes: leases that promise their renewals, and conditions that change."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.api.lease import RENEWED_EVERY, renewals_of
+from fairlead.api.objects import Lease, Node
+from fairlead.api.timestamp import format_micro_time, format_timestamp
+from fairlead.engine.core.command import (
+    CreateObject,
+    ObjectRef,
+    PatchObject,
+    PatchStatus,
+    RecordEvent,
+)
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+)
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.kubelet.controller import Kubelets
+
+T0 = seconds(1_000_000)
+LEASE = ObjectRef("Lease", "kube-node-lease", "n1", "ul")
+
+
+def at(after_s):
+    return T0 + seconds(after_s)
+
+
+def node(told=None, *, ready="True", uid="u1", name="n1", **others):
+    """`others` are further conditions; `ready` None leaves Ready out."""
+    statuses = ({"Ready": ready} if ready is not None else {}) | others
+    annotations = {} if told is None else {"fairlead.dev/kubelet": told}
+    conditions = [{"type": kind, "status": status} for kind, status in statuses.items()]
+    return decode_as(
+        Node,
+        {
+            "metadata": {"name": name, "uid": uid, "annotations": annotations},
+            "status": {"conditions": conditions},
+        },
+    )
+
+
+def lease(renewed_s, every="10s"):
+    annotations = {RENEWED_EVERY: every} if every else {}
+    return decode_as(
+        Lease,
+        {
+            "metadata": {
+                "namespace": "kube-node-lease",
+                "name": "n1",
+                "uid": "ul",
+                "annotations": annotations,
+            },
+            "spec": {"renewTime": format_micro_time(at(renewed_s))},
+        },
+    )
+
+
+class Cluster:
+    """A node whose commands take effect, so far as its lease goes."""
+
+    def __init__(self, *objects, **options):
+        self.machine = Kubelets(KubeletConfig(**options))
+        self.lease = None
+        self.said = self._follow(self.machine.handle(ObjectsLoaded(objects), T0), T0)
+
+    def tell(self, stimulus, after_s):
+        if isinstance(stimulus, Node | Lease):
+            stimulus = ObjectChanged(stimulus)
+        return self._follow(self.machine.handle(stimulus, at(after_s)), at(after_s))
+
+    def wait(self, until_s):
+        """(seconds, command) of all that is done until then."""
+        done = []
+        while (due := self.machine.next_deadline()) is not None and due <= at(until_s):
+            commands = self._follow(self.machine.handle_deadline(due), due)
+            done += [((due - T0) / seconds(1), command) for command in commands]
+        return done
+
+    def _follow(self, commands, now):
+        for command in commands:
+            written = command.manifest if isinstance(command, CreateObject) else {}
+            if isinstance(command, PatchObject):
+                assert command.target == LEASE
+                written = command.patch
+            if written:
+                annotations = written.get("metadata", {}).get("annotations", {})
+                renewed = written["spec"]["renewTime"]
+                self.lease = decode_as(
+                    Lease,
+                    {
+                        "metadata": {
+                            "namespace": "kube-node-lease",
+                            "name": "n1",
+                            "uid": "ul",
+                            "annotations": {k: v for k, v in annotations.items() if v},
+                        },
+                        "spec": {"renewTime": renewed},
+                    },
+                )
+                self.machine.handle(ObjectChanged(self.lease), now)
+        return commands
+
+    @property
+    def renewals(self):
+        """(first, every) in seconds."""
+        found = renewals_of(self.lease)
+        return (found.first - T0) / seconds(1), found.every / seconds(1)
+
+
+def posted(command):
+    assert isinstance(command, PatchStatus)
+    assert command.target == ObjectRef("Node", "", "n1", "u1")
+    return {one.type: one.status for one in command.conditions}
+
+
+WELL = {
+    "MemoryPressure": "False",
+    "DiskPressure": "False",
+    "PIDPressure": "False",
+    "Ready": "True",
+}
+
+
+def test_a_ready_node_gets_a_lease_and_writes_nothing_more():
+    """Renewed within the last period, and every ten seconds since."""
+    cluster = Cluster(node())
+    (created,) = cluster.said
+    first, every = cluster.renewals
+    assert (-10 < first <= 0, every) == (True, 10)
+    assert created.manifest["metadata"]["ownerReferences"][0]["uid"] == "u1"
+    assert created.manifest["spec"]["holderIdentity"] == "n1"
+    assert cluster.wait(86_400) == []
+
+
+def test_nodes_renew_at_different_instants():
+    machine = Kubelets()
+    nodes = [node(name=f"n{i}") for i in range(50)]
+    created = machine.handle(ObjectsLoaded(nodes), T0)
+    assert len({one.manifest["spec"]["renewTime"] for one in created}) > 45
+
+
+def test_a_lease_from_before_is_gone_on_with():
+    """Only what it promises is added."""
+    cluster = Cluster(lease(-4, every=""), node())
+    (patch,) = cluster.said
+    assert isinstance(patch, PatchObject)
+    assert cluster.renewals == (-4, 10)
+    assert Cluster(lease(-4), node()).said == []
+
+
+def test_a_node_that_never_said_anything_registers():
+    """Ready and the pressures, with a heartbeat."""
+    _, post = Cluster(node(ready=None)).said
+    assert posted(post) == WELL
+    assert {one.last_heartbeat_time for one in post.conditions} == {format_timestamp(T0)}
+
+
+@pytest.mark.parametrize("told", ["stopped", "paused", "flap 60s/120s"])
+def test_a_node_falls_silent(told):
+    """The lease keeps the last renewal, and nothing is posted."""
+    cluster = Cluster(lease(-4), node())
+    (patch,) = cluster.tell(node(told), 27)
+    assert patch.patch["metadata"]["annotations"] == {RENEWED_EVERY: None}
+    assert cluster.renewals == (26, 0)
+
+
+@pytest.mark.parametrize("back", [None, "running"])
+def test_a_node_comes_back(back):
+    """It renews at that instant and posts what it says of itself."""
+    cluster = Cluster(lease(-4), node())
+    cluster.tell(node("stopped"), 27)
+    cluster.tell(node("stopped", ready="Unknown", MemoryPressure="Unknown"), 80)
+    renewal, post = cluster.tell(node(back, ready="Unknown", MemoryPressure="Unknown"), 100)
+    assert isinstance(renewal, PatchObject)
+    assert cluster.renewals == (100, 10)
+    assert posted(post) == WELL
+    assert {one.last_heartbeat_time for one in post.conditions} == {format_timestamp(at(100))}
+
+
+def test_a_node_flaps():
+    """Dark for a minute, up for two, beginning when it is told."""
+    cluster = Cluster(lease(-4), node())
+    cluster.tell(node("flap 60s/120s"), 30)
+    turns = [(after, one) for after, one in cluster.wait(400) if isinstance(one, PatchObject)]
+    assert [after for after, _ in turns] == [90, 210, 270, 390]
+    silences = [one.patch["metadata"]["annotations"][RENEWED_EVERY] is None for _, one in turns]
+    assert silences == [False, True, False, True]
+    assert cluster.tell(node(), 395)
+    assert cluster.wait(1_000) == []
+
+
+def test_a_slow_node_renews_rarely():
+    """From its last renewal on; that it was found silent it puts right at the next one."""
+    cluster = Cluster(lease(-4), node())
+    cluster.tell(node("slow 70s"), 27)
+    assert cluster.renewals == (26, 70)
+    assert cluster.tell(node("slow 70s", ready="Unknown"), 80) == []
+    ((after, post),) = cluster.wait(300)
+    assert (after, posted(post)) == (96, WELL)
+    cluster.tell(node(), 300)
+    assert cluster.renewals == (236, 10)
+
+
+@pytest.mark.parametrize(
+    ("told", "changed"),
+    [
+        ("not-ready", {"Ready": "False"}),
+        ("memory-pressure", {"MemoryPressure": "True"}),
+        ("disk-pressure,pid-pressure", {"DiskPressure": "True", "PIDPressure": "True"}),
+    ],
+)
+def test_a_node_reports_what_it_is_told(told, changed):
+    """In one write; and takes it back in another."""
+    cluster = Cluster(lease(-4), node())
+    (post,) = cluster.tell(node(told), 27)
+    assert posted(post) == WELL | changed
+    (post,) = cluster.tell(node(**({"ready": "True"} | changed_of(changed))), 30)
+    assert posted(post) == WELL
+
+
+def changed_of(changed):
+    return {kind if kind != "Ready" else "ready": status for kind, status in changed.items()}
+
+
+def test_what_a_slow_node_reports_waits():
+    cluster = Cluster(lease(-4), node())
+    cluster.tell(node("slow 70s,not-ready"), 27)
+    ((after, post),) = cluster.wait(300)
+    assert (after, posted(post)["Ready"]) == (96, "False")
+
+
+def test_what_others_say_of_a_node_is_put_right_at_the_next_renewal():
+    cluster = Cluster(lease(-4), node())
+    assert cluster.tell(node(ready="False"), 27) == []
+    ((after, post),) = cluster.wait(60)
+    assert (after, posted(post)["Ready"]) == (36, "True")
+    assert cluster.tell(node(), 36) == []
+
+
+def test_a_snapshots_node_that_is_not_ready_goes_on_saying_so():
+    """It is heard of, and it knows why it is not ready."""
+    cluster = Cluster(lease(-4), node(ready="False"))
+    assert cluster.said == []
+    cluster.tell(node("stopped", ready="False"), 10)
+    _, post = cluster.tell(node(ready="Unknown"), 100)
+    assert posted(post)["Ready"] == "False"
+
+
+@pytest.mark.parametrize("back", [node("running", ready="Unknown"), node()])
+def test_a_snapshots_node_that_was_lost_is_silent_until_somebody_says_otherwise(back):
+    """Told to run, or posted as ready by others."""
+    cluster = Cluster(lease(-4, every=""), node(ready="Unknown"))
+    assert cluster.said == []
+    assert cluster.tell(node(ready="Unknown", MemoryPressure="False"), 5) == []
+    renewal, _ = cluster.tell(back, 10)
+    assert isinstance(renewal, PatchObject)
+    assert cluster.renewals == (10, 10)
+
+
+def test_what_nobody_understands_is_told_once():
+    """The node does what it did before."""
+    cluster = Cluster(lease(-4), node())
+    (event,) = cluster.tell(node("dead"), 5)
+    assert isinstance(event, RecordEvent)
+    assert event.note.startswith("metadata.annotations[fairlead.dev/kubelet]: 'dead' is no")
+    assert cluster.tell(node("dead", MemoryPressure="False"), 6) == []
+    assert cluster.lease is None
+
+
+def test_a_lease_that_is_taken_away_is_made_anew():
+    cluster = Cluster(lease(-4), node())
+    (created,) = cluster.tell(ObjectDeleted(lease(-4)), 27)
+    assert isinstance(created, CreateObject)
+    cluster.tell(node("stopped"), 30)
+    assert cluster.tell(ObjectDeleted(cluster.lease), 31) == []
+
+
+def test_a_lease_that_could_not_be_written_is_tried_again():
+    cluster = Cluster(node())
+    machine = Kubelets()
+    (created,) = machine.handle(ObjectsLoaded([node()]), T0)
+    machine.handle(CommandFailed(created, FailureReason.INTERNAL_ERROR, "no"), T0)
+    assert machine.next_deadline() == at(1)
+    assert machine.handle_deadline(at(1)) == [created]
+    assert cluster.wait(10) == []
+
+
+def test_a_node_that_is_deleted_is_forgotten():
+    """And one of its name goes on with its lease."""
+    cluster = Cluster(lease(-4), node("flap 60s/120s"))
+    cluster.tell(ObjectDeleted(node()), 5)
+    assert cluster.wait(500) == []
+    (patch,) = cluster.tell(node(uid="u2"), 600)
+    assert cluster.renewals == (-4, 10)
+    assert isinstance(patch, PatchObject)
+
+
+def test_renewals_may_be_written_one_by_one():
+    """For controllers that know nothing of promises: a lease then is what it is everywhere."""
+    cluster = Cluster(lease(-4, every=""), node(), promises_renewals=False)
+    assert cluster.said == []
+    assert [after for after, _ in cluster.wait(40)] == [6, 16, 26, 36]
+    assert cluster.renewals == (36, 0)
+    cluster.tell(node("slow 30s"), 47)
+    assert [after for after, _ in cluster.wait(120)] == [76, 106]
+    cluster.tell(node("stopped"), 121)
+    assert cluster.wait(1_000) == []
+    assert cluster.renewals == (106, 0)
+    cluster.tell(node(), 1_003)
+    assert [after for after, _ in cluster.wait(1_025)] == [1_013, 1_023]
+
+
+def test_a_new_lease_that_is_written_renewal_by_renewal_promises_nothing():
+    cluster = Cluster(node(), promises_renewals=False)
+    (created,) = cluster.said
+    assert "annotations" not in created.manifest["metadata"]
+    assert len(cluster.wait(100)) == 10

@@ -1,0 +1,112 @@
+"""A pod is ready when its containers are and its readiness gates say so."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Pod
+from fairlead.engine.core.command import Condition
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.kubelet.pod_life import Act, Due, next_act
+from fairlead.engine.kubelet.readiness import is_held_by_gates, readiness, says_ready
+
+NOW = seconds(1_000)
+MISSING = 'corresponding condition of pod readiness gate "a/b" does not exist.'
+CLOSED = 'the status of pod readiness gate "c/d" is not "True", but Unknown'
+
+
+def row(name, status, message=""):
+    return {"type": name, "status": status, "message": message}
+
+
+def pod(*conditions, gates=(), generation=0, observed=0):
+    return decode_as(
+        Pod,
+        {
+            "metadata": {"name": "p", "namespace": "ns", "uid": "u", "generation": generation},
+            "spec": {
+                "nodeName": "n",
+                "containers": [{"name": "c"}],
+                "readinessGates": [{"conditionType": gate} for gate in gates],
+            },
+            "status": {
+                "phase": "Running",
+                "observedGeneration": observed,
+                "conditions": list(conditions),
+            },
+        },
+    )
+
+
+def act_of(one, *, looks=False):
+    config = KubeletConfig(accepts_pods=looks, heeds_gates=True)
+    whens = {"bound_at": NOW, "started_at": NOW, "asked_at": NOW, "ready_at": NOW}
+    return next_act(one, config=config, **whens)
+
+
+def test_closed_gates_are_told_of_in_upstreams_words():
+    one = pod(row("c/d", "Unknown"), row("e/f", "True"), gates=("a/b", "c/d", "e/f"))
+    assert readiness(one, heeds_gates=True) == (
+        Condition("Ready", "False", "ReadinessGatesNotReady", f"{MISSING}, {CLOSED}"),
+        Condition("ContainersReady", "True"),
+    )
+
+
+@pytest.mark.parametrize("gates", [(), ("a/b",)])
+def test_without_closed_gates_it_is_ready(gates):
+    one = pod(row("a/b", "True"), gates=gates)
+    assert readiness(one, heeds_gates=True)[0] == Condition("Ready", "True")
+
+
+def test_in_a_simulation_nobody_opens_gates_and_none_is_heeded():
+    one = pod(gates=("a/b",))
+    assert readiness(one, heeds_gates=False)[0] == Condition("Ready", "True")
+    assert says_ready(pod(row("Ready", "True"), gates=("a/b",)), heeds_gates=False)
+
+
+@pytest.mark.parametrize(
+    ("case", "conditions", "gates", "says"),
+    [
+        ("nothing is said", (), (), False),
+        ("it is ready", (row("Ready", "True"),), (), True),
+        ("others say it is not", (row("Ready", "False"),), (), False),
+        ("a gate closed", (row("Ready", "True"),), ("a/b",), False),
+        ("its gate is told of", (row("Ready", "False", MISSING),), ("a/b",), False),
+        (
+            "so are its containers",
+            (row("Ready", "False", MISSING), row("ContainersReady", "True")),
+            ("a/b",),
+            True,
+        ),
+        (
+            "the gate is another",
+            (row("Ready", "False", MISSING), row("ContainersReady", "True")),
+            ("c/d",),
+            False,
+        ),
+    ],
+)
+def test_what_is_told_is_not_told_again(case, conditions, gates, says):
+    one = pod(*conditions, gates=gates)
+    assert says_ready(one, heeds_gates=True) is says, case
+    due = Due(Act.READY, NOW) if conditions and not says else None
+    assert act_of(one) == due, case
+
+
+@pytest.mark.parametrize(("gates", "held"), [(("a/b",), True), ((), False)])
+def test_gates_hold_pods_whose_containers_are_ready(gates, held):
+    assert is_held_by_gates(pod(row("ContainersReady", "True"), gates=gates)) is held
+    assert not is_held_by_gates(pod(gates=gates))
+
+
+@pytest.mark.parametrize(
+    ("generation", "observed", "looks", "acts"),
+    [(2, 1, True, True), (2, 2, True, False), (2, 1, False, False)],
+)
+def test_a_changed_specification_is_observed_where_somebody_looks(
+    generation, observed, looks, acts
+):
+    one = pod(row("Ready", "True"), generation=generation, observed=observed)
+    assert act_of(one, looks=looks) == (Due(Act.OBSERVE, NOW) if acts else None)

@@ -1,0 +1,547 @@
+"""A cluster whose nodes go quiet, from the first missing heartbeat to the recovery.
+
+Passes happen at 0, 5, 10, ... s and cost nothing unless a test says otherwise, looks at the queues
+50 ms later and every 100 ms; grace periods are 40 s, so that a node last heard of at 3 s (the pass
+at 5 s notices) is silent in the pass at 50 s.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.engine.core.command import PatchObject, PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import (
+    EvictionTimed,
+    NodeSilenced,
+    NodeTainted,
+    PodEvicted,
+    ZoneAssessed,
+)
+from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, FailureReason
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.profile import V1_16
+from fairlead.engine.nodelifecycle.zone import ZoneState
+
+GRACE = seconds(40)
+
+
+@pytest.fixture
+def cluster(given):
+    """`names` are nodes of one zone each by their first letter, with regular leases."""
+
+    def build(*names, pods=(), **options):
+        nodes = [given.node_json(name, zone=name[0]) for name in names]
+        leases = [given.lease_json(name, every="10s") for name in names]
+        options = {"node_monitor_grace_period": GRACE} | options
+        return given.Station([*nodes, *leases, *pods], **options)
+
+    return build
+
+
+# --- one node ----------------------------------------------------------------------------------
+
+
+def test_a_node_that_falls_silent_is_unknown_tainted_and_its_pods_are_marked(cluster, given):
+    station = cluster("a1", "a2", pods=[given.pod_json(node="a1", tolerations=given.tolerate())])
+    station.at(3, given.stop, "a1")
+    station.run(49)
+    assert (station.ready("a1"), station.taints("a1")) == ("True", [])
+    station.run(50)
+    assert station.ready("a1") == "Unknown"
+    assert station.condition("Ready", "a1")["reason"] == "NodeStatusUnknown"
+    assert station.condition("DiskPressure", "a1")["reason"] == "NodeStatusNeverUpdated"
+    assert station.taints("a1", "NoSchedule") == ["unreachable"]
+    assert station.taints("a1") == []
+    assert station.events("NodeNotReady") == [
+        (50, "a1", "Node a1 status is now: NodeNotReady"),
+        (50, "p1", "Node is not ready"),
+    ]
+    assert station.pod()["status"]["conditions"][0]["status"] == "False"
+    station.run(50.05)
+    assert station.taints("a1") == ["unreachable"]
+    assert station.ready("a2") == "True"
+
+
+def test_a_node_that_is_back_is_untainted_by_the_next_pass(cluster, given):
+    station = cluster("a1", "a2")
+    station.at(3, given.stop, "a1")
+    station.at(61, given.post, "a1")
+    station.at(61, given.renew, "a1")
+    station.run(61)
+    assert (station.taints("a1"), station.taints("a1", "NoSchedule")) == (["unreachable"], [])
+    station.run(65)
+    assert station.taints("a1") == []
+    station.run(3_600)
+    assert station.ready("a1") == "True"
+
+
+def test_a_node_that_reports_that_it_is_not_ready_is_tainted_but_nobody_is_told(cluster, given):
+    station = cluster("a1", "a2", pods=[given.pod_json(node="a1", tolerations=given.tolerate())])
+    station.at(3, given.post, "a1", "False")
+    station.run(5.05)
+    assert station.taints("a1") == ["not-ready"]
+    assert station.taints("a1", "NoSchedule") == ["not-ready"]
+    assert station.events("NodeNotReady") == []
+    assert station.pod()["status"]["conditions"][0]["status"] == "True"
+
+
+def test_the_other_taint_is_exchanged_at_once(cluster, given):
+    """The second does not wait for a token, and the first is gone with it."""
+    station = cluster("a1", "a2")
+    station.at(3, given.post, "a1", "False")
+    station.at(6, given.stop, "a1")
+    station.run(54)
+    assert station.taints("a1") == ["not-ready"]
+    station.run(55)
+    assert station.taints("a1") == ["unreachable"]
+    assert [record.is_turn for record in station.told(NodeTainted)] == [True, False]
+
+
+def test_labels_and_taints_are_put_right_at_once(cluster, given):
+    station = cluster("a1")
+    cordoned = given.node_json("a1", spec={"unschedulable": True}, labels={"kubernetes.io/os": "x"})
+    station.at(3, given.put, cordoned)
+    station.run(3)
+    assert station.taints("a1", "NoSchedule") == ["unschedulable"]
+    assert station.node("a1")["metadata"]["labels"]["beta.kubernetes.io/os"] == "x"
+    station.at(4, given.put, given.node_json("a1"))
+    station.run(4)
+    assert station.taints("a1", "NoSchedule") == []
+
+
+def test_nodes_are_registered_and_removed_by_the_passes(cluster, given):
+    station = cluster("a1")
+    station.at(3, given.put, given.node_json("a2"))
+    station.at(7, given.delete, NODE, "a2")
+    station.run(100)
+    assert station.events("RegisteredNode") == [
+        (0, "a1", "Node a1 event: Registered Node a1 in Controller"),
+        (5, "a2", "Node a2 event: Registered Node a2 in Controller"),
+    ]
+    assert station.events("RemovingNode") == [
+        (10, "a2", "Node a2 event: Removing Node a2 from Controller")
+    ]
+
+
+def test_a_pod_that_comes_late_to_a_silent_node_is_marked_when_it_comes(cluster, given):
+    station = cluster("a1", "a2")
+    station.at(3, given.stop, "a1")
+    station.at(52, given.put, given.pod_json(node="a1", tolerations=given.tolerate()))
+    station.run(52)
+    assert station.pod()["status"]["conditions"][0]["status"] == "False"
+    assert (52, "p1", "Node is not ready") in station.events()
+
+
+def test_a_late_pod_waits_for_its_node(cluster, given):
+    """The node is remembered as silent, gone, and back; the waits double from 5 ms."""
+    station = cluster("a1", "a2")
+    station.at(3, given.stop, "a1")
+    station.at(60, given.delete, NODE, "a1")
+    pod = given.pod_json(node="a1", tolerations=given.tolerate())
+    station.at(61, given.put, pod)
+    station.at(62, given.put, given.node_json("a1", ready="Unknown"))
+    station.run(62)
+    assert station.pod()["status"]["conditions"][0]["status"] == "True"
+    station.run(61 + 0.005 * 255)
+    assert station.pod()["status"]["conditions"][0]["status"] == "False"
+
+
+# --- zones ---------------------------------------------------------------------------------------
+
+
+def dark(cluster, given, *names, quiet=(), **options):
+    station = cluster(*names, **options)
+    for name in quiet:
+        station.at(3, given.stop, name)
+    return station
+
+
+def tainted_at(station, start):
+    return {record.node: (record.at - start) / seconds(1) for record in station.told(NodeTainted)}
+
+
+def test_a_single_dark_zone_is_emptied_at_the_normal_rate(cluster, given):
+    zone = [f"a{i}" for i in range(5)]
+    station = dark(cluster, given, *zone, "b1", quiet=zone)
+    station.run(3_600)
+    assert tainted_at(station, given.START) == {
+        "a0": 50.05,
+        "a1": 60.05,
+        "a2": 70.05,
+        "a3": 80.05,
+        "a4": 90.05,
+    }
+    assert station.controllers[0].zone_states == {
+        ":\x00:a": ZoneState.FULL_DISRUPTION,
+        ":\x00:b": ZoneState.NORMAL,
+    }
+
+
+def test_a_partly_dark_small_zone_is_not_emptied(cluster, given):
+    zone = [f"a{i}" for i in range(5)]
+    station = dark(cluster, given, *zone, quiet=zone[:4])
+    station.run(3_600)
+    assert tainted_at(station, given.START) == {}
+    assert station.taints("a0", "NoSchedule") == ["unreachable"]
+
+
+def test_when_every_zone_is_dark_nobody_is_emptied_and_taints_are_taken_off(cluster, given):
+    station = dark(cluster, given, "a1", "b1", quiet=["a1"])
+    station.at(60, given.stop, "b1")
+    station.run(60)
+    assert station.taints("a1") == ["unreachable"]
+    station.run(105)
+    assert (station.ready("b1"), station.taints("a1"), station.taints("b1")) == ("Unknown", [], [])
+    station.run(3_600)
+    assert (station.taints("a1"), station.taints("b1")) == ([], [])
+
+
+def test_after_that_all_get_a_new_grace_period_and_the_first_token_takes_its_time(cluster, given):
+    station = dark(cluster, given, "a1", "b1", "b2", quiet=["a1", "b1", "b2"])
+    station.at(203, given.post, "b1")
+    station.run(203)
+    assert station.told(NodeTainted) == []
+    station.run(3_600)
+    # The pass at 205 s resumes with empty buckets; that at 210 s takes b1's old lease for news.
+    assert tainted_at(station, given.START)["a1"] == 215.05
+    assert station.told(NodeSilenced)[-1].at == given.at(255)
+
+
+def test_what_changes_about_zones_is_told_once(cluster, given):
+    station = dark(cluster, given, "a1", "a2", quiet=["a1"])
+    station.at(100, given.delete, NODE, "a1")
+    station.at(100, given.delete, NODE, "a2")
+    station.run(3_600)
+    told = [
+        ((r.at - given.START) / seconds(1), r.state, r.size, r.unready, r.eviction_rate)
+        for r in station.told(ZoneAssessed)
+    ]
+    assert told == [
+        (0, "Normal", 2, 0, 0.1),
+        (50, "Normal", 2, 1, 0.1),
+        (100, "", 0, 0, 0.0),
+    ]
+
+
+def test_who_was_silenced_is_told(cluster, given):
+    station = dark(cluster, given, "a1", "a2", quiet=["a1"])
+    station.run(60)
+    assert station.told(NodeSilenced) == [
+        NodeSilenced("a1", ":\x00:a", "True", given.at(5), given.at(50))
+    ]
+
+
+# --- passes --------------------------------------------------------------------------------------
+
+
+def test_passes_that_cost_something_notice_sooner(cluster, given):
+    """45 s in a world without cost: 40 s are over strictly after the pass 40 s later."""
+    station = dark(cluster, given, "a1", "a2", quiet=["a1"], pass_cost=1_000)
+    station.run(46)
+    assert station.ready("a1") == "Unknown"
+    assert station.told(NodeSilenced)[0].at == given.at(45) + 10_000
+
+
+class Counting:
+    """The engine's list of controllers, with the work of one of them counted."""
+
+    def __init__(self, station):
+        lifecycle = station.controllers[0]
+        self.passes, monitor = 0, lifecycle.monitor_node_health
+
+        def counted(now):
+            self.passes += 1
+            return monitor(now)
+
+        lifecycle.monitor_node_health = counted
+
+
+def test_a_quiet_day_costs_nothing(cluster):
+    station = cluster("a1", "a2", "b1")
+    counting = Counting(station)
+    station.run(24 * 3_600)
+    assert counting.passes <= 2
+    assert station.controllers[0].next_deadline() is None
+
+
+def test_a_lease_that_is_renewed_seldom_is_seen_through(cluster, given):
+    """Once a minute is too seldom for 40 s of grace: the node flaps, as it would upstream."""
+    nodes = [given.node_json("a1"), given.node_json("a2")]
+    leases = [given.lease_json("a1", every="60s"), given.lease_json("a2", every="10s")]
+    station = given.Station([*nodes, *leases], node_monitor_grace_period=GRACE)
+    station.run(44)
+    assert station.ready("a1") == "True"
+    station.run(45)
+    assert station.ready("a1") == "Unknown"
+
+
+def test_a_lease_that_nobody_can_read_is_no_heartbeat(cluster, given):
+    station = cluster("a1", "a2")
+    odd = given.lease_json("a1", every="often")
+    station.at(3, given.put, odd)
+    station.run(60)
+    assert station.ready("a1") == "True"  # and what it said before still holds
+
+
+# --- beginnings ----------------------------------------------------------------------------------
+
+
+TAINTS = [
+    {"key": "node.kubernetes.io/unreachable", "effect": effect}
+    for effect in ("NoSchedule", "NoExecute")
+]
+
+
+def silent(given, **options):
+    """A cluster one node of which has been silent and tainted for long."""
+    nodes = [given.node_json("a1", ready="Unknown", taints=TAINTS), given.node_json("a2")]
+    leases = [given.lease_json("a2", every="10s")]
+    return given.Station([*nodes, *leases], **options)
+
+
+def test_a_controller_that_starts_taints_anew(given):
+    station = silent(given)
+    station.run(0)
+    assert station.taints("a1") == []
+    station.run(0.05)
+    assert station.taints("a1") == ["unreachable"]
+    assert len(station.events("RegisteredNode")) == 2
+
+
+def test_a_controller_that_takes_over_leaves_everything_as_it_is(given):
+    station = silent(given, is_taking_over=True)
+    station.run(3_600)
+    assert station.node("a1")["spec"]["taints"] == TAINTS
+    assert station.events() == [] == station.told(NodeTainted)
+
+
+def test_a_controller_that_takes_over_goes_on_where_something_is_missing(given):
+    nodes = [given.node_json("a1", ready="Unknown"), given.node_json("a2")]
+    leases = [given.lease_json("a2", every="10s")]
+    station = given.Station([*nodes, *leases], is_taking_over=True)
+    station.run(0.05)
+    assert station.taints("a1") == ["unreachable"]
+
+
+@pytest.mark.parametrize(
+    ("is_taking_over", "evicted"),
+    [
+        (True, {"old": 200, "young": 250, "late": 0}),
+        (False, {"old": 300, "young": 300, "late": 60}),
+    ],
+)
+def test_timers_run_on_when_a_controller_takes_over(given, is_taking_over, evicted):
+    """Since the taint was added or the pod was made; who is terminating has been evicted."""
+    taints = [taint | {"timeAdded": given.stamp(-100)} for taint in TAINTS]
+    nodes = [given.node_json("a1", ready="Unknown", taints=taints), given.node_json("a2")]
+    leases = [given.lease_json("a2", every="10s")]
+
+    def pod(name, limit_s, created_s, **meta):
+        meta |= {"name": name, "uid": name, "creationTimestamp": given.stamp(created_s)}
+        return given.pod_json(name, node="a1", tolerations=given.tolerate(limit_s), meta=meta)
+
+    gone = {"deletionTimestamp": given.stamp(30), "deletionGracePeriodSeconds": 30}
+    pods = [
+        pod("old", 300, -1_000),
+        pod("young", 300, -50),
+        pod("late", 60, -1_000),
+        pod("leaving", 300, -1_000, **gone),
+    ]
+    station = given.Station([*nodes, *leases, *pods], is_taking_over=is_taking_over)
+    station.run(1_000)
+    found = {
+        record.pod.name: round((record.at - given.START) / 1e9)
+        for record in station.told(PodEvicted)
+        if record.pod.name in evicted
+    }
+    assert found == evicted
+    assert ("leaving" in {record.pod.name for record in station.told(EvictionTimed)}) is (
+        not is_taking_over
+    )
+
+
+def test_a_taint_that_does_not_say_since_when_counts_from_now(given):
+    """Nor one whose time cannot be read."""
+    for stamp in ({}, {"timeAdded": "yesterday"}):
+        taints = [taint | stamp for taint in TAINTS]
+        nodes = [given.node_json("a1", ready="Unknown", taints=taints), given.node_json("a2")]
+        pods = [given.pod_json("p1", node="a1", tolerations=given.tolerate(300))]
+        leases = [given.lease_json("a2", every="10s")]
+        station = given.Station([*nodes, *leases, *pods], is_taking_over=True)
+        (timed,) = station.run(1).told(EvictionTimed)
+        assert timed.due == given.at(300)
+
+
+# --- refusals ------------------------------------------------------------------------------------
+
+
+def refuse(station, kind, reason):
+    """Turn the next command of that kind down, in the world's stead."""
+    lifecycle = station.controllers[0]
+    refused = []
+    handle = lifecycle.handle
+
+    def turned_down(stimulus, now):
+        match stimulus:
+            case CommandSucceeded(command) if isinstance(command, kind) and not refused:
+                refused.append(command)
+                return handle(CommandFailed(command, reason, "no"), now)
+        return handle(stimulus, now)
+
+    lifecycle.handle = turned_down
+    return refused
+
+
+def test_conditions_that_could_not_be_written_are_looked_at_again(cluster, given):
+    station = dark(cluster, given, "a1", "a2", quiet=["a1"])
+    refused = refuse(station, PatchStatus, FailureReason.INTERNAL_ERROR)
+    station.run(60)
+    assert len(refused) == 1
+    assert station.events("NodeNotReady") == []  # it was not this controller's doing
+
+
+def test_a_taint_that_could_not_be_written_has_its_turn_again(cluster, given):
+    station = dark(cluster, given, "a1", "a2", quiet=["a1"])
+    station.run(50.02)
+    refused = refuse(station, PatchObject, FailureReason.INTERNAL_ERROR)
+    station.run(61)
+    assert len(refused) == 1
+    assert [record.is_turn for record in station.told(NodeTainted)] == [True]
+    assert station.told(NodeTainted)[0].at == given.at(60.05)
+
+
+# --- other versions and modes --------------------------------------------------------------------
+
+
+def old(given, *names, pods=(), **options):
+    """Zones by the labels that 1.16 reads."""
+    label = "failure-domain.beta.kubernetes.io/zone"
+    nodes = [given.node_json(name, labels={label: name[0]}) for name in names]
+    leases = [given.lease_json(name, every="10s") for name in names]
+    return given.Station([*nodes, *leases, *pods], profile=V1_16, **options)
+
+
+def test_1_16_gives_40_s_and_taints_one_pass_later(given):
+    station = old(given, "a1", "a2")
+    station.at(3, given.stop, "a1")
+    station.run(50.05)
+    assert (station.ready("a1"), station.taints("a1")) == ("Unknown", [])
+    station.run(55.05)
+    assert station.taints("a1") == ["unreachable"]
+
+
+def test_1_16_marks_pods_without_an_event_and_late_ones_not_at_all(given):
+    pods = [given.pod_json(node="a1", tolerations=given.tolerate())]
+    station = old(given, "a1", "a2", pods=pods)
+    station.at(3, given.stop, "a1")
+    late = given.pod_json("p2", node="a1", tolerations=given.tolerate())
+    station.at(52, given.put, late)
+    station.run(60)
+    assert station.pod()["status"]["conditions"][0]["status"] == "False"
+    assert station.pod("p2")["status"]["conditions"][0]["status"] == "True"
+    assert [name for _, name, _ in station.events("NodeNotReady")] == ["a1"]
+
+
+def test_without_the_taint_manager_pods_stay(cluster, given):
+    station = cluster("a1", "a2", pods=[given.pod_json(node="a1")], enable_taint_manager=False)
+    station.at(3, given.stop, "a1")
+    station.run(3_600)
+    assert station.taints("a1") == ["unreachable"]
+    assert "deletionTimestamp" not in station.pod()["metadata"]
+    assert len(station.controllers) == 2
+
+
+def test_pods_leave_by_their_tolerations(cluster, given):
+    pods = [
+        given.pod_json("p0", node="a1", tolerations=given.tolerate(0)),
+        given.pod_json("p1", node="a1", tolerations=given.tolerate(60)),
+    ]
+    station = cluster("a1", "a2", pods=pods)
+    station.at(3, given.stop, "a1")
+    station.run(50.05)
+    assert "deletionTimestamp" in station.pod("p0")["metadata"]
+    assert "deletionTimestamp" not in station.pod("p1")["metadata"]
+    station.run(110.05)
+    assert "deletionTimestamp" in station.pod("p1")["metadata"]
+
+
+# --- the older mode ------------------------------------------------------------------------------
+
+OWNER = {"kind": "DaemonSet", "name": "d", "uid": "d", "controller": True, "apiVersion": "apps/v1"}
+
+
+def evicting(given, *names, **options):
+    pods = [
+        given.pod_json("p1", node="a1", tolerations=given.tolerate()),
+        given.pod_json("d1", node="a1", meta={"name": "d1", "ownerReferences": [OWNER]}),
+    ]
+    return old(given, *names, pods=pods, taint_based_evictions=False, **options)
+
+
+def test_pods_are_deleted_five_minutes_after_their_node_was_heard_of(given):
+    station = evicting(given, "a1", "a2")
+    station.at(3, given.stop, "a1")
+    station.run(310)
+    assert station.events("DeletingAllPods") == []
+    station.run(310.05)
+    assert station.events("DeletingAllPods") == [
+        (310.05, "a1", "Node a1 event: Deleting all Pods from Node a1.")
+    ]
+    assert station.events("NodeControllerEviction") == [
+        (310.05, "p1", "Marking for deletion Pod p1 from Node a1")
+    ]
+    assert station.pod("p1")["status"]["reason"] == "NodeLost"
+    assert station.pod("d1")["status"]["message"] == (
+        "Node a1 which was running pod d1 is unresponsive"
+    )
+    assert "deletionTimestamp" in station.pod("p1")["metadata"]
+    assert "deletionTimestamp" not in station.pod("d1")["metadata"]
+    assert station.taints("a1") == []
+
+
+def test_a_node_that_reports_that_it_is_not_ready_counts_from_when_it_began(given):
+    station = evicting(given, "a1", "a2")
+    station.at(103, given.post, "a1", "False")
+    station.run(409)
+    assert station.events("DeletingAllPods") == []
+    station.run(420)
+    assert [at for at, _, _ in station.events("DeletingAllPods")] == [410.05]
+
+
+def test_a_node_that_is_back_in_time_keeps_its_pods(given):
+    station = evicting(given, "a1", "a2", node_eviction_rate=0.001)
+    station.at(3, given.stop, "a1")
+    station.at(200, given.post, "a1")
+    station.at(200, given.renew, "a1")
+    station.run(3_600)
+    assert station.events("DeletingAllPods") == []
+
+
+def test_nodes_are_emptied_one_after_the_other(given):
+    station = evicting(given, "a1", "a2", "a3")
+    more = given.pod_json("p2", node="a2", tolerations=given.tolerate())
+    station.at(1, given.put, more)
+    station.at(3, given.stop, "a1")
+    station.at(3, given.stop, "a2")
+    station.run(3_600)
+    assert [(at, name) for at, name, _ in station.events("DeletingAllPods")] == [
+        (310.05, "a1"),
+        (320.05, "a2"),
+    ]
+
+
+def test_a_node_without_pods_takes_its_turn_in_silence(given):
+    station = evicting(given, "a1", "a2")
+    station.at(1, given.delete, POD, "p1", 0)
+    station.at(1, given.delete, POD, "d1", 0)
+    station.at(3, given.stop, "a1")
+    station.run(3_600)
+    assert station.events("DeletingAllPods") == []
+
+
+def test_the_defaults_are_upstreams():
+    config = NodeLifecycleConfig()
+    assert (config.node_monitor_period, config.monitor_grace) == (seconds(5), seconds(50))
+    assert (config.node_eviction_rate, config.secondary_node_eviction_rate) == (0.1, 0.01)

@@ -1,0 +1,201 @@
+"""Pods that nobody else removes."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import Condition, DeleteObject, ObjectRef, PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import PodCollected
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
+from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
+from fairlead.engine.nodelifecycle.profile import V1_16
+
+NODE_GONE = Condition("DisruptionTarget", "True", "DeletionByPodGC", "PodGC: node no longer exists")
+
+
+class Collector:
+    """The controller, run pass by pass; instants are seconds."""
+
+    def __init__(self, **options):
+        self.records = []
+        config = NodeLifecycleConfig(gc_offset=0, **options)
+        self.controller = PodGarbageCollector(config, self, 0)
+
+    def report(self, record):
+        self.records.append(record)
+
+    def see(self, after_s, *views):
+        for view in views:
+            assert self.controller.handle(ObjectChanged(view), seconds(after_s)) == []
+
+    def gone(self, after_s, *views):
+        for view in views:
+            assert self.controller.handle(ObjectDeleted(view), seconds(after_s)) == []
+
+    def passes(self, until_s):
+        """(seconds, commands) of the passes that happen."""
+        found = []
+        while (due := self.controller.next_deadline()) is not None and due <= seconds(until_s):
+            found.append((due / seconds(1), self.controller.handle_deadline(due)))
+        return found
+
+    def removals(self, until_s):
+        """(seconds, pod) of what is removed."""
+        return [
+            (at, command.target.name)
+            for at, commands in self.passes(until_s)
+            for command in commands
+            if isinstance(command, DeleteObject)
+        ]
+
+
+def ref(name):
+    return ObjectRef("Pod", "default", name, f"uid-{name}")
+
+
+# --- orphans -----------------------------------------------------------------------------------
+
+
+def test_a_pod_whose_node_is_missing_for_the_quarantine_fails_and_goes(given):
+    collector = Collector()
+    collector.see(0, given.node(), given.pod())
+    collector.gone(5, given.node())
+    assert [at for at, commands in collector.passes(59) if commands] == []
+    ((at, commands),) = collector.passes(60)
+    assert (at, commands) == (
+        60,
+        [
+            PatchStatus(ref("p1"), {"phase": "Failed"}, (NODE_GONE,)),
+            DeleteObject(ref("p1"), 0, "orphaned"),
+        ],
+    )
+    assert collector.records == [PodCollected(ref("p1"), "n1", "orphaned", seconds(60))]
+
+
+def test_a_node_that_comes_back_in_time_keeps_its_pods(given):
+    collector = Collector()
+    collector.see(0, given.node(), given.pod())
+    collector.gone(5, given.node())
+    collector.passes(40)
+    collector.see(45, given.node())
+    assert collector.removals(500) == []
+
+
+def test_a_finished_orphan_keeps_its_phase(given):
+    collector = Collector()
+    collector.see(0, given.pod(phase="Succeeded"))
+    ((_, commands),) = [entry for entry in collector.passes(60) if entry[1]]
+    assert commands == [DeleteObject(ref("p1"), 0, "orphaned")]
+
+
+def test_a_quarantine_that_is_over_without_pods_is_forgotten(given):
+    collector = Collector()
+    collector.see(0, given.pod())
+    collector.passes(30)
+    collector.gone(35, given.pod())
+    assert collector.removals(1_000) == []
+    assert collector.controller.next_deadline() is None
+    collector.see(1_001, given.pod("p2"))
+    assert collector.removals(1_059) == []
+    assert collector.removals(1_060) == [(1_060, "p2")]
+
+
+def test_1_16_knows_no_quarantine_and_fails_nobody(given):
+    collector = Collector(profile=V1_16)
+    collector.see(5, given.pod())
+    assert collector.passes(20) == [(20, [DeleteObject(ref("p1"), 0, "orphaned")])]
+
+
+def test_in_a_list_pods_may_come_before_their_node(given):
+    collector = Collector()
+    collector.controller.handle(ObjectsLoaded([given.pod(), given.node()]), 0)
+    assert collector.controller.next_deadline() is None
+
+
+# --- terminating pods --------------------------------------------------------------------------
+
+
+OUT = {"key": "node.kubernetes.io/out-of-service", "effect": "NoExecute"}
+
+
+def terminating(given, name="p1", **others):
+    return given.pod(name, meta={"name": name, "deletionTimestamp": given.stamp(0)}, **others)
+
+
+@pytest.mark.parametrize(
+    ("ready", "taints", "found"),
+    [
+        ("Unknown", [OUT], [(20, "p1")]),
+        ("True", [OUT], []),
+        ("Unknown", [], []),
+    ],
+)
+def test_a_node_that_is_out_of_service_lets_terminating_pods_go(given, ready, taints, found):
+    collector = Collector()
+    collector.see(5, given.node(ready=ready, taints=taints), terminating(given), given.pod("p2"))
+    assert collector.removals(100) == found
+
+
+def test_a_taint_that_comes_later_counts_too(given):
+    collector = Collector()
+    collector.see(5, given.node(ready="Unknown"), terminating(given))
+    assert collector.removals(100) == []
+    collector.see(101, given.node(ready="Unknown", taints=[OUT]))
+    assert collector.removals(200) == [(120, "p1")]
+
+
+def test_1_16_knows_nothing_of_that(given):
+    collector = Collector(profile=V1_16)
+    collector.see(5, given.node(ready="Unknown", taints=[OUT]), terminating(given))
+    assert collector.removals(100) == []
+
+
+def test_a_terminating_pod_without_a_node_goes(given):
+    collector = Collector()
+    collector.see(5, terminating(given, node=""))
+    assert collector.passes(20) == [
+        (
+            20,
+            [
+                PatchStatus(ref("p1"), {"phase": "Failed"}, ()),
+                DeleteObject(ref("p1"), 0, "unscheduled"),
+            ],
+        )
+    ]
+
+
+def test_a_pod_that_is_found_twice_goes_once(given):
+    collector = Collector(terminated_pod_gc_threshold=1, profile=V1_16)
+    orphans = [terminating(given, f"p{i}", phase="Failed") for i in range(2)]
+    collector.see(5, *orphans)
+    assert collector.removals(20) == [(20, "p0"), (20, "p1")]
+
+
+# --- finished pods -----------------------------------------------------------------------------
+
+
+def finished(given, name, created_s, phase="Succeeded", reason=""):
+    meta = {"name": name, "creationTimestamp": given.stamp(created_s)}
+    return given.pod(name, phase=phase, meta=meta, status={"phase": phase, "reason": reason})
+
+
+def test_finished_pods_beyond_the_threshold_go_evicted_ones_first_then_the_oldest(given):
+    collector = Collector(terminated_pod_gc_threshold=1)
+    collector.see(
+        5,
+        given.node(),
+        finished(given, "young", -1),
+        finished(given, "b", -9),
+        finished(given, "a", -9),
+        finished(given, "evicted", -2, "Failed", "Evicted"),
+    )
+    assert collector.removals(20) == [(20, "evicted"), (20, "a"), (20, "b")]
+
+
+@pytest.mark.parametrize("threshold", [0, 4])
+def test_within_the_threshold_all_stay(given, threshold):
+    collector = Collector(terminated_pod_gc_threshold=threshold)
+    collector.see(5, given.node(), *(finished(given, f"p{i}", -i) for i in range(4)))
+    assert collector.controller.next_deadline() is None

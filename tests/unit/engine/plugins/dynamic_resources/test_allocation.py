@@ -1,0 +1,411 @@
+"""DynamicResources: which devices a pod's claims get on each node, and why they get none."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.status import Code, Status
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.testing.device_builders import (
+    DRIVER,
+    allocated,
+    asking,
+    either,
+    make_device,
+    make_device_class,
+    make_resource_claim,
+    make_slice,
+    wanting,
+)
+
+NOT_ENOUGH = "cannot allocate all claims"
+NOWHERE = {"a": NOT_ENOUGH, "b": NOT_ENOUGH}
+GPU_0 = f"{DRIVER}/a/gpu-0"
+
+
+@pytest.fixture
+def plugin(scene):
+    """Two nodes; a class of everything."""
+    scene.node("a", "z1")
+    scene.node("b", "z2")
+    scene.tell(make_device_class())
+    return scene.plugin("DynamicResources")
+
+
+def devices_by_node(scene, plugin, *claims):
+    """{node: devices by claim and request, or the reason} for a pod that names `claims`."""
+    scene.tell(*claims)
+    pod = scene.incoming(**wanting(*(claim.metadata.name for claim in claims)))
+    state = scene.started(plugin, pod)
+    found = scene.verdicts(plugin, pod, state)
+    for node in scene.table.nodes():
+        if found[node.name]:
+            continue
+        plugin.reserve(state, pod, node.name)
+        commands = plugin.pre_bind(state, pod, node.name).commands
+        plugin.unreserve(state, pod, node.name)
+        found[node.name] = [told(c.fields["allocation"]) for c in commands if hasattr(c, "fields")]
+    return found
+
+
+def told(allocation):
+    results = allocation["devices"]["results"]
+    return " ".join(f"{one['request']}={one['device']}" for one in results)
+
+
+# --- requests --------------------------------------------------------------------------------
+
+
+def test_a_claim_gets_a_device_where_there_is_one(scene, plugin):
+    """The other node has none."""
+    scene.tell(make_slice("a"))
+    found = devices_by_node(scene, plugin, make_resource_claim("c"))
+    assert found == {"a": ["r=gpu-0"], "b": NOT_ENOUGH}
+
+
+def test_a_count_is_met_from_one_node(scene, plugin):
+    """The first free devices in order."""
+    scene.tell(make_slice("a", ["gpu-0"]), make_slice("b", ["gpu-0", "gpu-1", "gpu-2"]))
+    found = devices_by_node(scene, plugin, make_resource_claim("c", asking(count=2)))
+    assert found == {"a": NOT_ENOUGH, "b": ["r=gpu-0 r=gpu-1"]}
+
+
+def test_devices_in_use_are_passed_over(scene, plugin):
+    """By another claim's allocation."""
+    scene.tell(make_slice("a", ["gpu-0", "gpu-1"]), make_slice("b"))
+    scene.tell(make_resource_claim("x", status=allocated("a", "gpu-0")))
+    scene.tell(make_resource_claim("y", status=allocated("b", "gpu-0")))
+    found = devices_by_node(scene, plugin, make_resource_claim("c"))
+    assert found == {"a": ["r=gpu-1"], "b": NOT_ENOUGH}
+
+
+def test_claims_of_one_pod_do_not_share_devices(scene, plugin):
+    """They are allocated together or not at all."""
+    scene.tell(make_slice("a"), make_slice("b", ["gpu-0", "gpu-1"]))
+    claims = make_resource_claim("c"), make_resource_claim("d")
+    found = devices_by_node(scene, plugin, *claims)
+    assert found == {"a": NOT_ENOUGH, "b": ["r=gpu-0", "r=gpu-1"]}
+
+
+def test_requests_are_tried_in_every_combination(scene, plugin):
+    """The first request must leave the only big device to the second."""
+    scene.tell(make_slice("a", [make_device("big", "80Gi"), make_device("small", "20Gi")]))
+    memory = f'device.capacity["{DRIVER}"].memory'
+    claim = make_resource_claim(
+        "c", asking("any"), asking("big", f'{memory}.compareTo(quantity("40Gi")) >= 0')
+    )
+    assert devices_by_node(scene, plugin, claim)["a"] == ["any=small big=big"]
+
+
+def test_all_devices_of_a_node(scene, plugin):
+    """As many as there are; if one is in use, there is no allocation."""
+    scene.tell(make_slice("a", ["gpu-0", "gpu-1"]), make_slice("b", ["gpu-0", "gpu-1"]))
+    scene.tell(make_resource_claim("x", status=allocated("b", "gpu-1")))
+    claim = make_resource_claim("c", asking(allocationMode="All"))
+    found = devices_by_node(scene, plugin, claim)
+    assert found == {"a": ["r=gpu-0 r=gpu-1"], "b": NOT_ENOUGH}
+
+
+def test_all_of_none_is_none(scene, plugin):
+    """At least one device is needed."""
+    claim = make_resource_claim("c", asking(allocationMode="All"))
+    assert devices_by_node(scene, plugin, claim) == NOWHERE
+
+
+def test_all_devices_of_a_pool_that_is_not_whole(scene, plugin):
+    """Nobody knows how many that will be: an error, as upstream has it."""
+    scene.tell(make_slice("a", count=2))
+    claim = make_resource_claim("c", asking(allocationMode="All"))
+    assert devices_by_node(scene, plugin, claim)["a"] == (
+        "claim default/c, request r: asks for all devices, but resource pool "
+        f"{DRIVER}/a is currently being updated"
+    )
+
+
+def test_the_first_alternative_that_is_there_is_taken(scene, plugin):
+    """Which one that is can differ from node to node."""
+    scene.tell(make_slice("a", ["x", "y"]), make_slice("b", ["x"]))
+    claim = make_resource_claim("c", either("r", asking("two", count=2), asking("one")))
+    found = devices_by_node(scene, plugin, claim)
+    assert found == {"a": ["r/two=x r/two=y"], "b": ["r/one=x"]}
+
+
+def test_earlier_alternatives_score_higher(scene, plugin):
+    """Eight for the first, one less for each further one."""
+    scene.tell(make_slice("a", ["x", "y"]), make_slice("b", ["x"]))
+    scene.tell(make_resource_claim("c", either("r", asking("two", count=2), asking("one"))))
+    pod = scene.incoming(**wanting("c"))
+    state = scene.started(plugin, pod)
+    for node in scene.table.nodes():
+        plugin.filter(state, pod, node)
+    assert [plugin.score(state, pod, node) for node in scene.table.nodes()] == [8, 7]
+
+
+def test_more_devices_than_a_claim_may_have(scene, plugin):
+    """The API's limit."""
+    claim = make_resource_claim("c", asking(count=33))
+    assert devices_by_node(scene, plugin, claim)["a"] == (
+        "claim default/c: number of requested devices 33 exceeds the claim limit of 32"
+    )
+
+
+def test_administrators_get_devices_that_are_in_use(scene, plugin):
+    """And others may still get them after that."""
+    scene.tell(make_slice("a"))
+    scene.tell(make_resource_claim("x", status=allocated("a", "gpu-0")))
+    claim = make_resource_claim("c", asking(adminAccess=True))
+    assert devices_by_node(scene, plugin, claim) == {"a": ["r=gpu-0"], "b": NOT_ENOUGH}
+
+
+def test_one_too_many_of_equal_devices_is_found_out_quickly(scene, plugin):
+    """Not by trying every order of thirty devices."""
+    scene.tell(make_slice("a", [f"gpu-{i}" for i in range(30)]))
+    claim = make_resource_claim("c", asking("r", count=16), asking("s", count=15))
+    assert devices_by_node(scene, plugin, claim) == NOWHERE
+
+
+# --- constraints and taints ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attribute", [f"{DRIVER}/numa", "example.com/numa"])
+def test_devices_of_one_kind(scene, plugin, attribute):
+    """The first pair with the same value; names without a domain are the driver's."""
+    name = attribute if attribute.startswith("example.com") else "numa"
+    devices = [make_device(f"gpu-{i}", **{name: numa}) for i, numa in enumerate((0, 1, 1))]
+    scene.tell(make_slice("a", [*devices]))
+    same = {"matchAttribute": attribute, "requests": []}
+    claim = make_resource_claim("c", asking("x"), asking("y"), constraints=[same])
+    assert devices_by_node(scene, plugin, claim)["a"] == ["x=gpu-1 y=gpu-2"]
+
+
+def test_a_constraint_concerns_the_requests_it_names(scene, plugin):
+    """The third request is free to differ."""
+    devices = [make_device(f"gpu-{i}", numa=numa) for i, numa in enumerate((0, 1, 1))]
+    scene.tell(make_slice("a", devices))
+    same = {"matchAttribute": f"{DRIVER}/numa", "requests": ["x", "y"]}
+    claim = make_resource_claim("c", asking("x"), asking("y"), asking("z"), constraints=[same])
+    assert devices_by_node(scene, plugin, claim)["a"] == ["x=gpu-1 y=gpu-2 z=gpu-0"]
+
+
+def test_a_device_without_the_attribute_is_like_no_other(scene, plugin):
+    """Not even like itself."""
+    scene.tell(make_slice("a"))
+    same = {"matchAttribute": f"{DRIVER}/numa"}
+    claim = make_resource_claim("c", constraints=[same])
+    assert devices_by_node(scene, plugin, claim) == NOWHERE
+
+
+TAINT = {"key": "broken", "value": "yes", "effect": "NoSchedule"}
+
+
+@pytest.mark.parametrize(
+    ("taint", "toleration", "fits"),
+    [
+        (TAINT, None, False),
+        (TAINT, {"operator": "Exists"}, True),
+        (TAINT, {"key": "broken", "operator": "Exists"}, True),
+        (TAINT, {"key": "broken", "operator": "Equal", "value": "yes"}, True),
+        (TAINT, {"key": "broken", "operator": "Equal", "value": "no"}, False),
+        (TAINT, {"key": "other", "operator": "Exists"}, False),
+        (TAINT, {"operator": "Exists", "effect": "NoExecute"}, False),
+        (TAINT | {"effect": "NoExecute"}, None, False),
+        (TAINT | {"effect": "None"}, None, True),
+    ],
+)
+def test_tainted_devices(scene, plugin, taint, toleration, fits):
+    """They repel requests that do not tolerate the taint."""
+    scene.tell(make_slice("a", [make_device("gpu-0") | {"taints": [taint]}]))
+    more = {"tolerations": [toleration]} if toleration else {}
+    found = devices_by_node(scene, plugin, make_resource_claim("c", asking(**more)))
+    assert found["a"] == (["r=gpu-0"] if fits else NOT_ENOUGH)
+
+
+# --- pools -----------------------------------------------------------------------------------
+
+
+def test_a_pool_that_is_not_whole_gives_nothing(scene, plugin):
+    """Until its last slice is there."""
+    scene.tell(make_slice("a", ["x"], name="first", count=2))
+    claim = make_resource_claim("c")
+    assert devices_by_node(scene, plugin, claim) == NOWHERE
+    scene.tell(make_slice("a", ["y"], name="second", count=2))
+    assert devices_by_node(scene, plugin, claim)["a"] == ["r=x"]
+
+
+def test_the_newest_generation_counts(scene, plugin):
+    """Older slices of a pool are out of date."""
+    scene.tell(make_slice("a", ["x"], name="old"))
+    scene.tell(make_slice("a", ["y"], name="new", generation=2))
+    assert devices_by_node(scene, plugin, make_resource_claim("c"))["a"] == ["r=y"]
+
+
+def test_two_devices_of_one_name_make_a_pool_invalid(scene, plugin):
+    """It gives nothing."""
+    scene.tell(make_slice("a", ["x", "x"]))
+    found = devices_by_node(scene, plugin, make_resource_claim("c"))
+    assert found["a"] == "invalid resource pools were encountered"
+
+
+ZONE_2 = {
+    "nodeSelectorTerms": [
+        {
+            "matchExpressions": [
+                {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["z2"]}
+            ]
+        }
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    ("spec", "nodes"),
+    [
+        ({"allNodes": True}, "ab"),
+        ({"nodeSelector": ZONE_2}, "b"),
+        ({}, ""),
+        (
+            {
+                "perDeviceNodeSelection": True,
+                "devices": [make_device("x") | {"nodeName": "a"}],
+            },
+            "a",
+        ),
+        (
+            {
+                "perDeviceNodeSelection": True,
+                "devices": [
+                    make_device("x") | {"nodeSelector": ZONE_2},
+                    make_device("y") | {"nodeName": "z"},
+                ],
+            },
+            "b",
+        ),
+    ],
+)
+def test_slices_for_several_nodes(scene, plugin, spec, nodes):
+    """Whichever way they say for which."""
+    scene.tell(make_slice("", ["x"], spec=spec))
+    found = devices_by_node(scene, plugin, make_resource_claim("c"))
+    assert found == {node: ["r=x"] if node in nodes else NOT_ENOUGH for node in "ab"}
+
+
+def test_a_slice_that_is_gone_takes_its_devices_along(scene, plugin):
+    """And one that changes is looked at again."""
+    slice_of_a = make_slice("a")
+    scene.tell(slice_of_a)
+    claim = make_resource_claim("c")
+    assert devices_by_node(scene, plugin, claim)["a"] == ["r=gpu-0"]
+    scene.tell(make_slice("a", ["other"]))
+    assert devices_by_node(scene, plugin, claim)["a"] == ["r=other"]
+    scene.untell(slice_of_a)
+    assert devices_by_node(scene, plugin, claim) == NOWHERE
+
+
+# --- what is not there yet -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"consumesCounters": [{"counterSet": "s", "counters": {}}]}, "shared counters"),
+        ({"allowMultipleAllocations": True}, "devices for several claims"),
+        ({"bindingConditions": ["ready"], "bindingFailureConditions": ["bad"]}, "binding cond"),
+    ],
+)
+def test_devices_that_fairlead_does_not_know_are_left_aside_aloud(scene, plugin, more, words):
+    """Never allocated wrongly, and never without a word."""
+    scene.tell(make_slice("a", [make_device("x") | more]))
+    reason = devices_by_node(scene, plugin, make_resource_claim("c"))["a"]
+    assert reason.startswith(NOT_ENOUGH)
+    assert words in reason
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (
+            make_resource_claim("c", asking(capacity={"requests": {"memory": "1Gi"}})),
+            "resource claim default/c, request r: a share of a device's capacity",
+        ),
+        (
+            make_resource_claim("c", constraints=[{"distinctAttribute": "x/y"}]),
+            "resource claim default/c, constraint #0: distinctAttribute",
+        ),
+    ],
+)
+def test_claims_that_fairlead_does_not_know_are_refused_by_name(scene, plugin, claim, words):
+    """Before any node is looked at."""
+    scene.tell(claim)
+    answer = refusal(scene, plugin, "c")
+    assert answer.message == f"{words}: Fairlead does not have that yet"
+
+
+# --- the claim as a whole --------------------------------------------------------------------
+
+
+def refusal(scene, plugin, *claims):
+    answer = plugin.pre_filter(CycleState(), scene.incoming(**wanting(*claims)))
+    assert isinstance(answer, Status)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("claims", "words"),
+    [
+        ([], 'could not find ResourceClaim "default/c"'),
+        ([make_resource_claim("c", terminating=True)], 'resourceclaim "c" is being deleted'),
+        (
+            [make_resource_claim("c", asking(of_class="none"))],
+            "request r: device class none does not exist",
+        ),
+        (
+            [make_resource_claim("c", either("r", asking("s", of_class="none")))],
+            "request r/s: device class none does not exist",
+        ),
+        (
+            [make_resource_claim("c", {"name": "r"})],
+            "resource claim default/c, request r: unknown request type",
+        ),
+        (
+            [
+                make_resource_claim(
+                    "c", status=allocated("a", "x", reserved_for=[f"u{i}" for i in range(256)])
+                )
+            ],
+            "resourceclaim in use",
+        ),
+    ],
+)
+def test_claims_that_cannot_be_used(scene, plugin, claims, words):
+    """In upstream's words; no preemption helps."""
+    scene.tell(*claims)
+    answer = refusal(scene, plugin, "c")
+    assert answer.message == words
+    assert answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+def test_answers_are_kept_and_given_up_when_they_may_differ(scene, plugin):
+    """Claims alike share them; devices, labels and classes change them."""
+    scene.tell(make_slice("a"), make_slice("", ["x"], spec={"nodeSelector": ZONE_2}))
+    small = make_resource_claim("c", asking(of_class="small"))
+    memory = f'device.capacity["{DRIVER}"].memory'
+    scene.tell(make_device_class("small", f'{memory}.isLessThan(quantity("80Gi"))'))
+    assert devices_by_node(scene, plugin, small) == {"a": ["r=gpu-0"], "b": ["r=x"]}
+    scene.tell(make_resource_claim("taken", status=allocated("a", "gpu-0")))
+    assert devices_by_node(scene, plugin, small) == {"a": NOT_ENOUGH, "b": ["r=x"]}
+    scene.node("a", "z2")
+    assert devices_by_node(scene, plugin, small) == {"a": ["r=x"], "b": ["r=x"]}
+    scene.tell(make_resource_claim("taken"))
+    scene.node("b", "z1")
+    assert devices_by_node(scene, plugin, small) == {"a": ["r=gpu-0"], "b": NOT_ENOUGH}
+    scene.tell(make_device_class("small", f'{memory}.isLessThan(quantity("1Gi"))'))
+    assert devices_by_node(scene, plugin, small) == NOWHERE
+
+
+def test_an_allocated_claim_ties_the_pod_to_its_node(scene, plugin):
+    """Other pods may use it as well."""
+    scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=["x"])))
+    pod = scene.incoming(**wanting("c"))
+    state = scene.started(plugin, pod)
+    found = scene.verdicts(plugin, pod, state)
+    assert found == {"a": "", "b": "resourceclaim not available on the node"}

@@ -1,0 +1,161 @@
+"""DynamicResources: promises, what is written for a placement, and what is given up."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import PatchObject, PatchStatus
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.testing.device_builders import (
+    allocated,
+    asking,
+    make_device_class,
+    make_resource_claim,
+    make_slice,
+    wanting,
+)
+
+FINALIZER = "resource.kubernetes.io/delete-protection"
+
+
+@pytest.fixture
+def plugin(scene):
+    """Two nodes with a device each."""
+    scene.node("a")
+    scene.node("b")
+    scene.tell(make_device_class(), make_slice("a"), make_slice("b"))
+    return scene.plugin("DynamicResources")
+
+
+def placed(scene, plugin, pod, node):
+    """The state of a cycle that chose `node`."""
+    state = scene.started(plugin, pod)
+    assert plugin.filter(state, pod, scene.table.find(node)) is None
+    assert plugin.reserve(state, pod, node) is None
+    return state
+
+
+def test_what_is_promised_is_taken_for_others(scene, plugin):
+    """Until the promise is taken back."""
+    scene.tell(make_resource_claim("c"), make_resource_claim("d"))
+    first, second = (scene.pod(name, **wanting(claim)) for name, claim in (("p", "c"), ("q", "d")))
+    state = placed(scene, plugin, first, "a")
+    other = scene.started(plugin, second)
+    node = scene.table.find("a")
+    assert plugin.filter(other, second, node).message == "cannot allocate all claims"
+    plugin.unreserve(state, first, "a")
+    plugin.unreserve(state, first, "a")  # the second time does nothing
+    assert plugin.filter(scene.started(plugin, second), second, node) is None
+
+
+def test_a_claim_is_allocated_by_one_pod_at_a_time(scene, plugin):
+    """The other one waits for what comes of it."""
+    scene.tell(make_resource_claim("c"))
+    first, second = (scene.pod(name, **wanting("c")) for name in ("p", "q"))
+    placed(scene, plugin, first, "a")
+    answer = plugin.pre_filter(CycleState(), second)
+    assert answer.message == "resource claim default/c is in the process of being allocated"
+
+
+def test_what_is_written_for_a_new_allocation(scene, plugin):
+    """Protection first, then devices, reach and consumer at once."""
+    config = [{"requests": ["r"], "opaque": {"driver": "d", "parameters": {"of": "claim"}}}]
+    shared = {"opaque": {"driver": "d", "parameters": {"of": "class"}}}
+    scene.tell(make_device_class("gpu", config=[shared]))
+    scene.tell(make_resource_claim("c", asking("r"), asking("s"), config=config))
+    scene.tell(make_slice("a", ["gpu-0", "gpu-1"]))
+    pod = scene.pod("p", **wanting("c"))
+    state = placed(scene, plugin, pod, "a")
+    protection, status = plugin.pre_bind(state, pod, "a").commands
+    assert isinstance(protection, PatchObject)
+    assert protection.patch == {"metadata": {"finalizers": [FINALIZER]}}
+    allocation = status.fields["allocation"]
+    assert [one["device"] for one in allocation["devices"]["results"]] == ["gpu-0", "gpu-1"]
+    assert allocation["devices"]["config"] == [
+        {"source": "FromClass", **shared},
+        {"source": "FromClaim", **config[0]},
+    ]
+    (term,) = allocation["nodeSelector"]["nodeSelectorTerms"]
+    assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
+    assert status.fields["reservedFor"] == [{"resource": "pods", "name": "p", "uid": pod.uid}]
+    assert plugin.is_prepared(state, pod, "a") is None
+
+
+def test_a_pod_joins_those_that_use_an_allocated_claim(scene, plugin):
+    """Two that join at the same time do not forget each other."""
+    scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=["x"])))
+    pods = [scene.pod(name, **wanting("c")) for name in ("p", "q")]
+    states = [placed(scene, plugin, pod, "a") for pod in pods]
+    written = [
+        plugin.pre_bind(state, pod, "a").commands for state, pod in zip(states, pods, strict=True)
+    ]
+    uids = [[one["uid"] for one in status.fields["reservedFor"]] for (status,) in written]
+    assert uids == [["x", pods[0].uid], ["x", pods[0].uid, pods[1].uid]]
+    assert all("allocation" not in status.fields for (status,) in written)
+    plugin.unreserve(states[0], pods[0], "a")
+    third = scene.pod("r", **wanting("c"))
+    (status,) = plugin.pre_bind(placed(scene, plugin, third, "a"), third, "a").commands
+    assert [one["uid"] for one in status.fields["reservedFor"]] == ["x", pods[1].uid, third.uid]
+
+
+def test_a_pod_that_has_its_claim_needs_nothing_written(scene, plugin):
+    """As after a restart."""
+    pod = scene.pod("p", **wanting("c"))
+    scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=[pod.uid])))
+    assert plugin.pre_bind(placed(scene, plugin, pod, "a"), pod, "a") is None
+
+
+@pytest.mark.parametrize(
+    ("later", "words"),
+    [
+        (
+            make_resource_claim("c", status=allocated("b", "gpu-0")),
+            "claim default/c got allocated elsewhere in the meantime",
+        ),
+        (
+            make_resource_claim("c", terminating=True),
+            "claim default/c got deleted in the meantime",
+        ),
+    ],
+)
+def test_claims_that_changed_meanwhile(scene, plugin, later, words):
+    """The pod is tried again."""
+    scene.tell(make_resource_claim("c"))
+    pod = scene.pod("p", **wanting("c"))
+    state = placed(scene, plugin, pod, "a")
+    scene.tell(later)
+    assert plugin.pre_bind(state, pod, "a").message == words
+
+
+# --- making room -----------------------------------------------------------------------------
+
+
+def post_filtered(scene, plugin, *reserved_for):
+    scene.tell(make_resource_claim("c", status=allocated("a", "gpu-0", reserved_for=reserved_for)))
+    pod = scene.pod("p", **wanting("c"))
+    state = scene.started(plugin, pod)
+    assert plugin.filter(state, pod, scene.table.find("b")) is not None
+    return plugin.post_filter(state, pod, None)
+
+
+def test_an_allocation_that_keeps_the_pod_away_is_given_up(scene, plugin):
+    """If nobody uses it."""
+    answer = post_filtered(scene, plugin)
+    assert answer.status.message == "deallocation of ResourceClaim completed"
+    (command,) = answer.commands
+    assert isinstance(command, PatchStatus)
+    assert command.fields == {"allocation": None, "reservedFor": None, "devices": None}
+
+
+def test_an_allocation_that_others_use_stays(scene, plugin):
+    """The pod waits."""
+    answer = post_filtered(scene, plugin, "x")
+    assert (answer.status.message, answer.commands) == ("still not schedulable", ())
+
+
+def test_pods_without_claims_are_told_apart_from_those_never_looked_at(scene, plugin):
+    """Upstream's texts, both of which stand in messages."""
+    pod, state = scene.pod("p"), CycleState()
+    assert plugin.post_filter(state, pod, None).status.message == "not found"
+    plugin.pre_filter(state, pod)
+    assert plugin.post_filter(state, pod, None).status.message == "no new claims to deallocate"

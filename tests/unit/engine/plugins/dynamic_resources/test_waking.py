@@ -1,0 +1,102 @@
+"""DynamicResources: what keeps a pod out of the queue, and what lets it try again."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Pod
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.device_builders import allocated, make_resource_claim, wanting
+
+
+@pytest.fixture
+def plugin(scene):
+    return scene.plugin("DynamicResources")
+
+
+def told(scene, name):
+    """The pod knows that "made" was made for its template."""
+    spec = wanting(templates=["t"]) | {"containers": [{"name": "c"}]}
+    made = {"resourceClaimStatuses": [{"name": "t0", "resourceClaimName": "made"}]}
+    metadata = {"name": name, "namespace": "default", "uid": f"u-{name}"}
+    pod = decode_as(Pod, {"metadata": metadata, "spec": spec, "status": made})
+    return PodInfo(pod, scene.cluster.shapes.shape_of(pod))
+
+
+def test_a_pod_waits_until_its_claims_are_there(scene, plugin):
+    """Upstream's words."""
+    pod = scene.pod("p", **wanting("c"))
+    assert plugin.pre_enqueue(pod).message == 'could not find ResourceClaim "default/c"'
+    scene.tell(make_resource_claim("c"))
+    assert plugin.pre_enqueue(pod) is None
+    assert plugin.pre_enqueue(scene.pod("q")) is None
+
+
+def test_a_pod_waits_until_a_claim_was_made_for_it(scene, plugin):
+    """And it must be its own."""
+    spec = wanting(templates=["t"])
+    waiting = plugin.pre_enqueue(scene.pod("p", **spec))
+    assert waiting.message == 'pod "default/p": ResourceClaim not created yet'
+    pod = told(scene, "p")
+    scene.tell(make_resource_claim("made", made_for="another"))
+    assert plugin.pre_enqueue(pod).message == (
+        "ResourceClaim default/made was not created for pod default/p (pod is not owner)"
+    )
+    scene.tell(make_resource_claim("made", made_for=pod.uid))
+    assert plugin.pre_enqueue(pod) is None
+
+
+def test_a_claim_of_no_kind(scene, plugin):
+    """Some future kind of reference."""
+    pod = scene.pod("p", resourceClaims=[{"name": "x"}])
+    assert plugin.pre_enqueue(pod).message == (
+        'pod "default/p", spec.resourceClaim "x": none of the supported fields are set'
+    )
+
+
+OWN = make_resource_claim("c")
+OTHER = make_resource_claim("x")
+OWN_TAKEN = make_resource_claim("c", status=allocated("a", "gpu-0"))
+OTHER_TAKEN = make_resource_claim("x", status=allocated("a", "gpu-0"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "woken"),
+    [
+        (EventKind.RESOURCE_CLAIM_ADD, None, OWN, True),
+        (EventKind.RESOURCE_CLAIM_ADD, None, OTHER, False),
+        (EventKind.RESOURCE_CLAIM_UPDATE, OWN, OWN_TAKEN, True),
+        (EventKind.RESOURCE_CLAIM_UPDATE, OWN, OWN, False),
+        (EventKind.RESOURCE_CLAIM_UPDATE, OTHER, OTHER_TAKEN, False),
+        (EventKind.RESOURCE_CLAIM_UPDATE, OTHER_TAKEN, OTHER, True),
+        (EventKind.RESOURCE_SLICE_ADD, None, None, True),
+        (EventKind.DEVICE_CLASS_UPDATE, None, None, True),
+    ],
+)
+def test_what_wakes_a_pod(scene, plugin, kind, old, new, woken):
+    """Its own claims, and devices that were given back."""
+    scene.tell(OWN)
+    pod = scene.pod("p", **wanting("c"))
+    assert kind in plugin.events
+    assert plugin.is_woken_by(pod, ClusterEvent(kind, old, new)) is woken
+
+
+def test_a_pod_whose_claims_are_not_there_sleeps_on(scene, plugin):
+    """Whatever others give back."""
+    pod = scene.pod("p", **wanting("c"))
+    event = ClusterEvent(EventKind.RESOURCE_CLAIM_UPDATE, OTHER_TAKEN, OTHER)
+    assert not plugin.is_woken_by(pod, event)
+
+
+def test_a_pod_is_woken_when_it_is_told_its_claim(scene, plugin):
+    """Others are not."""
+    spec = wanting(templates=["t"])
+    waiting, other = scene.pod("p", **spec), scene.pod("q", **spec)
+    pod = told(scene, "p")
+    event = ClusterEvent(EventKind.POD_CLAIM_MADE, waiting, pod)
+    assert not plugin.is_woken_by(pod, event)
+    scene.tell(make_resource_claim("made", made_for=pod.uid))
+    assert plugin.is_woken_by(pod, event)
+    assert not plugin.is_woken_by(other, event)

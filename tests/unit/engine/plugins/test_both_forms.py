@@ -1,0 +1,96 @@
+"""Every plugin of the default profile, asked per node and over columns, gives the same answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.engine.core.status import Code
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.waiting_pods import WaitingPods
+from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.random_cluster import NODE_NAMES, POD_NAMES, Chance, any_node, any_pod
+
+
+def strategy(kind, **more):
+    resources = [{"name": "cpu", "weight": 3}, {"name": "nvidia.com/gpu", "weight": 2}]
+    return {"scoringStrategy": {"type": kind, "resources": resources, **more}}
+
+
+SHAPE = [{"utilization": 0, "score": 10}, {"utilization": 70, "score": 3}]
+FIT_ARGS = {
+    "LeastAllocated of cpu and memory": {},
+    "LeastAllocated of cpu and gpu": strategy("LeastAllocated"),
+    "MostAllocated": strategy("MostAllocated"),
+    "RequestedToCapacityRatio": strategy(
+        "RequestedToCapacityRatio", requestedToCapacityRatio={"shape": SHAPE}
+    ),
+    "a resource left to others": {"ignoredResources": ["nvidia.com/gpu"]},
+}
+
+
+def serve_cluster(objects, args):
+    cluster = Cluster()
+    cluster.apply(ObjectsLoaded(objects))
+    beliefs = Beliefs(cluster, Nominator(), WaitingPods())
+    return serve(Profile(args={"NodeResourcesFit": args}), beliefs, TieBreak(0)).framework
+
+
+def any_cluster(chance):
+    """Nodes with pods on them, and the number of the nodes."""
+    names = NODE_NAMES[: 1 + chance.below(len(NODE_NAMES))]
+    nodes = [any_node(chance, name) for name in names]
+    pods = [any_pod(chance, name, chance.of(names)) for name in chance.some(POD_NAMES, 10)]
+    return [*nodes, *pods], len(nodes)
+
+
+@pytest.mark.parametrize("args", FIT_ARGS.values(), ids=FIT_ARGS)
+@settings(max_examples=30)
+@given(seed=st.integers(0, 2**32))
+def test_per_node_and_over_columns(args, seed):
+    """Verdicts with their reasons, raw scores, skips; for any rows in any order."""
+    chance = Chance(seed)
+    objects, count = any_cluster(chance)
+    framework = serve_cluster(objects, args)
+    table = framework.cluster.table
+    table.widen()
+    pod = any_pod(chance, "incoming")
+    incoming = PodInfo(pod, framework.cluster.shapes.shape_of(pod))
+    rows = np.array(chance.some(range(count), count) or [0], np.int64)
+    state = CycleState()
+    for plugin in framework.pre_filters:
+        framework.run_pre_filter(state, incoming, plugin)
+    for point in framework.filters:
+        if point.name not in state.skipped_filters:
+            assert verdicts_by_columns(point, state, incoming, table, rows) == [
+                named(point, point.one(state, incoming, table.at(row))) for row in rows.tolist()
+            ]
+    for point in framework.scorers:
+        framework.run_pre_score(state, incoming, point.name, rows)
+        if point.name not in state.skipped_scores:
+            found = point.many(state, incoming, table, rows)
+            assert found.dtype == np.int64
+            assert found.tolist() == [
+                point.one(state, incoming, table.at(row)) for row in rows.tolist()
+            ], point.name
+
+
+def verdicts_by_columns(point, state, pod, table, rows):
+    found = point.many(state, pod, table, rows)
+    statuses = [found.statuses[code] if code else None for code in found.codes.tolist()]
+    return [named(point, status) for status in statuses]
+
+
+def named(point, status):
+    """A verdict as it is attributed; no verdict and success are one."""
+    if status is None or status.code is Code.SUCCESS:
+        return None
+    return status if status.plugin else status.by(point.name)

@@ -1,0 +1,412 @@
+"""VolumeBinding: where a pod's volumes are or can be, and what would be done there."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.objects import PersistentVolumeClaim
+from fairlead.engine.core.status import SKIP, Code, Status
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.engine.plugins.volume_binding.args import VolumeBindingArgs
+from fairlead.testing.storage_builders import (
+    claiming,
+    make_capacity,
+    make_claim,
+    make_csi_driver,
+    make_csi_node,
+    make_storage_class,
+    make_volume,
+)
+
+HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+OLD_ZONE = "failure-domain.beta.kubernetes.io/zone"
+OUT_OF_REACH = "node(s) didn't match PersistentVolume's node affinity"
+NO_MATCH = "node(s) didn't find available persistent volumes to bind"
+NO_SPACE = "node(s) did not have enough free storage"
+NO_VOLUME = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+
+@pytest.fixture
+def plugin(scene):
+    for name, zone in (("a", "z1"), ("b", "z1"), ("c", "z2")):
+        scene.node(name, zone)
+    return scene.plugin("VolumeBinding")
+
+
+def volumes_by_node(scene, plugin, *claims):
+    """{node: "claim=volume claim!" or reason}, where `!` is for a claim that is made there."""
+    pod = scene.incoming(**claiming(*claims))
+    state = scene.started(plugin, pod)
+    found = scene.verdicts(plugin, pod, state)
+    for name, reason in found.items():
+        if not reason:
+            volumes = plugin.volumes_on(state, scene.table.find(name))
+            told = [f"{claim.metadata.name}={one.key}" for claim, one in volumes.bindings]
+            told += [f"{claim.metadata.name}!" for claim in volumes.provisions]
+            found[name] = " ".join(told)
+    return found
+
+
+def everywhere(told):
+    return dict.fromkeys("abc", told)
+
+
+# --- the pod as a whole ----------------------------------------------------------------------
+
+EPHEMERAL = {"volumes": [{"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}]}
+
+
+@pytest.mark.parametrize(
+    ("objects", "spec", "reason"),
+    [
+        pytest.param(
+            [], claiming("c"), 'persistentvolumeclaim "c" not found', id="a claim that is not there"
+        ),
+        pytest.param(
+            [],
+            EPHEMERAL,
+            "waiting for ephemeral volume controller to create the persistentvolumeclaim "
+            '"incoming-e"',
+            id="a claim that is still to be made",
+        ),
+        pytest.param(
+            [make_claim("incoming-e", made_for="u-somebody")],
+            EPHEMERAL,
+            "PVC default/incoming-e was not created for pod default/incoming (pod is not owner)",
+            id="a claim that was made for somebody else",
+        ),
+        pytest.param(
+            [make_claim("c", phase="Lost", volume="v")],
+            claiming("c"),
+            'persistentvolumeclaim "c" bound to non-existent persistentvolume "v"',
+            id="a lost claim",
+        ),
+        pytest.param(
+            [make_claim("c", terminating=True)],
+            claiming("c"),
+            'persistentvolumeclaim "c" is being deleted',
+            id="a claim on its way out",
+        ),
+    ],
+)
+def test_a_claim_that_cannot_be_used_keeps_the_pod_back(objects, spec, reason, scene, plugin):
+    """Wherever it would run, and preemption cannot help."""
+    scene.tell(*objects)
+    answer = plugin.pre_filter(CycleState(), scene.incoming(**spec))
+    assert isinstance(answer, Status)
+    assert (answer.code, answer.message) == (Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reason)
+
+
+@pytest.mark.parametrize(
+    ("claim", "classes"),
+    [
+        pytest.param(
+            make_claim("c"), [make_storage_class(waits=False)], id="its class binds at once"
+        ),
+        pytest.param(make_claim("c"), [], id="its class is not there"),
+        pytest.param(make_claim("c", of_class=""), [], id="it has the empty class"),
+        pytest.param(make_claim("c", of_class=None), [make_storage_class()], id="it has no class"),
+        pytest.param(
+            make_claim("c", volume="v"), [make_storage_class()], id="it names a volume already"
+        ),
+        pytest.param(
+            make_claim("c", annotations={"volume.beta.kubernetes.io/storage-class": "gone"}),
+            [make_storage_class()],
+            id="a former annotation names another class",
+        ),
+    ],
+)
+def test_an_unbound_claim_keeps_the_pod_back_if(claim, classes, scene, plugin):
+    """Others must bind it first."""
+    scene.tell(claim, *classes)
+    answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming("c")))
+    assert answer.message == "pod has unbound immediate PersistentVolumeClaims"
+
+
+def test_pods_without_claims_are_skipped(scene, plugin):
+    """Whatever else they mount; and scores are never asked for."""
+    assert plugin.pre_filter(CycleState(), scene.incoming()) is SKIP
+    disk = {"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "d"}}]}
+    assert plugin.pre_filter(CycleState(), scene.incoming(**disk)) is SKIP
+    assert plugin.pre_score(CycleState(), scene.incoming(), scene.rows()) is SKIP
+    assert plugin.scores_alike(scene.incoming())
+
+
+# --- bound claims ----------------------------------------------------------------------------
+
+
+def bound(scene, name, volume, **more):
+    scene.tell(make_claim(name, volume=volume, bound=True))
+    scene.tell(make_volume(volume, claim=f"default/{name}", **more))
+
+
+def test_a_bound_volume_must_be_in_reach(scene, plugin):
+    """One without node affinity is."""
+    bound(scene, "c1", "v1", reach={ZONE: ["z1"]})
+    bound(scene, "c2", "v2")
+    told = {"a": "", "b": "", "c": OUT_OF_REACH}
+    assert volumes_by_node(scene, plugin, "c1", "c2") == told
+    bound(scene, "c2", "v2", reach={HOST: ["b", "c"]})
+    told = {"a": OUT_OF_REACH, "b": "", "c": OUT_OF_REACH}
+    assert volumes_by_node(scene, plugin, "c1", "c2") == told
+
+
+def test_node_affinity_knows_no_names(scene, plugin):
+    """A requirement on metadata.name finds an empty name (CheckNodeAffinity)."""
+    fields = [{"key": "metadata.name", "operator": "In", "values": ["a"]}]
+    required = {"required": {"nodeSelectorTerms": [{"matchFields": fields}]}}
+    bound(scene, "c1", "v1", spec={"nodeAffinity": required})
+    assert volumes_by_node(scene, plugin, "c1") == everywhere(OUT_OF_REACH)
+    fields[0]["operator"] = "NotIn"
+    bound(scene, "c1", "v1", spec={"nodeAffinity": required})
+    assert volumes_by_node(scene, plugin, "c1") == everywhere("")
+
+
+def test_the_first_bound_claim_that_is_wrong_decides(scene, plugin):
+    """Out of reach before a missing volume, a missing volume before out of reach."""
+    bound(scene, "far", "v1", reach={HOST: ["a"]})
+    scene.tell(make_claim("stray", volume="gone", bound=True))
+    told = {"a": NO_VOLUME, "b": OUT_OF_REACH, "c": OUT_OF_REACH}
+    assert volumes_by_node(scene, plugin, "far", "stray") == told
+    assert volumes_by_node(scene, plugin, "stray", "far") == everywhere(NO_VOLUME)
+
+
+def test_a_migrated_disk_is_reached_by_the_labels_of_its_driver(scene, plugin):
+    """On nodes that say so; elsewhere by its own."""
+    scene.node("b", "z1", labels={"topology.gke.io/zone": "z2"})
+    scene.tell(make_csi_node("b", migrated=["kubernetes.io/gce-pd"]), make_csi_node("c"))
+    disk = {"gcePersistentDisk": {"pdName": "d"}}
+    bound(scene, "c1", "v1", driver="", reach={ZONE: ["z2"]}, spec=disk)
+    told = {"a": OUT_OF_REACH, "b": "", "c": ""}
+    assert volumes_by_node(scene, plugin, "c1") == told
+
+
+# --- static volumes --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def waiting(scene, plugin):
+    """A class of which no volume can be made."""
+    scene.tell(make_storage_class(provisioner="kubernetes.io/no-provisioner"), make_claim("c"))
+    return plugin
+
+
+def test_the_smallest_volume_that_suits_is_taken(scene, waiting):
+    """Among equals the first by name; what is too small does not suit."""
+    scene.tell(make_volume("big", size="9Gi"), make_volume("small", size="1023Mi"))
+    scene.tell(make_volume("y", size="2Gi"), make_volume("x", size="2Gi"))
+    assert volumes_by_node(scene, waiting, "c") == everywhere("c=x")
+
+
+def test_each_node_takes_what_it_reaches(scene, waiting):
+    """Local disks, a disk of the zone, and nothing."""
+    scene.tell(make_volume("local", size="2Gi", reach={HOST: ["a"]}))
+    scene.tell(make_volume("zonal", size="3Gi", reach={ZONE: ["z1"]}))
+    told = {"a": "c=local", "b": "c=zonal", "c": NO_MATCH}
+    assert volumes_by_node(scene, waiting, "c") == told
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [
+        pytest.param(make_volume("v", of_class="slow"), id="of another class"),
+        pytest.param(make_volume("v", phase="Released"), id="released"),
+        pytest.param(make_volume("v", phase="Pending"), id="not available yet"),
+        pytest.param(make_volume("v", terminating=True), id="on its way out"),
+        pytest.param(make_volume("v", modes=["ReadOnlyMany"]), id="without the access mode"),
+        pytest.param(make_volume("v", spec={"volumeMode": "Block"}), id="of another mode"),
+        pytest.param(
+            make_volume("v", spec={"volumeAttributesClassName": "gold"}), id="of other attributes"
+        ),
+        pytest.param(make_volume("v", claim="default/other"), id="of another claim"),
+        pytest.param(make_volume("v", claim="other/c"), id="of a claim elsewhere"),
+        pytest.param(
+            make_volume("v", claim="default/c", claim_uid="uid-before"), id="of an earlier claim"
+        ),
+    ],
+)
+def test_a_volume_does_not_suit_if_it_is(volume, scene, waiting):
+    """Each reason alone is enough."""
+    scene.tell(volume)
+    assert volumes_by_node(scene, waiting, "c") == everywhere(NO_MATCH)
+
+
+def test_a_selector_restricts_the_volumes(scene, waiting):
+    """Even where that leaves a bigger one."""
+    selector = {"selector": {"matchLabels": {"tier": "gold"}}}
+    scene.tell(make_claim("c", spec=selector), make_volume("x", labels={"tier": "tin"}))
+    scene.tell(make_volume("y", size="5Gi", labels={"tier": "gold"}))
+    assert volumes_by_node(scene, waiting, "c") == everywhere("c=y")
+
+
+def test_a_volume_that_is_meant_for_the_claim_goes_first(scene, waiting):
+    """Whatever its phase, access modes and labels; or nothing is taken where it is not reached."""
+    scene.tell(make_volume("free"))
+    meant = {"claim": "default/c", "claim_uid": "", "size": "9Gi", "modes": ["ReadOnlyMany"]}
+    scene.tell(make_volume("meant", phase="Pending", reach={HOST: ["a"]}, **meant))
+    told = {"a": "c=meant", "b": NO_MATCH, "c": NO_MATCH}
+    assert volumes_by_node(scene, waiting, "c") == told
+
+
+def test_a_volume_that_is_meant_for_the_claim_must_still_hold_it(scene, waiting):
+    """If it is too small, another one is looked for."""
+    scene.tell(make_volume("free"))
+    scene.tell(make_volume("meant", claim="default/c", claim_uid="", size="1Mi"))
+    assert volumes_by_node(scene, waiting, "c") == everywhere("c=free")
+
+
+def test_claims_take_volumes_in_order_of_size(scene, waiting):
+    """The smaller claim first, whatever the order in the pod; nothing is given back."""
+    scene.tell(make_claim("big", size="2Gi"), make_claim("small", size="1Gi"))
+    scene.tell(make_volume("x", size="2Gi"), make_volume("y", size="3Gi"))
+    assert volumes_by_node(scene, waiting, "big", "small") == everywhere("small=x big=y")
+    scene.untell(make_volume("y", size="3Gi"))
+    assert volumes_by_node(scene, waiting, "big", "small") == everywhere(NO_MATCH)
+
+
+def test_claims_take_different_volumes_on_every_node(scene, waiting):
+    """Local ones where there are any, else those of all."""
+    scene.tell(make_claim("c1"), make_claim("c2"))
+    scene.tell(make_volume("l1", reach={HOST: ["a"]}), make_volume("l2", reach={HOST: ["a"]}))
+    scene.tell(make_volume("l3", reach={HOST: ["b"]}), make_volume("m", size="2Gi"))
+    told = {"a": "c1=l1 c2=l2", "b": "c1=l3 c2=m", "c": NO_MATCH}
+    assert volumes_by_node(scene, waiting, "c1", "c2") == told
+
+
+def test_a_claim_named_twice_needs_two_volumes(scene, waiting):
+    """As upstream: the second mention does not know of the first."""
+    scene.tell(make_volume("meant", claim="default/c", claim_uid=""), make_volume("x"))
+    assert volumes_by_node(scene, waiting, "c", "c") == everywhere("c=meant c=x")
+
+
+def test_volumes_are_followed_as_they_change(scene, waiting):
+    """Taken, freed, grown, moved to another class, moved to another node, gone."""
+    scene.tell(make_volume("x"), make_volume("y", size="2Gi"))
+    assert volumes_by_node(scene, waiting, "c") == everywhere("c=x")
+    scene.tell(make_volume("x", claim="default/other"))
+    assert volumes_by_node(scene, waiting, "c") == everywhere("c=y")
+    scene.tell(make_volume("x", size="3Gi"))
+    assert volumes_by_node(scene, waiting, "c") == everywhere("c=y")
+    scene.tell(make_volume("y", size="2Gi", of_class="slow"))
+    assert volumes_by_node(scene, waiting, "c") == everywhere("c=x")
+    scene.tell(make_volume("x", size="3Gi", reach={HOST: ["a"]}))
+    assert volumes_by_node(scene, waiting, "c") == {"a": "c=x", "b": NO_MATCH, "c": NO_MATCH}
+    scene.node("b", "z1", labels={HOST: "a"})
+    assert volumes_by_node(scene, waiting, "c") == {"a": "c=x", "b": "c=x", "c": NO_MATCH}
+    scene.untell(make_volume("x"))
+    assert volumes_by_node(scene, waiting, "c") == everywhere(NO_MATCH)
+
+
+# --- volumes to be made ----------------------------------------------------------------------
+
+
+def test_what_finds_no_volume_is_made(scene, plugin):
+    """Where the class allows it: terms are alternatives, labels within one all count."""
+    scene.tell(make_claim("c"), make_storage_class(topologies=[{ZONE: ["z2"]}, {HOST: ["a"]}]))
+    assert volumes_by_node(scene, plugin, "c") == {"a": "c!", "b": NO_MATCH, "c": "c!"}
+    scene.tell(make_storage_class(topologies=[{ZONE: ["z1"], HOST: ["a", "c"]}]))
+    assert volumes_by_node(scene, plugin, "c") == {"a": "c!", "b": NO_MATCH, "c": NO_MATCH}
+    scene.tell(make_storage_class(topologies=[{}]))
+    assert volumes_by_node(scene, plugin, "c") == everywhere(NO_MATCH)
+
+
+def test_a_volume_is_taken_rather_than_made(scene, plugin):
+    """Node by node."""
+    scene.tell(make_claim("c"), make_storage_class(), make_volume("x", reach={HOST: ["a"]}))
+    assert volumes_by_node(scene, plugin, "c") == {"a": "c=x", "b": "c!", "c": "c!"}
+
+
+def test_a_claim_that_is_being_made_for_a_node_is_tied_to_it(scene, plugin):
+    """It looks for no other volume; two claims may be tied to different nodes."""
+    scene.tell(make_storage_class(), make_volume("x"), make_claim("c", node="b"))
+    told = {"a": NO_MATCH, "b": "c!", "c": NO_MATCH}
+    assert volumes_by_node(scene, plugin, "c") == told
+    scene.tell(make_claim("d", node="a"))
+    assert volumes_by_node(scene, plugin, "c", "d") == everywhere(NO_MATCH)
+
+
+def test_bound_and_unbound_claims_may_both_be_wrong(scene, plugin):
+    """Both reasons are told, in this order."""
+    bound(scene, "far", "v1", reach={HOST: ["a"]})
+    scene.tell(make_claim("c"), make_storage_class(topologies=[{HOST: ["b"]}]))
+    told = {"a": NO_MATCH, "b": OUT_OF_REACH, "c": f"{OUT_OF_REACH}, {NO_MATCH}"}
+    assert volumes_by_node(scene, plugin, "far", "c") == told
+
+
+def test_capacity_is_asked_for_if_the_driver_tells_it(scene, plugin):
+    """The maximum size of a volume counts for more than what is left."""
+    scene.tell(make_claim("c", size="5Gi"), make_storage_class())
+    scene.tell(make_capacity("k1", capacity="9Gi", maximum="4Gi", topology={}))
+    assert volumes_by_node(scene, plugin, "c") == everywhere("c!")
+    scene.tell(make_csi_driver(tells_capacity=True))
+    assert volumes_by_node(scene, plugin, "c") == everywhere(NO_SPACE)
+    scene.tell(make_capacity("k1", capacity="5Gi", topology={"matchLabels": {HOST: "a"}}))
+    scene.tell(make_capacity("k2", capacity="5Gi", of_class="slow", topology={}))
+    scene.tell(make_capacity("k3", capacity="99Gi"))
+    told = {"a": "c!", "b": NO_SPACE, "c": NO_SPACE}
+    assert volumes_by_node(scene, plugin, "c") == told
+    scene.tell(make_csi_driver(tells_capacity=False))
+    assert volumes_by_node(scene, plugin, "c") == everywhere("c!")
+
+
+def test_capacities_of_one_place_are_not_summed_up(scene, plugin):
+    """The largest counts, by label or by expression."""
+    scene.tell(
+        make_claim("c", size="5Gi"), make_storage_class(), make_csi_driver(tells_capacity=True)
+    )
+    by_zone = [{"key": ZONE, "operator": "In", "values": ["z2"]}]
+    scene.tell(make_capacity("k1", capacity="3Gi", topology={"matchLabels": {ZONE: "z1"}}))
+    scene.tell(make_capacity("k2", capacity="4Gi", topology={"matchLabels": {ZONE: "z1"}}))
+    scene.tell(make_capacity("k3", capacity="6Gi", topology={"matchExpressions": by_zone}))
+    told = {"a": NO_SPACE, "b": NO_SPACE, "c": "c!"}
+    assert volumes_by_node(scene, plugin, "c") == told
+    scene.tell(make_capacity("k1", capacity="5Gi", topology={"matchLabels": {ZONE: "z1"}}))
+    assert volumes_by_node(scene, plugin, "c") == everywhere("c!")
+
+
+def test_a_claim_without_a_size_fits_anywhere(scene, plugin):
+    """There is no capacity to check for."""
+    scene.tell(make_claim("c", size=None), make_storage_class())
+    scene.tell(make_csi_driver(tells_capacity=True))
+    assert volumes_by_node(scene, plugin, "c") == everywhere("c!")
+
+
+def test_the_first_claim_that_cannot_be_made_decides(scene, plugin):
+    """The smaller one, as it is looked at first."""
+    scene.tell(make_storage_class(), make_storage_class("slow", topologies=[{}]))
+    scene.tell(make_csi_driver(tells_capacity=True))
+    scene.tell(make_claim("c"), make_claim("d", of_class="slow", size="2Gi"))
+    assert volumes_by_node(scene, plugin, "d", "c") == everywhere(NO_SPACE)
+    scene.tell(make_claim("d", of_class="slow", size="1Mi"))
+    assert volumes_by_node(scene, plugin, "d", "c") == everywhere(NO_MATCH)
+
+
+# --- arguments -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        ({"bindTimeoutSeconds": -1}, "bindTimeoutSeconds"),
+        ({"shape": [{"utilization": 0, "score": 0}]}, "shape"),
+        ({"bindTimeout": 3}, "bindTimeout"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(args, complaint, new_scene):
+    """By the name of the field."""
+    with pytest.raises(ValueError, match=complaint):
+        new_scene({"VolumeBinding": args})
+
+
+def test_ten_minutes_are_waited_by_default():
+    """upstream: apis/config/v1/defaults.go."""
+    assert VolumeBindingArgs().bind_timeout_seconds == 600
+
+
+def test_the_view_of_a_claim_tells_no_class_from_the_empty_one():
+    """The first gets the default class, the second never does."""
+    assert [make_claim("c", of_class=name).spec.storage_class_name for name in (None, "")] == [
+        PersistentVolumeClaim().spec.storage_class_name,
+        "",
+    ]

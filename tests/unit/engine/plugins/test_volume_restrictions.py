@@ -1,0 +1,189 @@
+"""VolumeRestrictions: who may not be beside whom, and what preemption can do about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode_as
+from fairlead.api.objects import Node
+from fairlead.engine.core.status import Code, Status
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.cycle_state import CycleState
+from fairlead.testing.builders import make_node, make_pod
+from fairlead.testing.plugin_scene import PluginScene
+from fairlead.testing.storage_builders import claiming, make_claim, make_volume
+
+SKIPPED = "skipped"
+NO_DISK = "node(s) had no available disk"
+IN_USE = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already "
+    "in-use by another pod"
+)
+
+
+def gce(name, *, read_only=False):
+    return {"gcePersistentDisk": {"pdName": name, "readOnly": read_only}}
+
+
+def ebs(name):
+    return {"awsElasticBlockStore": {"volumeID": name}}
+
+
+def iscsi(iqn, *, read_only=False):
+    return {"iscsi": {"iqn": iqn, "readOnly": read_only}}
+
+
+def rbd(*monitors, pool="rbd", image="i", read_only=False):
+    source = {"monitors": list(monitors), "image": image, "readOnly": read_only}
+    return {"rbd": source | ({"pool": pool} if pool else {})}
+
+
+def volumes(*sources):
+    return [{"name": f"v{i}", **source} for i, source in enumerate(sources)]
+
+
+@pytest.fixture
+def plugin(scene):
+    scene.node("a")
+    scene.node("b")
+    return scene.plugin("VolumeRestrictions")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "conflict"),
+    [
+        pytest.param(gce("d"), gce("d"), True, id="one disk, two writers"),
+        pytest.param(gce("d"), gce("e"), False, id="two disks"),
+        pytest.param(gce("d", read_only=True), gce("d", read_only=True), False, id="two readers"),
+        pytest.param(gce("d"), gce("d", read_only=True), True, id="a reader beside a writer"),
+        pytest.param(ebs("d"), ebs("d"), True, id="EBS volumes are never shared"),
+        pytest.param(ebs("d"), ebs("e"), False, id="two EBS volumes"),
+        pytest.param(ebs("d"), gce("d"), False, id="the same name elsewhere"),
+        pytest.param(iscsi("q"), iscsi("q"), True, id="one IQN"),
+        pytest.param(iscsi("q"), iscsi("r"), False, id="two IQNs"),
+        pytest.param(
+            iscsi("q", read_only=True), iscsi("q", read_only=True), False, id="one IQN, readers"
+        ),
+        pytest.param(rbd("m1", "m2"), rbd("m2", "m3"), True, id="an image with a common monitor"),
+        pytest.param(rbd("m1"), rbd("m2"), False, id="an image without a common monitor"),
+        pytest.param(rbd("m", pool="p"), rbd("m"), False, id="the image in another pool"),
+        pytest.param(rbd("m", pool=""), rbd("m"), True, id="the default pool by name"),
+        pytest.param(rbd("m", image="j"), rbd("m"), False, id="another image"),
+        pytest.param(
+            rbd("m", read_only=True), rbd("m", read_only=True), False, id="an image with readers"
+        ),
+    ],
+)
+def test_disks_exclude_each_other_on_a_node(theirs, ours, conflict, scene, plugin):
+    """Only there, and in both forms of the question."""
+    scene.pod("theirs", "a", volumes=volumes(theirs))
+    verdicts = scene.verdicts(plugin, scene.incoming(volumes=volumes(ours)))
+    assert verdicts == {"a": NO_DISK if conflict else "", "b": ""}
+
+
+def test_a_disk_is_free_when_its_last_user_is_gone(scene, plugin):
+    """Users are counted, not remembered."""
+    pods = [scene.pod(name, "a", volumes=volumes(ebs("d"))) for name in ("x", "y")]
+    incoming = scene.incoming(volumes=volumes(ebs("d")))
+    scene.gone(pods[0])
+    assert scene.verdicts(plugin, incoming)["a"] == NO_DISK
+    scene.gone(pods[1])
+    assert scene.verdicts(plugin, incoming)["a"] == ""
+
+
+def test_pods_without_such_volumes_are_skipped(scene, plugin):
+    """As is a claim for one pod that nobody uses, and one for many that somebody does."""
+    scene.tell(make_claim("alone", modes=["ReadWriteOncePod"]), make_claim("shared"))
+    scene.pod("user", "a", **claiming("shared"))
+    assert scene.verdicts(plugin, scene.incoming()) == SKIPPED
+    assert scene.verdicts(plugin, scene.incoming(**claiming("alone", "shared"))) == SKIPPED
+
+
+def test_a_claim_for_one_pod_is_refused_everywhere_while_in_use(scene, plugin):
+    """Wherever the user is; in another namespace it is another claim."""
+    scene.tell(make_claim("c", modes=["ReadWriteOncePod"]))
+    user = scene.pod("user", "a", **claiming("c"))
+    scene.pod("other", "b", namespace="elsewhere", **claiming("c"))
+    incoming = scene.incoming(**claiming("c"))
+    assert scene.verdicts(plugin, incoming) == {"a": IN_USE, "b": IN_USE}
+    scene.gone(user)
+    assert scene.verdicts(plugin, incoming) == SKIPPED
+
+
+def test_disks_are_named_before_claims(scene, plugin):
+    """Where both are in the way."""
+    scene.tell(make_claim("c", modes=["ReadWriteOncePod"]))
+    scene.pod("user", "a", volumes=[*volumes(ebs("d")), *claiming("c")["volumes"]])
+    incoming = scene.incoming(volumes=[*volumes(ebs("d")), *claiming("c")["volumes"]])
+    assert scene.verdicts(plugin, incoming) == {"a": NO_DISK, "b": IN_USE}
+
+
+def test_a_claim_that_is_not_there_keeps_the_pod_back(scene, plugin):
+    """In the API server's words, and preemption cannot help."""
+    answer = plugin.pre_filter(CycleState(), scene.incoming(**claiming("c")))
+    assert isinstance(answer, Status)
+    assert answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+    assert answer.message == 'persistentvolumeclaim "c" not found'
+
+
+def test_preemption_takes_the_claim_from_its_user():
+    """On the user's node only: there the last use goes."""
+    scene = PluginScene(nodes=[make_node("a"), make_node("b")])
+    scene.add(
+        make_claim("c", modes=["ReadWriteOncePod"], volume="v", bound=True),
+        make_volume("v", claim="default/c", modes=["ReadWriteOncePod"]),
+        make_pod("user", node="a", priority=1, spec=claiming("c")),
+        make_pod("bystander", node="b", priority=1),
+    )
+    room = scene.make_room(make_pod("urgent", priority=9, spec=claiming("c")))
+    assert room is not None
+    assert room.nominated_node == "a"
+    assert [victim.pod.metadata.name for victim in room.victims] == ["user"]
+
+
+def test_preemption_leaves_a_user_of_equal_priority_alone():
+    """Then nothing helps."""
+    scene = PluginScene(nodes=[make_node("a")])
+    scene.add(
+        make_claim("c", modes=["ReadWriteOncePod"], volume="v", bound=True),
+        make_volume("v", claim="default/c", modes=["ReadWriteOncePod"]),
+        make_pod("user", node="a", priority=9, spec=claiming("c")),
+    )
+    assert scene.make_room(make_pod("equal", priority=9, spec=claiming("c"))) is None
+
+
+# --- waking ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gone", "woken"),
+    [
+        pytest.param({}, False, id="a pod without volumes"),
+        pytest.param({"volumes": volumes(gce("d"))}, True, id="a user of the disk"),
+        pytest.param({"volumes": volumes(gce("e"))}, False, id="a user of another disk"),
+        pytest.param(claiming("c"), True, id="a user of the claim"),
+        pytest.param(claiming("d"), False, id="a user of another claim"),
+        pytest.param(
+            {"namespace": "elsewhere", **claiming("c")}, False, id="a user of another namespace"
+        ),
+    ],
+)
+def test_a_pod_that_left_wakes_those_it_was_in_the_way_of(gone, woken, scene, plugin):
+    """Whatever the access mode of a shared claim."""
+    left = scene.pod("left", "a", **gone)
+    ours = [*volumes(gce("d")), {"name": "c", "persistentVolumeClaim": {"claimName": "c"}}]
+    event = ClusterEvent(EventKind.ASSIGNED_POD_DELETE, left, None)
+    assert plugin.is_woken_by(scene.incoming(volumes=ours), event) is woken
+
+
+def test_new_claims_of_the_pod_and_new_nodes_wake(scene, plugin):
+    """Claims of others do not."""
+    pod = scene.incoming(**claiming("c"))
+
+    def wakes(kind, new):
+        return plugin.is_woken_by(pod, ClusterEvent(kind, None, new))
+
+    assert wakes(EventKind.NODE_ADD, decode_as(Node, {"metadata": {"name": "n"}}))
+    assert wakes(EventKind.VOLUME_CLAIM_ADD, make_claim("c"))
+    assert not wakes(EventKind.VOLUME_CLAIM_ADD, make_claim("d"))
+    assert not wakes(EventKind.VOLUME_CLAIM_ADD, make_claim("c", namespace="elsewhere"))

@@ -1,0 +1,221 @@
+"""A queue to put pods into, and a scheduler in a world that the test plays."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import Bind, DeleteObject, PatchObject, PatchStatus, RecordEvent
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+)
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.engine import Engine
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.scheduling.backoff import BackoffConfig
+from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.controller import Scheduler
+from fairlead.engine.scheduling.queue import SchedulingQueue
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.builders import make_pod
+
+FIT = ("NodeResourcesFit",)
+
+
+class Waiting:
+    """A scheduling queue spoken to in names and seconds."""
+
+    def __init__(self, start_s=0.0, gate=None, profiles=None, **config):
+        self.cluster = Cluster()
+        beliefs = Beliefs(self.cluster, Nominator())
+        frameworks = {
+            profile.scheduler_name: serve(profile, beliefs, TieBreak(0)).framework
+            for profile in profiles or (Profile(),)
+        }
+        config = {key: seconds(value) if key != "pop_from_backoff" else value
+                  for key, value in config.items()}  # fmt: skip
+        self.queue = SchedulingQueue(frameworks, BackoffConfig(**config), seconds(start_s), gate)
+
+    def info(self, pod):
+        return PodInfo(pod, self.cluster.shapes.shape_of(pod))
+
+    def add(self, name, at_s=0.0, **more):
+        self.queue.add(self.info(make_pod(name, **more)), seconds(at_s))
+
+    def update(self, name, at_s, kinds=(), **more):
+        """A new version of a waiting pod, whose change amounts to `kinds`."""
+        old = self.find(name).info
+        new = self.info(make_pod(name, **more))
+        events = [ClusterEvent(kind, old, new) for kind in kinds]
+        self.queue.update(new, seconds(at_s), events)
+
+    def find(self, name):
+        return self.queue.find(f"default/{name}")
+
+    def place(self, name):
+        return self.find(name).place.value
+
+    def pop(self, at_s=0.0):
+        """The popped pod's name, None if nobody's turn has come."""
+        queued = self.queue.pop(seconds(at_s))
+        return queued and queued.info.pod.metadata.name
+
+    def fail(self, at_s, plugins=FIT):
+        """Pop a pod and put it back rejected by `plugins`, or after an error; returns its name."""
+        queued = self.queue.pop(seconds(at_s))
+        self.queue.put_back(queued, seconds(at_s), tuple(plugins))
+        return queued.info.pod.metadata.name
+
+    def wake(self, at_s, kind=EventKind.ASSIGNED_POD_DELETE, old=None, new=None, **more):
+        old = old or (self.info(make_pod("gone", node="n")) if new is None else None)
+        self.queue.wake(ClusterEvent(kind, old, new, **more), seconds(at_s))
+
+    def due_s(self):
+        """When something is due, in seconds; 0 at once."""
+        due = self.queue.next_deadline()
+        return None if due is None else due / seconds(1)
+
+
+@pytest.fixture
+def waiting():
+    """The default queue."""
+    return Waiting()
+
+
+@pytest.fixture(scope="session")
+def new_waiting():
+    """Makes queues that are configured otherwise."""
+    return Waiting
+
+
+class Stage:
+    """A scheduler in a world that the test plays: it is told what happens, and what became of it.
+
+    Commands come back as short tuples (`told`); `sent` keeps the commands themselves, oldest first,
+    until they are answered.
+    """
+
+    def __init__(self, *objects, seed=0, at_s=1000.0, **config):
+        self.now = seconds(at_s)
+        self.cluster = Cluster()
+        self.records = Records()
+        self.scheduler = Scheduler(
+            SchedulerConfig(**config), self.cluster, self.records, TieBreak(seed), seconds(at_s)
+        )
+        self.engine = Engine(self.cluster, [self.scheduler])
+        self.sent = []
+        self.put(*objects)
+
+    def put(self, *objects):
+        """These are there now, in this version."""
+        return [said for one in objects for said in self._handle(ObjectChanged(one))]
+
+    def gone(self, *objects):
+        return [said for one in objects for said in self._handle(ObjectDeleted(one))]
+
+    def turn(self, after_s=0.0):
+        """The next thing that is due `after_s` from now, which must be due."""
+        self.now += seconds(after_s)
+        due = self.engine.next_deadline()
+        assert due is not None
+        assert due <= self.now
+        return self._sent(self.engine.handle_deadline(self.now))
+
+    def turns(self):
+        """Everything that is due now, with nothing answered in between."""
+        commands = []
+        while self.is_due():
+            commands += self.turn()
+        return commands
+
+    def is_due(self):
+        due = self.engine.next_deadline()
+        return due is not None and due <= self.now
+
+    def done(self, *kinds):
+        """The oldest command was performed."""
+        command = self.sent.pop(0)
+        assert not kinds or told(command)[0] in kinds
+        return self._handle(CommandSucceeded(command))
+
+    def refused(self, reason=FailureReason.INTERNAL_ERROR, message="no"):
+        """The oldest command was not."""
+        return self._handle(CommandFailed(self.sent.pop(0), reason, message))
+
+    def all_done(self):
+        """Every command that was sent and what follows from it, without telling of objects."""
+        commands = []
+        while self.sent:
+            commands += self.done()
+        return commands
+
+    def _handle(self, stimulus):
+        return self._sent(self.engine.handle(stimulus, self.now))
+
+    def _sent(self, commands):
+        self.sent += [one for one in commands if not isinstance(one, RecordEvent)]
+        return [told(command) for command in commands]
+
+    def place(self, name):
+        queued = self.scheduler.queue.find(f"default/{name}")
+        return queued and queued.place.value
+
+    def on(self, node):
+        return sorted(pod.key for pod in self.cluster.table.find(node).pods.values())
+
+    def nominated(self, name):
+        return self.scheduler.nominator.node_of(f"uid-{name}")
+
+
+class Records(list):
+    """A reporter that remembers."""
+
+    def report(self, record):
+        self.append(record)
+
+    def of(self, kind):
+        return [record for record in self if isinstance(record, kind)]
+
+
+def told(command):
+    """A command in short."""
+    match command:
+        case Bind(pod, node):
+            return ("bind", pod.name, node)
+        case DeleteObject(target):
+            return ("delete", target.name)
+        case RecordEvent(regarding=pod, reason=reason, note=note):
+            return ("event", pod.name, reason, note)
+        case PatchObject(target, _):
+            return ("write", target.name)
+        case PatchStatus(target, fields, conditions):
+            shown = [(one.type, one.status, one.reason, one.message) for one in conditions]
+            return ("patch", target.name, dict(fields), *shown)
+    raise AssertionError(command)
+
+
+@pytest.fixture(scope="session")
+def stage():
+    """Makes stages."""
+    return Stage
+
+
+@pytest.fixture
+def staged(stage):
+    """A stage whose default profile has `plugins` too: before all others, with weight 5."""
+
+    def make(*plugins, objects=(), last=False, **more):
+        named = tuple((plugin.name, 5) for plugin in plugins)
+        order = (*DEFAULT_PLUGINS, *named) if last else (*named, *DEFAULT_PLUGINS)
+        factories = {one.name: (lambda _handle, _args, one=one: one) for one in plugins}
+        return stage(*objects, profiles=(Profile(plugins=order),), out_of_tree=factories, **more)
+
+    return make

@@ -1,0 +1,141 @@
+"""Extenders that have a say in preemption: which candidates they leave, with which victims."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.reporter import PodPreempting
+from fairlead.testing.builders import make_node, make_pod
+
+BIG = {"requests": {"cpu": "4"}}
+
+
+def victim(node, priority=0, name=None):
+    return make_pod(name or f"on-{node}", node=node, priority=priority, requests={"cpu": "2"})
+
+
+@pytest.fixture
+def scene(asking, extender):
+    """Two nodes with two pods each, and a pod that needs a whole one; a's victims matter less."""
+
+    def make(*extenders, **more):
+        chain = extenders or (extender("preempt", node_cache_capable=True, **more),)
+        pods = [
+            victim("a", 1), victim("a", 1, "second"), victim("b", 5), victim("b", 200, "boss"),
+            make_pod("p", priority=100, requests={"cpu": "2"}),
+        ]  # fmt: skip
+        return asking(make_node("a"), make_node("b"), *pods, extenders=chain)
+
+    return make
+
+
+def proposed(**by_node):
+    return {
+        "NodeNameToMetaVictims": {
+            node: {"Pods": [{"UID": f"uid-{name}"} for name in names]}
+            for node, names in by_node.items()
+        }
+    }
+
+
+def room(stage):
+    [found] = stage.records.of(PodPreempting)
+    return found.node, [ref.name for ref in found.victims], found.rule
+
+
+def test_candidates_are_put_to_the_extender_which_leaves_some(scene):
+    stage = scene()
+    stage.turn()
+    assert stage.question() == ("preempt", {"a": ["second"], "b": ["on-b"]})
+    assert stage.asked[0].by_name
+    stage.say(proposed(b=["on-b"]))
+    assert room(stage) == ("b", ["on-b"], "only candidate")
+    assert stage.nominated("p") == "b"
+
+
+def test_the_ordered_rules_pick_among_those_left(scene):
+    stage = scene()
+    stage.turn()
+    stage.say(proposed(b=["on-b"], a=["second"]))
+    assert room(stage) == ("a", ["second"], "lowest highest victim priority")
+
+
+def test_other_victims_may_be_given_up_and_breaches_counted(scene):
+    stage = scene()
+    stage.turn()
+    answer = proposed(a=["on-a", "second", "second"], b=["on-b"])
+    answer["NodeNameToMetaVictims"]["b"]["NumPDBViolations"] = 1
+    stage.say(answer)
+    assert room(stage) == ("a", ["on-a", "second"], "fewest PDB violations")
+
+
+def test_each_extender_is_asked_about_what_the_one_before_has_left(scene, extender):
+    both = [extender("preempt", prefix=prefix) for prefix in ("http://1", "http://2")]
+    stage = scene(*both, extender("filter", managed_resources=("a.com/b",)))
+    stage.turn()
+    stage.say(proposed(b=["on-b"]))
+    assert (stage.asked[0].url, stage.question()[1]) == ("http://2/preempt", {"b": ["on-b"]})
+    assert not stage.asked[0].by_name
+    stage.say(proposed(b=["on-b"]))
+    assert room(stage)[0] == "b"
+
+
+def test_without_candidates_left_nobody_is_nominated(scene):
+    """upstream: preemption.go: Preempt."""
+    stage = scene()
+    stage.turn()
+    [(_, _, _, text), _] = stage.say({})
+    assert text.endswith("preemption: no candidate node for preemption")
+    assert stage.records.of(PodPreempting) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        pytest.param(proposed(x=["on-a"]), 'nodeinfo not found for node name "x"', id="no node"),
+        pytest.param(proposed(a=["on-b"]),
+                     "extender: http://e claims to preempt pod (UID: uid-on-b) on node: a, but the "
+                     "pod is not found on that node", id="elsewhere"),
+        pytest.param(proposed(b=["boss"]),
+                     "extender: http://e claims to preempt pod (UID: uid-boss) on node: b, but its "
+                     "priority is not lower", id="its better"),
+        pytest.param(proposed(a=[]), 'expected at least one victim pod on node "a"', id="nobody"),
+        pytest.param(b"", "EOF", id="empty"),
+    ],
+)  # fmt: skip
+def test_an_extender_that_fails_ends_the_attempt(scene, answer, text):
+    stage = scene()
+    stage.turn()
+    [(_, _, _, said), _] = stage.say(answer)
+    assert said.endswith(f"preemption: {text}")
+    assert stage.records.of(PodPreempting) == []
+
+
+@pytest.mark.parametrize("answer", [proposed(x=["on-a"]), proposed(b=["boss"]), b"garbage"])
+def test_an_ignorable_one_that_fails_is_passed_over(scene, answer):
+    stage = scene(ignorable=True)
+    stage.turn()
+    stage.say(answer)
+    assert room(stage)[:2] == ("a", ["second"])
+
+
+def test_nodes_without_victims_are_passed_over_where_the_extender_is_ignorable(scene):
+    stage = scene(ignorable=True)
+    stage.turn()
+    stage.say(proposed(a=[], b=["on-b"]))
+    assert room(stage)[0] == "b"
+
+
+def test_victims_that_go_meanwhile_are_none_any_more(scene):
+    stage = scene()
+    stage.turn()
+    stage.gone(victim("b", 5))
+    [(_, _, _, said), _] = stage.say(proposed(b=["on-b"]))
+    assert "but the pod is not found on that node" in said
+
+
+def test_where_nobody_has_a_say_nobody_is_asked(scene, extender):
+    stage = scene(extender("preempt", managed_resources=("a.com/b",)))
+    stage.turn()
+    assert stage.asked == []
+    assert room(stage)[0] == "a"

@@ -1,0 +1,225 @@
+"""Remedies: what is proposed has been tried, and is as small as it can be."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from fairlead.conformance.scheduling import build, pod_info
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.remedy.change import Remedy
+from fairlead.engine.scheduling.remedy.search import find_remedy
+from fairlead.engine.scheduling.remedy.trial import verdict_after
+
+GOLDEN = Path(__file__).parents[4] / "golden" / "data" / "scheduling"
+
+
+def node(name="n1", labels=None, taints=(), cpu="4", memory="8Gi", pods="10", **spec):
+    """A node as JSON."""
+    return {
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
+        "spec": {"taints": list(taints), **spec},
+        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": pods}},
+    }
+
+
+def pod(name="p", cpu="1", memory="1Gi", labels=None, priority=0, ports=(), **spec):
+    """A pod as JSON."""
+    container = {
+        "name": "c",
+        "image": "i",
+        "resources": {"requests": {"cpu": cpu, "memory": memory}},
+        "ports": [{"containerPort": p, "hostPort": p} for p in ports],
+    }
+    return {
+        "metadata": {"name": name, "namespace": "ns", "uid": name, "labels": labels or {}},
+        "spec": {"containers": [container], "priority": priority, **spec},
+    }
+
+
+def bound(name, to="n1", **more):
+    """A running pod as JSON."""
+    obj = pod(name, **more)
+    obj["spec"]["nodeName"] = to
+    obj["status"] = {"phase": "Running"}
+    return obj
+
+
+def remedy(case, name="n1") -> Remedy | None:
+    """The remedy for the node called `name`, which must not fit."""
+    served = build(case)
+    pending = pod_info(served, case["pending"])
+    found = find_nodes_that_fit(served.plans, pending)
+    info = served.framework.cluster.table.find(name)
+    assert info is not None
+    assert not found.is_feasible(info)
+    return find_remedy(served.framework, pending, info, found.diagnosis().status_of(info.row))
+
+
+ANTI = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"labelSelector": {"matchLabels": {"app": "q"}}, "topologyKey": "zone"}
+        ]
+    }
+}
+SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "w"}},
+    }
+]
+ZONED = [node(labels={"zone": "a"}), node("n2", labels={"zone": "b"})]
+
+CASES = {
+    "a little too much cpu: ask for that much less": (
+        {"nodes": [node()], "pods": [bound("b", cpu="3500m")], "pending": pod(cpu="750m")},
+        "lower the cpu request by 250m to 500m",
+    ),
+    "too much of two resources: lower both": (
+        {
+            "nodes": [node()],
+            "pods": [bound("b", cpu="3", memory="7Gi")],
+            "pending": pod(cpu="2", memory="2Gi"),
+        },
+        "lower the cpu request by 1 to 1 and the memory request by 1Gi to 1Gi",
+    ),
+    "a full node: the least important pod that makes room": (
+        {
+            "nodes": [node()],
+            "pods": [bound("big", cpu="3", priority=5), bound("low", cpu="1", priority=1)],
+            "pending": pod(cpu="1"),
+        },
+        "delete pod ns/low",
+    ),
+    "a full node where one pod is not enough: several": (
+        {
+            "nodes": [node()],
+            "pods": [bound(f"b{i}", priority=i) for i in range(4)],
+            "pending": pod(cpu="2"),
+        },
+        "delete pods ns/b0, ns/b1",
+    ),
+    "a node too small even when empty: what it has": (
+        {"nodes": [node()], "pods": [], "pending": pod(cpu="6")},
+        "lower the cpu request by 2 to 4",
+    ),
+    "a cordoned node: uncordon it": (
+        {"nodes": [node(unschedulable=True)], "pods": [], "pending": pod()},
+        "uncordon node n1",
+    ),
+    "one taint: tolerate it": (
+        {
+            "nodes": [node(taints=[{"key": "gpu", "value": "yes", "effect": "NoSchedule"}])],
+            "pods": [],
+            "pending": pod(),
+        },
+        "tolerate taint gpu=yes:NoSchedule",
+    ),
+    "two taints: one toleration for all is still one change": (
+        {
+            "nodes": [
+                node(
+                    taints=[
+                        {"key": "a", "effect": "NoSchedule"},
+                        {"key": "b", "effect": "NoExecute"},
+                    ]
+                )
+            ],
+            "pods": [],
+            "pending": pod(),
+        },
+        "tolerate every taint",
+    ),
+    "a missing label: label the node": (
+        {"nodes": [node()], "pods": [], "pending": pod(nodeSelector={"disk": "ssd"})},
+        "label node n1 disk=ssd",
+    ),
+    "a taken host port: the pod that uses it": (
+        {"nodes": [node()], "pods": [bound("b", ports=[80])], "pending": pod(ports=[80])},
+        "delete pod ns/b (host port TCP 80)",
+    ),
+    "anti-affinity within a zone: the pod in the way, by name and node": (
+        {
+            "nodes": ZONED,
+            "pods": [bound("q", to="n1", labels={"app": "q"})],
+            "pending": pod(affinity=ANTI),
+        },
+        "delete pod ns/q on node n1",
+    ),
+    "an existing pod's anti-affinity against ours: that pod": (
+        {
+            "nodes": ZONED,
+            "pods": [bound("hermit", to="n1", affinity=ANTI)],
+            "pending": pod(labels={"app": "q"}),
+        },
+        "delete pod ns/hermit on node n1",
+    ),
+    "too much skew: as much more as is needed": (
+        {
+            "nodes": ZONED,
+            "pods": [bound(f"w{i}", labels={"app": "w"}, cpu="100m") for i in range(3)],
+            "pending": pod(labels={"app": "w"}, topologySpreadConstraints=SPREAD),
+        },
+        "raise maxSkew on zone from 1 to 4",
+    ),
+    "two plugins object: one change after the other": (
+        {
+            "nodes": [node(unschedulable=True)],
+            "pods": [bound("b", cpu="3500m")],
+            "pending": pod(cpu="750m"),
+        },
+        "uncordon node n1, then lower the cpu request by 250m to 500m",
+    ),
+}
+
+
+@pytest.mark.parametrize("title", CASES)
+def test_the_smallest_change(title):
+    """Each rejection has the remedy a person would name."""
+    case, expected = CASES[title]
+    found = remedy(case)
+    assert found is not None
+    assert found.what == expected
+
+
+def test_nothing_is_left_behind():
+    """After the search the cluster is as it was."""
+    case, _ = CASES["anti-affinity within a zone: the pod in the way, by name and node"]
+    served = build(case)
+    pending = pod_info(served, case["pending"])
+    table = served.framework.cluster.table
+    before = (table.requested.copy(), sorted(table.at(0).pods), table.at(0).node)
+    found = find_nodes_that_fit(served.plans, pending)
+    find_remedy(served.framework, pending, table.at(0), found.diagnosis().status_of(0))
+    assert (table.requested == before[0]).all()
+    assert (sorted(table.at(0).pods), table.at(0).node) == before[1:]
+    table.validate()
+
+
+@pytest.mark.parametrize("family", ["resources", "taints", "interpod", "spread", "mix"])
+def test_every_remedy_works(family):
+    """On recorded cases: what is proposed, made again from scratch, makes the node fit."""
+    with gzip.open(GOLDEN / f"{family}.jsonl.gz") as lines:
+        cases = [json.loads(line)["case"] for line, _ in zip(lines, range(12), strict=False)]
+    tried = 0
+    for case in cases:
+        served = build(case)
+        pending = pod_info(served, case["pending"])
+        found = find_nodes_that_fit(served.plans, pending)
+        diagnosis = found.diagnosis()
+        for info in served.framework.cluster.table.nodes():
+            if found.is_feasible(info):
+                continue
+            cure = find_remedy(served.framework, pending, info, diagnosis.status_of(info.row))
+            if cure is not None:
+                tried += 1
+                fresh = build(case)
+                again = pod_info(fresh, case["pending"])
+                assert verdict_after(fresh.framework, again, info.name, cure.changes) is None
+    assert tried > 10

@@ -1,0 +1,137 @@
+"""How long a pod waits after a failed attempt, and when that counts.
+
+upstream: pkg/scheduler/backend/queue/backoff_queue.go
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.framework.cluster_event import EventKind
+
+GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
+
+
+def windows(waiting, count, plugins):
+    """Whole seconds until the backoff of the k-th failed attempt is noticed to be over."""
+    found, now = [], 0.0
+    for _ in range(count):
+        waiting.queue.activate("default/a", seconds(now))
+        waiting.fail(now, plugins)
+        found.append(waiting.find("a").window / seconds(1) - now)
+        now += 20
+    return found
+
+
+def test_backoff_doubles_up_to_its_maximum(waiting):
+    """Waiting does not reset it."""
+    waiting.add("a")
+    assert windows(waiting, 7, ["NodeResourcesFit"]) == [1, 2, 4, 8, 10, 10, 10]
+
+
+def test_backoff_is_configured(new_waiting):
+    """podInitialBackoffSeconds and podMaxBackoffSeconds."""
+    waiting = new_waiting(initial=3, maximum=7)
+    waiting.add("a")
+    assert windows(waiting, 4, ["NodeResourcesFit"]) == [3, 6, 7, 7]
+
+
+def test_errors_and_rejections_are_counted_apart(waiting):
+    """An error leaves the count of rejections, a rejection ends a series of errors."""
+    waiting.add("a")
+    outcomes = [["F"], ["F"], [], [], ["F"], []]
+    found = []
+    for number, plugins in enumerate(outcomes):
+        now = 100.0 * number
+        waiting.queue.activate("default/a", seconds(now))
+        waiting.fail(now, plugins)
+        found.append(waiting.find("a").window / seconds(1) - now)
+    assert found == [1, 2, 1, 2, 4, 1]
+
+
+def test_a_pod_that_was_never_tried_has_no_backoff(waiting):
+    """Also when it could not be tried at first."""
+    waiting.add("a", 0, **GATED)
+    waiting.update("a", 0.1, [EventKind.POD_GATES_GONE])
+    assert (waiting.place("a"), waiting.pop(0.1)) == ("active", "a")
+
+
+@pytest.mark.parametrize(
+    ("woken_s", "place"),
+    [(1.0, "backoff"), (1.99, "backoff"), (2.0, "active"), (7, "active")],
+)
+def test_backoff_runs_from_the_end_of_the_attempt(waiting, woken_s, place):
+    """Wherever the pod waits; expiry is cut down to the second, and must lie before this one."""
+    waiting.add("a")
+    waiting.fail(0.5)
+    waiting.wake(woken_s)
+    assert waiting.place("a") == place
+
+
+def test_an_idle_scheduler_serves_who_is_backing_off(waiting):
+    """In the same instant, however often the pod failed."""
+    waiting.add("a")
+    for attempt in range(1, 6):
+        assert waiting.fail(0.5) == "a"
+        waiting.wake(0.5)
+        assert (waiting.place("a"), waiting.due_s()) == ("backoff", 0)
+        assert waiting.find("a").attempts == attempt
+    assert waiting.pop(0.5) == "a"
+
+
+def test_who_backs_off_waits_for_everybody_who_does_not(waiting):
+    """Even for lower priorities, until its backoff is over."""
+    waiting.add("a", priority=9)
+    waiting.fail(0.5)
+    waiting.wake(0.6)
+    waiting.add("b", 0.7)
+    waiting.add("c", 0.8)
+    assert waiting.pop(1.9) == "b"
+    assert waiting.pop(2.0) == "a"
+    assert waiting.pop(2.0) == "c"
+
+
+def test_backoffs_of_one_second_are_served_by_priority(waiting):
+    """That is what the windows are for; earlier windows come first."""
+    for name, priority, at_s in (("a", 1, 0.9), ("b", 2, 1.1), ("c", 3, 1.2), ("d", 9, 2.0)):
+        waiting.add(name, at_s, priority=priority)
+        waiting.fail(at_s)
+    waiting.wake(2.1)
+    assert [waiting.place(name) for name in "abcd"] == ["active", "backoff", "backoff", "backoff"]
+    assert [waiting.pop(2.1) for _ in range(5)] == ["a", "c", "b", "d", None]
+
+
+@pytest.mark.parametrize(
+    ("failed_s", "count", "again_s"), [(1.43, 1, 3), (3.0, 2, 6), (0.2, 4, 9), (5.0, 6, 16)]
+)
+def test_an_error_is_waited_out(waiting, failed_s, count, again_s):
+    """By an idle scheduler too: at the first whole second after the backoff."""
+    waiting.add("a")
+    for _ in range(count):
+        waiting.queue.activate("default/a", seconds(failed_s))
+        waiting.fail(failed_s, ())
+    assert (waiting.place("a"), waiting.due_s()) == ("error_backoff", again_s)
+    assert waiting.pop(again_s - 0.001) is None
+    assert waiting.pop(again_s) == "a"
+
+
+def test_events_do_not_shorten_an_error_backoff(waiting):
+    """Nothing rejected the pod, so nothing that happens can help."""
+    waiting.add("a")
+    waiting.fail(0.5, ())
+    waiting.wake(0.6)
+    assert (waiting.place("a"), waiting.due_s()) == ("error_backoff", 2)
+
+
+def test_without_early_popping_backoffs_are_exact(new_waiting):
+    """Ticks are seconds from the scheduler's start; one at the very end is too early."""
+    waiting = new_waiting(start_s=-0.5, pop_from_backoff=False)
+    waiting.add("a", 0)
+    waiting.fail(0.5)
+    waiting.wake(0.6)
+    assert (waiting.place("a"), waiting.due_s()) == ("backoff", 2.5)
+    assert waiting.pop(2.4) is None
+    assert waiting.fail(2.5) == "a"
+    waiting.wake(2.6)
+    assert waiting.due_s() == 5.5

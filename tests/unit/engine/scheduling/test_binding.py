@@ -1,0 +1,183 @@
+"""From a decision to a bound pod, or back: what is sent, and what follows from each answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.reporter import PodPlaced, PodUnschedulable
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.testing.builders import make_node, make_pod
+
+BOUND = ("event", "a", "Scheduled", "Successfully assigned default/a to n1")
+A = make_pod("a", requests={"cpu": "3"})
+A_ON_N1 = make_pod("a", node="n1", requests={"cpu": "3"})
+
+
+def failed(name, message):
+    """The event and the patch of a placement that came to nothing."""
+    return [
+        ("event", name, "FailedScheduling", message),
+        ("patch", name, {}, ("PodScheduled", "False", "SchedulerError", message)),
+    ]
+
+
+def test_a_pod_is_bound(stage):
+    """One request; the event when it was granted; nothing else is written."""
+    scene = stage(make_node("n1"), A)
+    assert scene.turn() == [("bind", "a", "n1")]
+    assert (scene.on("n1"), scene.place("a"), scene.is_due()) == (["default/a"], None, False)
+    assert scene.put(A_ON_N1) == []
+    assert scene.done() == [BOUND]
+    (record,) = scene.records
+    assert isinstance(record, PodPlaced)
+    assert (record.pod.key, record.node, record.via, record.feasible) == (
+        ("default/a", "n1", "single", 1)
+    )
+
+
+def test_the_answer_may_come_before_the_news(stage):
+    """The assumption lasts until the pod is seen on its node."""
+    scene = stage(make_node("n1"), A)
+    scene.turn()
+    assert scene.done() == [BOUND]
+    assert scene.on("n1") == ["default/a"]
+    assert scene.put(A_ON_N1) == []
+    assert scene.on("n1") == ["default/a"]
+
+
+def test_the_next_cycle_sees_the_room_as_taken(stage):
+    """Before the binding was confirmed."""
+    scene = stage(make_node("n1"), A, make_pod("b", requests={"cpu": "3"}))
+    assert scene.turn() == [("bind", "a", "n1")]
+    assert scene.turn()[0][1:3] == ("b", "FailedScheduling")
+
+
+@pytest.mark.parametrize(
+    ("reason", "message"),
+    [
+        (FailureReason.CONFLICT, 'Operation cannot be fulfilled on pods/binding "a"'),
+        (FailureReason.INTERNAL_ERROR, "Internal error occurred: injected"),
+        (FailureReason.NOT_FOUND, 'pods "a" not found'),
+    ],
+)
+def test_a_refused_binding_is_forgotten_and_waited_out(stage, reason, message):
+    """The room is free at once; the pod waits in error backoff, whatever happens meanwhile."""
+    scene = stage(make_node("n1"), A)
+    scene.turn()
+    text = f'running Bind plugin "DefaultBinder": {message}'
+    assert scene.refused(reason, message) == failed("a", text)
+    assert (scene.on("n1"), scene.place("a"), scene.is_due()) == ([], "error_backoff", False)
+    (record,) = scene.records.of(PodUnschedulable)
+    assert (record.is_error, record.is_binding, record.plugins) == (True, True, ())
+    scene.done("patch")
+    assert scene.turn(2) == [("bind", "a", "n1")]
+
+
+def test_room_given_back_wakes_whoever_waits_for_room(stage):
+    """A refused binding is as good as a departure."""
+    scene = stage(make_node("n1"), A, make_pod("b", requests={"cpu": "3"}))
+    scene.turn()
+    scene.turn()
+    bind, _ = scene.sent
+    scene.sent = [scene.sent[1], bind]
+    scene.done("patch")
+    assert scene.place("b") == "unschedulable"
+    scene.refused()
+    assert scene.place("b") == "backoff"
+    assert scene.turn() == [("bind", "b", "n1")]
+
+
+def test_a_refused_binding_ends_a_nomination(stage):
+    """The promise was kept as far as it could be."""
+    scene = stage(make_node("n1"), make_pod("a", nominated="n1"))
+    assert scene.nominated("a") == "n1"
+    scene.turn()
+    assert scene.nominated("a") == ""
+    _, patch = scene.refused()
+    assert patch[2] == {"nominatedNodeName": None}
+
+
+def test_deleted_before_the_answer(stage):
+    """The event is recorded all the same; nothing is queued."""
+    scene = stage(make_node("n1"), A)
+    scene.turn()
+    scene.gone(A)
+    text = 'running Bind plugin "DefaultBinder": gone'
+    assert scene.refused(FailureReason.NOT_FOUND, "gone") == failed("a", text)
+    assert (scene.on("n1"), scene.place("a")) == ([], None)
+    scene.refused(FailureReason.NOT_FOUND, "gone")
+    assert not scene.is_due()
+
+
+def test_deleted_and_created_again_before_the_answer(stage):
+    """Nothing is said of the old pod; the new one has its own turn."""
+    scene = stage(make_node("n1"), A)
+    scene.turn()
+    scene.gone(A)
+    scene.put(make_pod("a", uid="other", requests={"cpu": "3"}))
+    assert scene.refused(FailureReason.CONFLICT, "uid mismatch") == []
+    assert scene.turn() == [("bind", "a", "n1")]
+
+
+def test_two_pods_of_one_name_on_their_way(stage):
+    """Each answer finds its own."""
+    scene = stage(make_node("n1"), make_pod("a", requests={"cpu": "1"}))
+    scene.turn()
+    scene.gone(A)
+    scene.put(make_pod("a", uid="other", requests={"cpu": "1"}))
+    scene.turn()
+    assert scene.refused(FailureReason.NOT_FOUND, "gone") == []
+    assert scene.on("n1") == ["default/a"]
+    scene.put(make_pod("a", uid="other", node="n1", requests={"cpu": "1"}))
+    assert scene.done() == [BOUND]
+
+
+def test_bound_by_somebody_else(stage):
+    """Our refused binding is dropped without a word."""
+    scene = stage(make_node("n1"), make_node("n2", cpu="1"), A)
+    assert scene.turn() == [("bind", "a", "n1")]
+    scene.put(make_pod("a", node="n2", requests={"cpu": "3"}))
+    assert scene.refused(FailureReason.CONFLICT, "already bound") == []
+    assert (scene.on("n1"), scene.on("n2"), scene.place("a")) == ([], ["default/a"], None)
+    assert not scene.is_due()
+
+
+def test_bound_by_somebody_else_while_it_waited(stage):
+    """It is not tried any more."""
+    scene = stage(make_node("n1"), A)
+    scene.put(A_ON_N1)
+    assert not scene.is_due()
+
+
+def test_a_pod_that_was_told_to_go_is_skipped(stage):
+    """Its turn is over with an event."""
+    scene = stage(make_node("n1"), make_pod("a", terminating=True))
+    text = "skip schedule deleting pod: default/a"
+    assert scene.turn() == [("event", "a", "FailedScheduling", text)]
+    assert (scene.place("a"), scene.is_due()) == (None, False)
+
+
+def test_a_pod_of_another_scheduler_is_none_of_ours(stage):
+    """Until it is bound: then it takes room."""
+    scene = stage(make_node("n1"), make_pod("a", spec={"schedulerName": "other"}))
+    assert not scene.is_due()
+    scene.put(make_pod("a", node="n1", spec={"schedulerName": "other"}))
+    assert scene.on("n1") == ["default/a"]
+
+
+def test_choices_among_equals_follow_the_seed(stage):
+    """And one seed always chooses alike."""
+    nodes = [make_node(f"n{i}") for i in range(8)]
+
+    def chosen(seed):
+        return stage(*nodes, make_pod("a"), seed=seed).turn()[0][2]
+
+    assert len({chosen(seed) for seed in range(20)}) > 3
+    assert all(chosen(seed) == chosen(seed) for seed in range(5))
+
+
+def test_a_binding_takes_none_of_the_time_of_the_next_cycle(stage):
+    """Many may be under way at once."""
+    scene = stage(make_node("n1"), *(make_pod(f"p{i}") for i in range(5)))
+    assert [kind for kind, *_ in scene.turns()] == ["bind"] * 5
+    assert len(scene.on("n1")) == 5

@@ -1,0 +1,103 @@
+"""What is written when no node fits: the event each time, the status where it changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.reporter import PodUnschedulable
+from fairlead.engine.scheduling.failure import failure_patch
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.builders import make_node, make_pod
+
+BIG = {"requests": {"cpu": "9"}}
+TEXT = (
+    "0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, "
+    "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+)
+SCHEDULED_FALSE = {"type": "PodScheduled", "status": "False"}
+
+
+def with_condition(text, reason="Unschedulable", **more):
+    condition = SCHEDULED_FALSE | {"reason": reason, "message": text}
+    return make_pod("a", **BIG, status={"conditions": [condition]}, **more)
+
+
+def test_event_and_status_say_why(stage):
+    """In upstream's words."""
+    scene = stage(make_node("n1"), make_node("n2"), make_pod("a", **BIG))
+    assert scene.turn() == [
+        ("event", "a", "FailedScheduling", TEXT),
+        ("patch", "a", {}, ("PodScheduled", "False", "Unschedulable", TEXT)),
+    ]
+    (record,) = scene.records
+    assert isinstance(record, PodUnschedulable)
+    assert (record.message, record.plugins, record.is_error) == (
+        (TEXT, ("NodeResourcesFit",), False)
+    )
+
+
+def test_the_same_failure_again_writes_no_status(stage):
+    """The event is recorded every time."""
+    scene = stage(make_node("n1"), make_node("n2"), with_condition(TEXT))
+    assert scene.turn() == [("event", "a", "FailedScheduling", TEXT)]
+
+
+def test_the_next_turn_waits_for_the_status_to_be_written(stage):
+    """Upstream's loop does not go on before its patch is answered, one way or the other."""
+    scene = stage(make_node("n1"), make_node("n2"), make_pod("a", **BIG), make_pod("b"))
+    scene.turn()
+    assert scene.engine.next_deadline() is None
+    scene.refused()
+    assert scene.turn()[0][:2] == ("bind", "b")
+
+
+def test_an_empty_cluster(stage):
+    """No plugin rejected anything: the pod backs off as after an error, and is tried again."""
+    scene = stage(make_pod("a"))
+    assert scene.turn()[0] == (
+        ("event", "a", "FailedScheduling", "no nodes available to schedule pods")
+    )
+    scene.done("patch")
+    assert (scene.place("a"), scene.is_due()) == ("error_backoff", False)
+    scene.put(make_node("n1"))
+    assert not scene.is_due()
+    assert scene.turn(2) == [("bind", "a", "n1")]
+
+
+def info(believed, pod):
+    return PodInfo(pod, believed.shapes.shape_of(pod))
+
+
+@pytest.mark.parametrize(
+    ("pod", "nominated", "expected"),
+    [
+        (with_condition("t"), None, None),
+        (with_condition("t"), "", None),
+        (with_condition("t", nominated="n1"), "n1", None),
+        (with_condition("t", nominated="n1"), None, None),
+        (with_condition("t", nominated="n1"), "", ({"nominatedNodeName": None}, False)),
+        (with_condition("t"), "n1", ({"nominatedNodeName": "n1"}, False)),
+        (with_condition("t", nominated="n2"), "n1", ({"nominatedNodeName": "n1"}, False)),
+        (with_condition("other"), None, ({}, True)),
+        (with_condition("t", "SchedulerError"), None, ({}, True)),
+        (make_pod("a"), "n1", ({"nominatedNodeName": "n1"}, True)),
+    ],
+    ids=[
+        "nothing new",
+        "no nomination to clear",
+        "the same nomination",
+        "a nomination to keep",
+        "a nomination to clear",
+        "a first nomination",
+        "another nomination",
+        "another text",
+        "another reason",
+        "a first failure",
+    ],
+)
+def test_only_what_changes_is_patched(waiting, pod, nominated, expected):
+    """A condition that says the same already is not sent again."""
+    found = failure_patch(info(waiting.cluster, pod), "Unschedulable", "t", nominated)
+    shown = [(dict(p.fields), bool(p.conditions)) for p in found if isinstance(p, PatchStatus)]
+    assert shown == ([] if expected is None else [expected])

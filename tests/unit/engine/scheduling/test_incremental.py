@@ -1,0 +1,247 @@
+"""Kept equals recomputed: plans, promised room and dry runs after any history of a cluster.
+
+One cluster lives through random changes with all its caches. After each of them a profile built
+from scratch over the same cluster, and one over a cluster that was told everything anew, must
+evaluate a waiting pod alike and decide alike about it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.framework.profile import Profile
+from fairlead.engine.framework.waiting_pods import WaitingPods
+from fairlead.engine.scheduling.compose import Beliefs, serve
+from fairlead.engine.scheduling.cycle import Placement, schedule_one
+from fairlead.engine.scheduling.evaluation import evaluate
+from fairlead.engine.scheduling.extender.consultation import settle
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.pod_info import PodInfo
+from fairlead.testing.random_cluster import (
+    NODE_NAMES,
+    POD_NAMES,
+    Chance,
+    any_budget,
+    any_node,
+    any_pod,
+)
+
+WAITING_NAMES = ("w1", "w2", "w3", "w4", "w5")
+
+
+def on_node(pod, node):
+    """`pod` as it is once bound to `node`."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+
+
+def important(pod):
+    """`pod` above everybody else, so that it may preempt."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, priority=5000))
+
+
+def promised(pod, node):
+    """`pod` with its status saying that it was promised `node`."""
+    status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+    return msgspec.structs.replace(pod, status=status)
+
+
+def findings(served, pod):
+    """Everything an evaluation says, in names and words."""
+    found = evaluate(served, pod)
+    plain = {name: getattr(found, name) for name in found.__slots__ if name != "preemption"}
+    preemption = found.preemption
+    if preemption is None:
+        return plain
+    return plain | {
+        "ineligible": preemption.ineligible,
+        "potential": sorted(preemption.potential_nodes),
+        "candidates": {
+            name: ([victim.key for victim in one.victims], one.pdb_violations)
+            for name, one in preemption.candidates.items()
+        },
+        "rejected": preemption.rejected,
+        "nominated": preemption.nominated,
+        "rule": preemption.rule,
+        "error": preemption.post_filter_error,
+    }
+
+
+def decision(served, pod):
+    """The node that a cycle picks, and what it decides as far as chance has no part in it."""
+    found = settle(schedule_one(served, pod, TieBreak(0)))
+    if isinstance(found, Placement):
+        return found.node.name, (found.via, found.feasible, found.equals)
+    room = found.room and (len(found.room.victims), found.room.pdb_violations, found.room.rule)
+    return "", (found.message, found.plugins, found.is_error, room)
+
+
+class Life:
+    """A cluster with long-lived caches, the objects it was told of, and pods that wait."""
+
+    def __init__(self, seed, *, beyond_the_node):
+        self.chance = Chance(seed)
+        self.beyond = beyond_the_node
+        self.cluster = Cluster()
+        self.nominator = Nominator()
+        self.objects = {}
+        self.waiting = {}
+        self.served = self.serve(self.cluster, self.nominator)
+        self.seen = Counter()
+        for name in NODE_NAMES[:4]:
+            self.tell(any_node(self.chance, name))
+        for _ in range(10):
+            self.put_pod()
+        for name in WAITING_NAMES:
+            self.renew(name)
+
+    def serve(self, cluster, nominator):
+        return serve(Profile(), Beliefs(cluster, nominator, WaitingPods()), TieBreak(0))
+
+    def tell(self, obj):
+        self.objects[obj.key] = obj
+        self.cluster.apply(ObjectChanged(obj))
+
+    def lose(self, key):
+        gone = self.objects.pop(key, None)
+        if gone is not None:
+            self.cluster.apply(ObjectDeleted(gone))
+
+    def change(self):
+        """Something happens; pods come and go most often."""
+        chance = self.chance
+        (self.put_pod, self.put_pod, self.touch_pod, self.touch_pod, self.lose_pod, self.place,
+         self.nominate, self.nominate, self.nominate, self.withdraw, self.put_node, self.lose_node,
+         self.tell_budget, self.renew)[chance.below(14)]()  # fmt: skip
+
+    def put_pod(self):
+        name, node = self.chance.of(POD_NAMES), self.chance.of(NODE_NAMES)
+        pod = any_pod(self.chance, name, node, beyond_the_node=self.beyond)
+        known = self.objects.get(pod.key)
+        if known is not None and known.metadata.uid == pod.metadata.uid:
+            pod = on_node(pod, known.spec.node_name)  # a binding is for life
+        self.tell(pod)
+
+    def touch_pod(self):
+        """A pod that stays what it is to plugins changes in what others ask about it."""
+        placed = [pod for pod in self.cluster.pods.values() if pod.pod.spec.node_name]
+        if placed:
+            old = self.chance.of(placed).pod
+            new = any_pod(self.chance, old.metadata.name, old.spec.node_name)
+            meta = msgspec.structs.replace(new.metadata, uid=old.metadata.uid)
+            spec = msgspec.structs.replace(old.spec, priority=new.spec.priority)
+            self.tell(msgspec.structs.replace(new, metadata=meta, spec=spec))
+
+    def lose_pod(self):
+        self.lose(f"default/{self.chance.of((*POD_NAMES, *WAITING_NAMES))}")
+
+    def put_node(self):
+        self.tell(any_node(self.chance, self.chance.of(NODE_NAMES)))
+
+    def lose_node(self):
+        self.lose(self.chance.of(NODE_NAMES))
+
+    def tell_budget(self):
+        self.tell(any_budget(self.chance))
+
+    def renew(self, name=""):
+        name = name or self.chance.of(WAITING_NAMES)
+        self.lose(f"default/{name}")
+        pod = any_pod(self.chance, name, beyond_the_node=self.beyond)
+        if not self.chance.one_in(3):
+            pod = important(pod)
+        self.nominator.withdraw(f"uid-{name}-0")
+        self.nominator.withdraw(f"uid-{name}-1")
+        self.wait(pod)
+
+    def wait(self, pod):
+        self.waiting[pod.metadata.name] = PodInfo(pod, self.cluster.shapes.shape_of(pod))
+
+    def nominate(self):
+        pod, node = self.any_waiting(), self.chance.of(NODE_NAMES)
+        self.wait(promised(pod.pod, node))
+        self.nominator.nominate(self.waiting[pod.pod.metadata.name], node)
+
+    def withdraw(self):
+        pod = self.any_waiting()
+        self.nominator.withdraw(pod.uid)
+        self.wait(promised(pod.pod, ""))
+
+    def place(self):
+        """A cycle that ends in a binding."""
+        pod = self.any_waiting()
+        found = settle(schedule_one(self.served, pod, TieBreak(self.chance.below(99))))
+        if isinstance(found, Placement):
+            self.nominator.withdraw(pod.uid)
+            self.tell(on_node(promised(pod.pod, ""), found.node.name))
+            del self.waiting[pod.pod.metadata.name]
+            if not self.waiting:
+                self.renew()
+
+    def any_waiting(self):
+        return self.waiting[self.chance.of(sorted(self.waiting))]
+
+    def check(self):
+        """Kept, rebuilt, told anew."""
+        pod = self.any_waiting()
+        kept, decided = findings(self.served, pod), decision(self.served, pod)
+        fresh = self.serve(self.cluster, self.nominator)
+        assert kept == findings(fresh, pod)
+        assert decided == decision(fresh, pod)
+        kept_plan, fresh_plan = (one.plans.plan_for(pod) for one in (self.served, fresh))
+        assert kept_plan.total.tolist() == fresh_plan.total.tolist()
+        anew, stranger = self.told_anew(pod)
+        assert kept == findings(anew, stranger)
+        assert decided[1] == decision(anew, stranger)[1]
+        assert decided[0] in (kept["choices"] or [""])
+        self.note(kept)
+
+    def told_anew(self, pod):
+        """A profile over a cluster that has no history, and `pod` as known there."""
+        cluster, nominator = Cluster(), Nominator()
+        cluster.apply(ObjectsLoaded(list(reversed(self.objects.values()))))
+
+        def known(info):
+            return PodInfo(info.pod, cluster.shapes.shape_of(info.pod))
+
+        for node in self.nominator.nodes():
+            for rival in self.nominator.pods_on(node):
+                nominator.nominate(known(rival), node)
+        return self.serve(cluster, nominator), known(pod)
+
+    def note(self, kept):
+        """What kinds of answers came up."""
+        self.seen["placed" if kept["choices"] else "refused"] += 1
+        self.seen["scored"] += kept["via"] == "score"
+        self.seen["preempting"] += bool(kept.get("candidates"))
+        self.seen["beside rivals"] += bool(self.nominator)
+
+
+@pytest.mark.parametrize("beyond", [False, True], ids=["within the node", "beyond the node"])
+@settings(max_examples=12)
+@given(seed=st.integers(0, 2**32))
+def test_kept_equals_recomputed(seed, beyond):
+    """Verdicts, scores, equals, texts, candidates, victims and the deciding rule."""
+    life = Life(seed, beyond_the_node=beyond)
+    for _ in range(25):
+        life.change()
+        life.check()
+
+
+def test_the_lives_are_eventful():
+    """Placements by score, refusals, preemptions and nominations all come up often."""
+    seen = Counter()
+    for seed in range(5):
+        life = Life(seed, beyond_the_node=True)
+        for _ in range(25):
+            life.change()
+            life.check()
+        seen += life.seen
+    assert min(seen.values()) >= 8, seen

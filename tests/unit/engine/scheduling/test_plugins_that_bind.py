@@ -1,0 +1,178 @@
+"""From Reserve to PostBind: plugins agree, refuse, wait for each other, or bind themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import Bind
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.status import unschedulable
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.framework.waiting_pods import Wait
+from fairlead.testing.builders import make_node, make_pod
+
+
+class Ledger:
+    """Takes part from Reserve to PostBind, writes down what it is asked, and answers as told."""
+
+    def __init__(self, name, book, **answers):
+        self.name = name
+        self.book = book
+        self.answers = answers
+
+    def _note(self, point, pod):
+        self.book.append((self.name, point, pod.pod.metadata.name))
+        return self.answers.get(point)
+
+    def reserve(self, state, pod, node):
+        return self._note("reserve", pod)
+
+    def unreserve(self, state, pod, node):
+        self._note("unreserve", pod)
+
+    def permit(self, state, pod, node):
+        return self._note("permit", pod)
+
+    def pre_bind(self, state, pod, node):
+        return self._note("pre_bind", pod)
+
+    def post_bind(self, pod, node):
+        self._note("post_bind", pod)
+
+
+def test_a_binding_is_asked_of_everybody_in_order(staged):
+    """Reserve all, permit all, prepare all; PostBind once it is done."""
+    book = []
+    scene = staged(Ledger("A", book), Ledger("B", book), objects=[make_node("n1"), make_pod("a")])
+    scene.turn()
+    assert [entry[:2] for entry in book] == [
+        ("A", "reserve"), ("B", "reserve"), ("A", "permit"), ("B", "permit"),
+        ("A", "pre_bind"), ("B", "pre_bind"),
+    ]  # fmt: skip
+    book.clear()
+    scene.done()
+    assert [entry[:2] for entry in book] == [("A", "post_bind"), ("B", "post_bind")]
+
+
+@pytest.mark.parametrize("point", ["reserve", "permit", "pre_bind"])
+def test_a_refusal_undoes_everything_before_it(staged, point):
+    """In reverse order, for all; the pod waits for what the plugin hears of, and nobody wakes."""
+    book = []
+    first = Ledger("A", book)
+    second = Ledger("B", book, **{point: unschedulable("not today")})
+    scene = staged(first, second, objects=[make_node("n1"), make_node("n2"), make_pod("a")])
+    text = "0/1 nodes are available: 1 not today."
+    assert scene.turn() == [
+        ("event", "a", "FailedScheduling", text),
+        ("patch", "a", {}, ("PodScheduled", "False", "Unschedulable", text)),
+    ]
+    undone = [entry[:2] for entry in book if entry[1] == "unreserve"]
+    assert undone == [("B", "unreserve"), ("A", "unreserve")]
+    scene.all_done()
+    assert (scene.on("n1"), scene.on("n2")) == ([], [])
+    assert (scene.place("a"), scene.is_due()) == ("unschedulable", False)
+    scene.put(make_node("n3"))
+    assert scene.is_due()
+
+
+def test_a_refused_binding_is_unreserved(staged):
+    """By the API server, that is."""
+    book = []
+    scene = staged(Ledger("A", book), objects=[make_node("n1"), make_pod("a")])
+    scene.turn()
+    scene.refused()
+    assert [entry[1] for entry in book] == ["reserve", "permit", "pre_bind", "unreserve"]
+
+
+class Gang:
+    """Keeps every pod waiting until there are `size` of them."""
+
+    name = "Gang"
+
+    def __init__(self, handle, size, timeout_s):
+        self.waiting_pods = handle.waiting_pods
+        self.size = size
+        self.timeout = seconds(timeout_s)
+
+    def permit(self, state, pod, node):
+        others = self.waiting_pods.all()
+        if len(others) + 1 < self.size:
+            return Wait(self.timeout)
+        for other in others:
+            self.waiting_pods.allow(other.pod.id, self.name)
+        return None
+
+
+@pytest.fixture
+def gang(stage):
+    """A stage with a gang plugin, `size` pods to a gang."""
+
+    def make(size, *objects):
+        return stage(
+            *objects,
+            profiles=(Profile(plugins=(*DEFAULT_PLUGINS, ("Gang", 0))),),
+            out_of_tree={"Gang": lambda handle, _args: Gang(handle, size, 10)},
+        )
+
+    return make
+
+
+def test_permitted_pods_wait_for_each_other(gang):
+    """Their room is taken meanwhile, and where they will go is told; then all are bound."""
+    scene = gang(3, make_node("n1"), *(make_pod(f"p{i}") for i in range(3)))
+    assert scene.turn() == [("patch", "p0", {"nominatedNodeName": "n1"})]
+    assert scene.turn() == [("patch", "p1", {"nominatedNodeName": "n1"})]
+    assert scene.on("n1") == ["default/p0", "default/p1"]
+    assert sorted(scene.turns()) == [("bind", f"p{i}", "n1") for i in range(3)]
+
+
+def test_who_waits_too_long_gives_its_room_back(gang):
+    """And says so; the promise is taken back."""
+    scene = gang(3, make_node("n1"), make_pod("p0"))
+    scene.turn()
+    scene.done("patch")
+    scene.put(make_pod("p0", nominated="n1"))
+    assert not scene.is_due()
+    event, patch = scene.turn(10)
+    assert "timeout" in event[3]
+    assert "Gang" in event[3]
+    assert patch[2] == {"nominatedNodeName": None}
+    assert (scene.on("n1"), scene.place("p0")) == ([], "unschedulable")
+
+
+def test_whoever_goes_while_it_waits_gives_its_room_back(gang):
+    """At once; the others wake up to it."""
+    pods = [make_pod("p0", requests={"cpu": "4"}), make_pod("p1", requests={"cpu": "4"})]
+    scene = gang(2, make_node("n1"), *pods)
+    scene.turn()
+    scene.turn()
+    scene.all_done()
+    assert (scene.on("n1"), scene.place("p1")) == (["default/p0"], "unschedulable")
+    scene.gone(pods[0])
+    scene.turns()
+    scene.all_done()
+    scene.turns()
+    assert scene.on("n1") == ["default/p1"]
+
+
+class Some:
+    """A Bind plugin that takes pods with labels."""
+
+    name = "Some"
+
+    def __init__(self):
+        self.taken = []
+
+    def bind(self, pod, node):
+        if not pod.labels:
+            return None
+        self.taken.append(pod.pod.metadata.name)
+        return Bind(pod.ref, node)
+
+
+def test_a_bind_plugin_may_leave_a_pod_to_the_next(staged):
+    """The first that takes it binds it."""
+    plugin, pods = Some(), [make_pod("a", labels={"x": "y"}), make_pod("b")]
+    scene = staged(plugin, objects=[make_node("n1"), *pods])
+    assert scene.turns() == [("bind", "a", "n1"), ("bind", "b", "n1")]
+    assert plugin.taken == ["a"]

@@ -1,0 +1,345 @@
+"""PreBind plugins that need something from the world before the pod can be bound."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import ObjectRef, PatchObject
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.reporter import PodUnschedulable
+from fairlead.engine.core.status import Code, Status, error, unschedulable
+from fairlead.engine.framework.cluster_event import EventKind
+from fairlead.engine.framework.interface import Locality, Preparation
+from fairlead.engine.framework.profile import DEFAULT_PLUGINS, Profile
+from fairlead.engine.framework.waiting_pods import Wait
+from fairlead.testing.builders import make_node, make_pod
+from fairlead.testing.storage_builders import (
+    claiming,
+    make_claim,
+    make_storage_class,
+    make_volume,
+)
+
+WAIT = Status(Code.WAIT)
+PREPARING = ("patch", "a", {"nominatedNodeName": "n1"})
+BIND = ("bind", "a", "n1")
+BOUND = ("event", "a", "Scheduled", "Successfully assigned default/a to n1")
+
+
+class Preparer:
+    """Has `objects` written, is asked again every second for ten, and then says `answer`."""
+
+    locality = Locality.CLUSTER
+    events: frozenset[EventKind] = frozenset()
+
+    def __init__(self, *objects, name="Prepares"):
+        self.name = name
+        self.objects = objects
+        self.answer = None
+        self.log = []
+
+    def is_woken_by(self, pod, event):
+        return True
+
+    def reserve(self, state, pod, node):
+        self.log.append("reserve")
+
+    def unreserve(self, state, pod, node):
+        self.log.append("unreserve")
+
+    def pre_bind(self, state, pod, node):
+        commands = tuple(PatchObject(ObjectRef("ConfigMap", "", one), {}) for one in self.objects)
+        return Preparation(commands, seconds(1), seconds(10), "too late")
+
+    def is_prepared(self, state, pod, node):
+        self.log.append("asked")
+        return self.answer
+
+
+@pytest.fixture
+def staged(stage):
+    """A node, the pod `a`, and the default profile with `plugins` after all others."""
+
+    def make(*plugins, **more):
+        order = (*DEFAULT_PLUGINS, *((one.name, 0) for one in plugins))
+        factories = {one.name: (lambda _handle, _args, one=one: one) for one in plugins}
+        config = {"profiles": (Profile(plugins=order),), "out_of_tree": factories}
+        return stage(make_node("n1"), make_pod("a"), **config, **more)
+
+    return make
+
+
+def failed(message):
+    return [
+        ("event", "a", "FailedScheduling", message),
+        ("patch", "a", {"nominatedNodeName": None}, ("PodScheduled", "False", "SchedulerError",
+                                                     message)),
+    ]  # fmt: skip
+
+
+def test_what_is_needed_is_asked_for_and_the_pod_bound_when_it_is_there(staged):
+    """The node is announced first; the plugin is asked a second after the last answer."""
+    plugin = Preparer("x", "y")
+    scene = staged(plugin)
+    assert scene.turn() == [PREPARING, ("write", "x"), ("write", "y")]
+    assert scene.on("n1") == ["default/a"]
+    scene.done("patch")
+    assert (scene.done("write"), scene.engine.next_deadline()) == ([], None)
+    assert scene.done("write") == []
+    assert not scene.is_due()
+    assert scene.turn(1) == [BIND]
+    assert scene.done() == [BOUND]
+    assert plugin.log == ["reserve", "asked"]
+
+
+def test_the_plugin_is_asked_again_until_it_agrees(staged):
+    """Every second."""
+    plugin = Preparer("x")
+    plugin.answer = WAIT
+    scene = staged(plugin)
+    scene.turn()
+    scene.all_done()
+    assert [scene.turn(1) for _ in range(3)] == [[], [], []]
+    plugin.answer = None
+    assert scene.turn(1) == [BIND]
+    assert plugin.log.count("asked") == 4
+
+
+def test_nothing_needs_to_be_written(staged):
+    """The first question comes a second later all the same."""
+    scene = staged(Preparer())
+    assert scene.turn() == [PREPARING]
+    assert scene.turn(1) == [BIND]
+
+
+def test_other_pods_have_their_turns_meanwhile(staged):
+    """Many prepare at once, and the room is taken."""
+    scene = staged(Preparer("x"))
+    scene.put(make_pod("b", requests={"cpu": "4"}), make_pod("c"))
+    assert [command[:2] for command in scene.turns()] == [
+        *(("patch", "a"), ("write", "x")),
+        *(("patch", "b"), ("write", "x")),
+        *(("patch", "c"), ("write", "x")),
+    ]
+    assert scene.all_done() == []
+    scene.now += seconds(1)
+    assert [command[:2] for command in scene.turns()] == [("bind", "a"), ("bind", "b"),
+                                                         ("bind", "c")]  # fmt: skip
+
+
+def test_a_refused_command_undoes_the_placement(staged):
+    """With the world's words; what else was asked for does not matter any more."""
+    plugin = Preparer("x", "y")
+    scene = staged(plugin)
+    scene.turn()
+    scene.done("patch")
+    text = 'running PreBind plugin "Prepares": it changed meanwhile'
+    assert scene.refused(message="it changed meanwhile")[0] == failed(text)[0]
+    assert (scene.on("n1"), scene.place("a"), plugin.log[-1]) == ([], "error_backoff", "unreserve")
+    assert scene.done("write") == []
+    (record,) = scene.records.of(PodUnschedulable)
+    assert (record.is_error, record.is_binding) == (True, True)
+
+
+def test_a_plugin_that_gives_up_undoes_the_placement(staged):
+    """An error tells where it comes from; a rejection is the plugin's own."""
+    for answer, message, place in (
+        (error("broken"), 'running PreBind plugin "Prepares": broken', "error_backoff"),
+        (unschedulable("taken"), "0/1 nodes are available: 1 taken.", "unschedulable"),
+    ):
+        plugin = Preparer("x")
+        plugin.answer = answer
+        scene = staged(plugin)
+        scene.turn()
+        scene.all_done()
+        event, _ = scene.turn(1)
+        assert event[3] == message
+        assert (scene.on("n1"), scene.place("a")) == ([], place)
+
+
+def test_a_plugin_that_raises_undoes_the_placement(staged):
+    """As one that says it failed."""
+    plugin = Preparer("x")
+    plugin.is_prepared = lambda *_: 1 / 0
+    scene = staged(plugin)
+    scene.turn()
+    scene.all_done()
+    event, _ = scene.turn(1)
+    assert "Prepares" in event[3]
+    assert scene.on("n1") == []
+
+
+def test_the_wait_has_an_end(staged):
+    """Ten seconds after the last answer, whatever the plugin would say then."""
+    plugin = Preparer("x")
+    plugin.answer = WAIT
+    scene = staged(plugin)
+    scene.turn()
+    scene.now += seconds(60)
+    scene.all_done()
+    for _ in range(9):
+        assert scene.turn(1) == []
+    plugin.answer = None
+    assert scene.turn(1)[0] == failed('running PreBind plugin "Prepares": too late')[0]
+    assert scene.on("n1") == []
+
+
+def test_plugins_prepare_side_by_side(staged):
+    """The last one that agrees lets the pod be bound."""
+    first, second = Preparer("x", name="First"), Preparer("y", name="Second")
+    first.answer = second.answer = WAIT
+    scene = staged(first, second)
+    assert scene.turn()[1:] == [("write", "x"), ("write", "y")]
+    scene.all_done()
+    second.answer = None
+    scene.now += seconds(1)
+    assert scene.turns() == []
+    first.answer = None
+    scene.now += seconds(1)
+    assert scene.turns() == [BIND]
+    assert second.log.count("asked") == 1
+
+
+def test_when_one_gives_up_the_others_are_not_asked_any_more(staged):
+    """The pod has lost its place."""
+    first, second = Preparer("x", name="First"), Preparer("y", name="Second")
+    scene = staged(first, second)
+    scene.turn()
+    scene.done("patch")
+    scene.refused()
+    scene.all_done()
+    scene.now += seconds(1)
+    scene.turns()
+    assert "asked" not in second.log
+
+
+def test_the_first_to_give_up_ends_it(staged):
+    """Whose time has come at the same moment is not asked."""
+    first, second = Preparer("x", name="First"), Preparer("y", name="Second")
+    first.answer = error("broken")
+    scene = staged(first, second)
+    scene.turn()
+    scene.all_done()
+    scene.now += seconds(1)
+    assert scene.turns()[0][3].endswith("broken")
+    assert "asked" not in second.log
+
+
+def test_one_pod_prepares_while_another_waits_for_permission(staged):
+    """Whatever is due first is due."""
+    plugin = Preparer()
+    plugin.permit = lambda _state, pod, _node: Wait(seconds(5)) if pod.key == "default/b" else None
+    scene = staged(plugin)
+    scene.put(make_pod("b"))
+    scene.turns()
+    assert scene.turn(1) == [BIND]
+    event, _ = scene.turn(4)
+    assert event[1] == "b"
+
+
+def test_the_answer_to_one_pod_is_not_taken_for_anothers(staged):
+    """Both asked for the same."""
+    scene = staged(Preparer("x"))
+    scene.put(make_pod("b"))
+    scene.turns()
+    patches = [scene.sent[0], scene.sent[2]]
+    for_a, for_b = scene.sent[1], scene.sent[3]
+    assert for_a == for_b
+    scene.sent = [for_b, for_a, *patches]
+    scene.done("write")
+    scene.refused()
+    scene.now += seconds(1)
+    assert ("bind", "b", "n1") in scene.turns()
+
+
+def test_a_pod_that_is_deleted_is_prepared_to_the_end(staged):
+    """Binding it fails then, as the world says."""
+    scene = staged(Preparer("x"))
+    scene.turn()
+    scene.gone(make_pod("a"))
+    scene.all_done()
+    assert scene.turn(1) == [BIND]
+    scene.refused(message="gone")
+    assert scene.on("n1") == []
+
+
+def test_a_pod_that_was_nominated_there_is_not_announced_again(stage):
+    """Everybody knows."""
+    plugin = Preparer("x")
+    scene = stage(
+        make_node("n1"),
+        make_pod("a", nominated="n1"),
+        profiles=(Profile(plugins=(*DEFAULT_PLUGINS, ("Prepares", 0))),),
+        out_of_tree={"Prepares": lambda _handle, _args: plugin},
+    )
+    assert scene.turn() == [("write", "x")]
+
+
+def test_a_plugin_must_be_able_to_answer(staged):
+    """Else nobody could tell when the pod is prepared."""
+
+    class Silent:
+        name, locality, events = "Silent", Locality.CLUSTER, frozenset()
+        pre_bind = Preparer.pre_bind
+        is_woken_by = Preparer.is_woken_by
+        objects = ()
+
+    scene = staged(Silent())
+    event, _ = scene.turn()
+    assert "a plugin that wants to prepare must have is_prepared" in event[3]
+    assert scene.on("n1") == []
+
+
+# --- volumes ---------------------------------------------------------------------------------
+
+
+def test_a_pod_with_a_claim_waits_for_its_volume(stage):
+    """From the selected node to the bound claim."""
+    scene = stage(
+        make_node("n1"), make_storage_class(), make_claim("c"), make_pod("a", spec=claiming("c"))
+    )
+    assert scene.turn() == [PREPARING, ("write", "c")]
+    scene.all_done()
+    scene.put(make_claim("c", node="n1"))
+    assert scene.turn(1) == []
+    scene.put(make_volume("v", claim="default/c"))
+    scene.put(make_claim("c", node="n1", volume="v", bound=True))
+    assert scene.turn(1) == [BIND]
+
+
+def test_a_pod_whose_volume_could_not_be_made_is_tried_elsewhere(stage):
+    """Once the provisioner took the node out of the claim."""
+    scene = stage(
+        make_node("n1"),
+        make_storage_class(),
+        make_claim("c", annotations={"kept": "x"}),
+        make_pod("a", spec=claiming("c")),
+    )
+    scene.turn()
+    scene.all_done()
+    scene.put(make_node("n2"), make_claim("c", node="n1"), make_claim("c", annotations={"k": "x"}))
+    text = (
+        'running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "c"'
+    )
+    assert scene.turn(1)[0] == failed(text)[0]
+    scene.done("patch")
+    scene.put(make_node("n1", taints=["full=:NoSchedule"]))
+    assert scene.turn(10)[1:] == [("write", "c")]
+    assert scene.on("n2") == ["default/a"]
+
+
+def test_two_pods_do_not_get_one_volume(stage):
+    """The second one's cycle comes before anything was written."""
+    scene = stage(
+        make_node("n1"),
+        make_storage_class(provisioner="kubernetes.io/no-provisioner"),
+        make_volume("v"),
+        make_claim("c"),
+        make_claim("d"),
+        make_pod("a", spec=claiming("c")),
+        make_pod("b", spec=claiming("d")),
+    )
+    assert scene.turn() == [PREPARING, ("write", "v")]
+    event, _ = scene.turn()
+    assert event[1:3] == ("b", "FailedScheduling")
+    assert "node(s) didn't find available persistent volumes to bind" in event[3]

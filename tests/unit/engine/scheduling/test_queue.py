@@ -1,0 +1,130 @@
+"""SchedulingQueue: whose turn it is, and who comes and goes.
+
+upstream: pkg/scheduler/backend/queue; one test per rule.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.testing.builders import make_pod
+
+GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
+
+
+# --- order -------------------------------------------------------------------------------------
+
+
+def test_higher_priority_first_then_arrival(waiting):
+    """Neither names nor creation times play a part."""
+    for name, priority in (("z", None), ("y", 5), ("x", 5), ("w", -1), ("v", 0)):
+        waiting.add(name, priority=priority)
+    assert [waiting.pop() for _ in range(6)] == ["y", "x", "z", "v", "w", None]
+
+
+def test_a_pod_that_was_tried_goes_behind_those_that_were_not(waiting):
+    """It comes into the queue anew when its attempt ends."""
+    waiting.add("a", 0)
+    waiting.add("b", 1)
+    assert waiting.fail(1.5) == "a"
+    waiting.wake(9)
+    assert [waiting.pop(9), waiting.pop(9)] == ["b", "a"]
+
+
+def test_pods_woken_together_keep_the_order_of_their_attempts(waiting):
+    """Not that of their arrival, nor that of waking."""
+    for name in ("a", "b", "c"):
+        waiting.add(name)
+    assert [waiting.fail(0.1), waiting.fail(0.1), waiting.fail(0.1)] == ["a", "b", "c"]
+    waiting.wake(20)
+    assert waiting.fail(20) == "a"
+    waiting.wake(40)
+    assert [waiting.pop(40) for _ in range(3)] == ["b", "c", "a"]
+
+
+def test_a_change_of_priority_moves_a_pod(waiting):
+    """While it is active, and while it backs off."""
+    waiting.add("a", priority=1)
+    waiting.add("b", priority=2)
+    waiting.update("a", 0, priority=3)
+    assert [waiting.fail(0.2), waiting.fail(0.2)] == ["a", "b"]
+    waiting.wake(0.3)
+    waiting.update("b", 0.3, priority=4)
+    assert [waiting.pop(0.4), waiting.pop(0.4), waiting.pop(0.4)] == ["b", "a", None]
+
+
+def test_another_version_takes_the_place_of_the_first(waiting):
+    """Nobody is tried twice for it, and it is the newest version that is tried."""
+    waiting.add("a")
+    waiting.update("a", 1, labels={"v": "2"})
+    popped = waiting.queue.pop(seconds(2))
+    assert popped.info.labels == {"v": "2"}
+    assert waiting.pop(2) is None
+
+
+# --- coming and going --------------------------------------------------------------------------
+
+
+def test_a_pod_that_went_is_not_served(waiting):
+    """From wherever it waited."""
+    for name, plugins in (("rejected", ["NodeResourcesFit"]), ("failed", [])):
+        waiting.add(name)
+        waiting.fail(0.5, plugins)
+    waiting.add("active")
+    waiting.add("gated", **GATED)
+    for name in ("rejected", "failed", "active", "gated"):
+        waiting.queue.remove(f"default/{name}")
+    waiting.wake(9)
+    assert (len(waiting.queue), waiting.pop(10_000), waiting.due_s()) == (0, None, None)
+
+
+def test_a_pod_that_went_and_came_back_starts_anew(waiting):
+    """No backoff, no attempts."""
+    waiting.add("a")
+    waiting.fail(0.5)
+    waiting.queue.remove("default/a")
+    waiting.add("a", 0.6)
+    assert (waiting.find("a").attempts, waiting.place("a")) == (0, "active")
+
+
+def test_a_settled_pod_is_forgotten(waiting):
+    """Its successor of the same name is not."""
+    waiting.add("a")
+    queued = waiting.queue.pop(seconds(1))
+    waiting.queue.remove("default/a")
+    waiting.add("a", 1)
+    waiting.queue.settle(queued)
+    assert waiting.pop(2) == "a"
+
+
+def test_activated_is_next_whatever_its_backoff(waiting):
+    """A preemption that failed is made good at once."""
+    waiting.add("a")
+    waiting.fail(0.5)
+    waiting.queue.activate("default/a", seconds(0.6))
+    assert (waiting.place("a"), waiting.pop(0.6)) == ("active", "a")
+    waiting.queue.activate("default/a", seconds(0.7))
+    assert waiting.place("a") == "in_flight"
+    waiting.queue.activate("default/nobody", seconds(0.7))
+
+
+@pytest.mark.parametrize("name", ["nobody", "a"])
+def test_an_update_of_a_stranger_is_an_arrival(waiting, name):
+    """The pod may have been bound by somebody and freed again."""
+    waiting.queue.update(waiting.info(pod_called(name)), seconds(1), [])
+    assert waiting.pop(1) == name
+
+
+def pod_called(name):
+    return make_pod(name)
+
+
+def test_an_update_during_an_attempt_is_taken_in(waiting):
+    """The next attempt is made with it."""
+    waiting.add("a")
+    queued = waiting.queue.pop(seconds(1))
+    waiting.update("a", 1, labels={"v": "2"})
+    waiting.queue.put_back(queued, seconds(1), ("NodeResourcesFit",))
+    assert waiting.find("a").info.labels == {"v": "2"}
+    assert waiting.place("a") == "unschedulable"

@@ -1,0 +1,186 @@
+"""Rejected and gated pods: what lets them be tried again, and when nothing does.
+
+upstream: pkg/scheduler/backend/queue/scheduling_queue.go
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.status import unschedulable
+from fairlead.engine.framework.cluster_event import ClusterEvent, EventKind
+from fairlead.engine.framework.profile import Profile
+from fairlead.testing.builders import make_node
+
+GATED = {"spec": {"schedulingGates": [{"name": "a"}, {"name": "b"}]}}
+HALF = {"spec": {"schedulingGates": [{"name": "b"}]}}
+OTHERS = EventKind.ASSIGNED_POD_LABEL
+
+
+# --- waiting for something to happen -----------------------------------------------------------
+
+
+def test_a_rejected_pod_waits_for_an_event(waiting):
+    """Time alone does nothing before the leftover flush."""
+    waiting.add("a")
+    waiting.fail(0.5)
+    assert (waiting.place("a"), waiting.pop(29)) == ("unschedulable", None)
+
+
+def test_only_the_plugins_that_rejected_are_asked(waiting):
+    """A departure frees resources; it does not change labels of nodes."""
+    for name, plugins in (("a", ["NodeAffinity"]), ("b", ["NodeAffinity", "NodeResourcesFit"])):
+        waiting.add(name)
+        waiting.fail(0.5, plugins)
+    waiting.wake(9)
+    assert (waiting.place("a"), waiting.place("b")) == ("unschedulable", "active")
+
+
+def test_a_plugin_that_nobody_knows_hears_everything(waiting):
+    """It cannot say what it waits for."""
+    waiting.add("a")
+    waiting.fail(0.5, ["Mystery"])
+    waiting.wake(9, OTHERS)
+    assert waiting.place("a") == "active"
+
+
+def test_an_event_may_be_for_lesser_pods_only(waiting):
+    """Room that was promised to a pod is no news to those who ignored the promise."""
+    for name, priority in (("low", 1), ("equal", 5), ("high", 6)):
+        waiting.add(name, priority=priority)
+        waiting.fail(0.5)
+    waiting.wake(9, priority_max=5)
+    places = [waiting.place(name) for name in ("low", "equal", "high")]
+    assert places == ["active", "active", "unschedulable"]
+
+
+def test_one_pod_may_be_spared(waiting):
+    """Whoever caused the event is not woken by it."""
+    for name in ("a", "b"):
+        waiting.add(name)
+        waiting.fail(0.5)
+    waiting.queue.wake(event_of(waiting), seconds(9), spare="uid-a")
+    assert (waiting.place("a"), waiting.place("b")) == ("unschedulable", "active")
+
+
+def event_of(waiting):
+    return ClusterEvent(EventKind.ASSIGNED_POD_DELETE, waiting.find("a").info, None)
+
+
+def test_what_happened_during_an_attempt_counts(waiting):
+    """A rejection found on what was true before must not put the pod to sleep."""
+    waiting.add("a")
+    queued = waiting.queue.pop(seconds(0.5))
+    waiting.wake(0.6)
+    waiting.queue.put_back(queued, seconds(0.7), ("NodeResourcesFit",))
+    assert waiting.place("a") == "backoff"
+
+
+def test_what_happened_before_an_attempt_does_not_count(waiting):
+    """It was seen."""
+    waiting.add("a")
+    waiting.wake(0.1)
+    waiting.fail(0.5)
+    assert waiting.place("a") == "unschedulable"
+
+
+def test_pods_of_two_profiles_wait_for_their_own_plugins(new_waiting):
+    """Under one name plugins may be configured differently, or be missing."""
+    bare = Profile("bare", (("PrioritySort", 0), ("NodeName", 0), ("DefaultBinder", 0)))
+    waiting = new_waiting(profiles=(Profile(), bare))
+    waiting.add("a", spec={"schedulerName": "bare"})
+    waiting.fail(0.5, ["NodeName"])
+    waiting.wake(1)
+    assert waiting.place("a") == "unschedulable"
+    waiting.wake(9, EventKind.NODE_ADD, new=make_node("n"))
+    assert waiting.place("a") == "active"
+
+
+# --- the leftover flush ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("failed_s", "start_s", "again_s"),
+    [(0.5, 0, 330), (29.9, 0, 330), (30.0, 0, 360), (30.1, 0, 360), (10.0, -0.5, 329.5)],
+)
+def test_a_forgotten_pod_is_tried_after_five_minutes(new_waiting, failed_s, start_s, again_s):
+    """More than five, at a tick of thirty seconds counted from the scheduler's start."""
+    waiting = new_waiting(start_s=start_s)
+    waiting.add("a")
+    waiting.fail(failed_s, ["NodeAffinity"])
+    assert waiting.due_s() == again_s
+    assert waiting.pop(again_s - 0.001) is None
+    assert waiting.pop(again_s) == "a"
+
+
+def test_each_attempt_starts_the_five_minutes_anew(waiting):
+    """A pod that was tried meanwhile is not forgotten."""
+    waiting.add("a")
+    waiting.fail(10)
+    waiting.wake(200)
+    waiting.fail(200)
+    assert waiting.due_s() == 510
+
+
+def test_the_flush_takes_whoever_is_due_and_no_other(waiting):
+    """In the order of their last attempts."""
+    for name, at_s in (("a", 1), ("b", 2), ("c", 40)):
+        waiting.add(name, at_s)
+        waiting.fail(at_s)
+    assert [waiting.pop(330), waiting.pop(330), waiting.pop(330)] == ["a", "b", None]
+    assert waiting.due_s() == 360
+
+
+def test_a_late_flush_counts_from_its_tick(waiting):
+    """Whoever was due at the last tick goes, even if nobody looked in time."""
+    waiting.add("a", 1)
+    waiting.fail(1)
+    waiting.add("b", 35)
+    waiting.fail(35)
+    assert [waiting.pop(345), waiting.pop(345)] == ["a", None]
+
+
+def test_how_long_is_too_long_is_configured(new_waiting):
+    """podMaxInUnschedulablePodsDuration."""
+    waiting = new_waiting(max_in_unschedulable=60)
+    waiting.add("a")
+    waiting.fail(10)
+    assert waiting.due_s() == 90
+
+
+# --- gates -------------------------------------------------------------------------------------
+
+
+def test_a_gated_pod_is_not_tried(waiting):
+    """No event, no flush, and no removal of a gate but the last lets it in."""
+    waiting.add("a", **GATED)
+    waiting.wake(1)
+    waiting.wake(1, EventKind.NODE_ADD, new=make_node("n"))
+    waiting.update("a", 2, **HALF)
+    assert (waiting.place("a"), waiting.due_s()) == ("unschedulable", None)
+    assert waiting.pop(10_000) is None
+    waiting.update("a", 10_000, [EventKind.POD_GATES_GONE])
+    assert waiting.pop(10_000) == "a"
+
+
+def test_a_pod_arrives_when_its_gates_fall_as_late_as_it_arrived(waiting):
+    """Its place in the order is that of its first arrival."""
+    waiting.add("a", 0, **GATED)
+    waiting.add("b", 1)
+    waiting.update("a", 5, [EventKind.POD_GATES_GONE])
+    assert [waiting.pop(5), waiting.pop(5)] == ["a", "b"]
+
+
+def test_another_gate_may_keep_a_pod_out(new_waiting):
+    """A preemptor whose victims have not been told to go; it hears of departures only."""
+    closed = [True]
+    verdict = unschedulable("not yet").by("DefaultPreemption")
+    waiting = new_waiting(gate=lambda pod: verdict if closed else None)
+    waiting.add("a")
+    assert (waiting.place("a"), waiting.pop(0)) == ("unschedulable", None)
+    closed.clear()
+    waiting.wake(1, EventKind.NODE_ADD, new=make_node("n"))
+    assert waiting.place("a") == "unschedulable"
+    waiting.wake(2)
+    assert waiting.place("a") == "active"

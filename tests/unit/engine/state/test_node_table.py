@@ -1,0 +1,149 @@
+"""NodeTable: rows come, grow wider, go and are used again; logs say which ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fairlead.engine.state.node_table import _CAPACITY_INITIAL
+from fairlead.testing.builders import make_node, make_pod
+
+GPU = "nvidia.com/gpu"
+GIB = 1 << 30
+
+
+def test_a_node_is_its_columns(believer):
+    """cpu in milli, memory in bytes, pods counted, flags set."""
+    believer.put(make_node("n1", taints=["a:NoSchedule"], unschedulable=True, cpu="1500m"))
+    table, node = believer.table, believer.node("n1")
+    assert table.allocatable[:, node.row].tolist() == [1500, 16 * GIB, 0]
+    assert (node.allowed_pods, table.allowed_pods[node.row]) == (110, 110)
+    assert (table.alive[node.row], table.tainted[node.row], table.unschedulable[node.row]) == (
+        (True, True, True)
+    )
+
+
+def test_a_pod_is_counted_in_everywhere(believer):
+    """Requests in their columns, defaults for what is not requested, ports, number of pods."""
+    believer.put(make_node("n1"), make_pod("a", node="n1", requests={"cpu": "1"}, host_ports=[80]))
+    table, node = believer.table, believer.node("n1")
+    assert table.requested[:, node.row].tolist() == [1000, 0, 0]
+    assert (table.nonzero_cpu[node.row], table.nonzero_memory[node.row]) == (1000, 200 << 20)
+    assert list(node.used_ports) == [("0.0.0.0", "TCP", 80)] or len(node.used_ports) == 1
+    assert table.pod_count[node.row] == 1
+
+
+def test_resources_get_columns_when_they_are_first_seen(believer):
+    """From nodes or from pods, and rows known before have none of them."""
+    believer.put(make_node("n1"), make_node("n2", **{GPU: 8}))
+    believer.put(make_pod("a", node="n1", requests={"example.com/fpga": 2, GPU: 1}))
+    table = believer.table
+    gpu, fpga = table.resources.column(GPU), table.resources.column("example.com/fpga")
+    one, two = believer.node("n1").row, believer.node("n2").row
+    assert table.allocatable[gpu, [one, two]].tolist() == [0, 8]
+    assert table.requested[[gpu, fpga], one].tolist() == [1, 2]
+    assert believer.node("n2").requested_of(fpga) == 0
+
+
+def test_a_resource_that_is_offered_no_longer(believer):
+    """The column stays and reads 0."""
+    believer.put(make_node("n1", **{GPU: 8}), make_node("n1"))
+    column = believer.table.resources.column(GPU)
+    assert believer.node("n1").allocatable_of(column) == 0
+    assert believer.table.allocatable[column, believer.node("n1").row] == 0
+
+
+def test_a_row_is_used_again(believer):
+    """Nothing of its last tenant shows."""
+    believer.put(make_node("n1", taints=["a:NoSchedule"], labels={"zone": "a"}, **{GPU: 4}))
+    believer.put(make_pod("a", node="n1", requests={GPU: 1}, host_ports=[80]))
+    zones = believer.table.label_column("zone")
+    row = believer.node("n1").row
+    believer.gone(make_node("n1"))
+    assert (believer.table.count, believer.table.find("n1")) == (0, None)
+    with pytest.raises(LookupError):
+        believer.table.at(row)
+    believer.put(make_node("n2"))
+    node = believer.node("n2")
+    assert node.row == row
+    assert zones.ids[row] == -1
+    assert believer.table.allocatable[:, row].tolist() == [4000, 16 * GIB, 0, 0]
+    assert not believer.table.requested[:, row].any()
+    assert not node.used_ports
+    assert not believer.table.tainted[row]
+
+
+def test_the_table_grows_beyond_its_first_capacity(believer):
+    """With labels, pods and wide resources in it."""
+    count = 2 * _CAPACITY_INITIAL + 3
+    zones = believer.table.label_column("zone")
+    believer.put(*(make_node(f"n{i}", labels={"zone": f"z{i % 3}"}) for i in range(count)))
+    believer.put(*(make_pod(f"p{i}", node=f"n{i}", requests={GPU: i}) for i in range(count)))
+    table = believer.table
+    assert table.count == count
+    assert count <= table.capacity <= count + count // 8
+    assert [node.name for node in table.nodes()] == [f"n{i}" for i in range(count)]
+    assert len(zones.ids) == table.capacity
+    column = table.resources.column(GPU)
+    assert table.requested[column, :count].tolist() == list(range(count))
+
+
+def test_a_label_column_follows_its_nodes(believer):
+    """Built late or early, it says the same."""
+    believer.put(make_node("n1", labels={"zone": "a"}), make_node("n2"))
+    column = believer.table.label_column("zone")
+    one, two = believer.node("n1").row, believer.node("n2").row
+    assert [column.values[i] if i >= 0 else None for i in column.ids[[one, two]]] == ["a", None]
+    believer.put(make_node("n1"), make_node("n2", labels={"zone": "a"}))
+    assert [column.values[i] if i >= 0 else None for i in column.ids[[one, two]]] == [None, "a"]
+
+
+def test_the_logs_name_what_changed(believer):
+    """Nodes in one, pods in the other; a node that is put again counts as changed."""
+    table = believer.table
+    believer.put(make_node("n1"), make_node("n2"))
+    nodes, pods = table.node_log.position, table.pod_log.position
+    row = believer.node("n2").row
+    believer.put(make_pod("a", node="n2"), make_node("n2", cpu="8"))
+    believer.gone(make_pod("a"))
+    believer.gone(make_node("n2"))
+    assert table.node_log.since(nodes) == [row, row]
+    assert table.pod_log.since(pods) == [row, row]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_logged"),
+    [
+        ({"status": {"conditions": [{"type": "Ready", "status": "True"}]}}, False),
+        ({"labels": {"app": "x"}}, True),
+        ({"priority": 7}, True),
+        ({"terminating": True}, True),
+        ({"status": {"startTime": "2026-01-01T00:00:00Z"}}, True),
+        ({"requests": {"cpu": "2"}}, True),
+    ],
+    ids=["conditions", "labels", "priority", "deletion", "start", "requests"],
+)
+def test_a_pod_that_changed_is_logged_where_verdicts_may_depend_on_it(believer, change, is_logged):
+    """A status update must not cost a recomputation; the newest version is kept all the same."""
+    believer.put(make_node("n1"), make_pod("a", node="n1"))
+    before = believer.table.pod_log.position
+    newer = make_pod("a", node="n1", **change)
+    believer.put(newer)
+    assert (believer.table.pod_log.position > before) == is_logged
+    (known,) = believer.node("n1").pods.values()
+    assert known.pod is newer
+
+
+def test_validate_finds_a_wrong_sum(new_believer):
+    """It would be worthless otherwise."""
+    for spoil in (
+        lambda table: np.add.at(table.requested, (0, 0), 1),
+        lambda table: np.add.at(table.pod_count, 0, 1),
+        lambda table: np.add.at(table.nonzero_memory, 0, -1),
+        lambda table: table.at(0).requested.__setitem__(0, 5),
+    ):
+        one = new_believer()
+        one.put(make_node("n1"), make_pod("a", node="n1", requests={"cpu": 1}))
+        spoil(one.table)
+        with pytest.raises(AssertionError):
+            one.table.validate()

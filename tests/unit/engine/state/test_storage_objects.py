@@ -1,0 +1,52 @@
+"""Objects of storage among the related ones: what changed, and what was decided about them."""
+
+from __future__ import annotations
+
+from fairlead.api.objects import CSINode, PersistentVolume, PersistentVolumeClaim
+from fairlead.engine.core.stimulus import ObjectDeleted
+from fairlead.engine.state.cluster import StorageChange
+from fairlead.testing.storage_builders import make_claim, make_csi_node, make_volume
+
+
+def test_a_change_is_told_with_both_versions(believer):
+    """And with one when it comes or goes."""
+    old, new = make_volume("v"), make_volume("v", size="2Gi")
+    assert believer.put(old) == [StorageChange(None, old)]
+    assert believer.put(new) == [StorageChange(old, new)]
+    believer.cluster.apply(ObjectDeleted(new))
+    assert list(believer.cluster.changes) == [StorageChange(new, None)]
+
+
+def test_the_log_names_what_changed(believer):
+    """By kind and key; other objects' version is left alone."""
+    related = believer.cluster.related
+    position, version = related.storage_log.position, related.version
+    believer.put(make_volume("v"), make_claim("c"), make_csi_node("n"))
+    believer.gone(make_claim("c"))
+    assert related.storage_log.since(position) == [
+        (PersistentVolume, "v"),
+        (PersistentVolumeClaim, "default/c"),
+        (CSINode, "n"),
+        (PersistentVolumeClaim, "default/c"),
+    ]
+    assert related.version == version
+
+
+def test_the_log_names_what_was_decided(believer):
+    """Whoever keeps something per volume looks again."""
+    cluster = believer.cluster
+    believer.put(make_volume("v"), make_claim("c"))
+    position = cluster.related.storage_log.position
+    volume = cluster.related.get(PersistentVolume, "v")
+    claim = cluster.related.get(PersistentVolumeClaim, "default/c")
+    cluster.volume_promises.promise_volume(volume, claim)
+    cluster.volume_promises.promise_node(claim, "n")
+    cluster.volume_promises.take_back_volume("v")
+    cluster.volume_promises.take_back_node("default/c")
+    cluster.volume_promises.take_back_node("default/c")
+    assert cluster.related.storage_log.since(position) == [
+        (PersistentVolume, "v"),
+        (PersistentVolumeClaim, "default/c"),
+        (PersistentVolume, "v"),
+        (PersistentVolumeClaim, "default/c"),
+    ]

@@ -1,0 +1,108 @@
+"""Who uses which claims and disks, kept current and supposed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.engine.state.fork import fork
+from fairlead.testing.builders import make_node, make_pod
+from fairlead.testing.random_cluster import Chance
+from fairlead.testing.storage_builders import claiming
+
+DISKS = {
+    "gce": {"gcePersistentDisk": {"pdName": "d"}},
+    "aws": {"awsElasticBlockStore": {"volumeID": "d"}},
+    "iscsi": {"iscsi": {"iqn": "d", "targetPortal": "t", "lun": 0}},
+    "rbd": {"rbd": {"pool": "p", "image": "d", "monitors": ["m"]}},
+}
+NAMES = {
+    "gce": ("gce-pd", "d"),
+    "aws": ("aws-ebs", "d"),
+    "iscsi": ("iscsi", "d"),
+    "rbd": ("rbd", "p", "d"),
+}
+
+
+def mounting(kind):
+    return {"volumes": [{"name": "d", **DISKS[kind]}]}
+
+
+@pytest.fixture
+def use(believer):
+    believer.put(make_node("n1"), make_node("n2"))
+    return believer.table.volume_use
+
+
+def test_a_claim_is_used_while_a_placed_pod_names_it(believer, use):
+    """In its own namespace; as long as the last one is there."""
+    waiting = make_pod("waiting", spec=claiming("c"))
+    first, second = (make_pod(name, node="n1", spec=claiming("c")) for name in ("a", "b"))
+    believer.put(waiting)
+    assert not use.is_claim_used("default/c")
+    believer.put(first, second)
+    assert use.is_claim_used("default/c")
+    assert not use.is_claim_used("other/c")
+    believer.gone(first)
+    assert use.is_claim_used("default/c")
+    believer.gone(second)
+    assert not use.is_claim_used("default/c")
+
+
+def test_a_claim_made_for_a_pod_is_not_counted(believer, use):
+    """Nobody else names it."""
+    ephemeral = {"volumes": [{"name": "e", "ephemeral": {"volumeClaimTemplate": {}}}]}
+    believer.put(make_pod("a", node="n1", spec=ephemeral))
+    assert not use.is_claim_used("default/a-e")
+
+
+@pytest.mark.parametrize("kind", sorted(DISKS))
+def test_a_disk_is_found_where_it_is_mounted(kind, believer, use):
+    """Whoever mounts it."""
+    pods = [make_pod(f"p{i}", node=f"n{1 + i % 2}", spec=mounting(kind)) for i in range(3)]
+    believer.put(*pods)
+    rows = sorted(believer.node(name).row for name in ("n1", "n2"))
+    assert use.rows_with(NAMES[kind]) == rows
+    believer.gone(pods[1])
+    assert use.rows_with(NAMES[kind]) == [believer.node("n1").row]
+    believer.gone(pods[0], pods[2])
+    assert use.rows_with(NAMES[kind]) == []
+
+
+def test_a_disk_goes_with_its_node(believer, use):
+    """And with the pods that were on it."""
+    believer.put(make_pod("a", node="n1", spec=mounting("gce")))
+    believer.gone(make_node("n1"))
+    assert use.rows_with(NAMES["gce"]) == []
+
+
+SPECS = ({}, *map(mounting, DISKS), claiming("c"), claiming("c", "d"), claiming("d", "d"))
+
+
+@given(seed=st.integers(0, 2**32))
+def test_what_is_kept_is_what_counting_anew_would_find(seed, new_believer, check):
+    """Through pods that come, change and go, and what was only supposed."""
+    chance, believer = Chance(seed), new_believer()
+    believer.put(make_node("n1"), make_node("n2"))
+    for _ in range(12):
+        name, node = f"p{chance.below(4)}", chance.of(("n1", "n2"))
+        known = believer.cluster.pods.get(f"default/{name}")
+        if known is not None and chance.one_in(2):
+            believer.gone(known.pod)
+        else:
+            at = known.pod.spec.node_name if known is not None else node
+            believer.put(make_pod(name, node=at, spec=chance.of(SPECS)))
+        suppose(chance, believer)
+        check(believer.table)
+
+
+def suppose(chance, believer):
+    """Move somebody and somebody new in, and leave the hypothesis."""
+    with fork(believer.table) as hypothesis:
+        for node in believer.table.nodes():
+            for pod in list(node.pods.values()):
+                if chance.one_in(2):
+                    hypothesis.remove_pod(node, pod)
+            hypothesis.add_pod(node, believer.info(make_pod("new", spec=chance.of(SPECS))))
+        believer.table.validate()

@@ -1,0 +1,99 @@
+"""Adoption and release: labels decide who belongs to whom."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import PatchObject
+from fairlead.engine.workloads.compose import workload_controllers
+from fairlead.engine.workloads.config import WorkloadsConfig
+
+
+@pytest.fixture
+def world(new_world):
+    controllers = workload_controllers(WorkloadsConfig(is_observed=True))
+    return new_world(*controllers, place=lambda pod: "n1", runs=True).load()
+
+
+def owner_of(world, kind, name):
+    references = world.get(kind, name)["metadata"].get("ownerReferences", [])
+    return references[0]["name"] if references else None
+
+
+def replica_set(build, replicas=1, **fields):
+    return build.owned("ReplicaSet", "web", replicas, uid="rs", **fields)
+
+
+def test_an_orphan_is_adopted_instead_of_making_another(world, build):
+    world.create(build.pod("lonely"))
+    world.create(replica_set(build))
+    assert owner_of(world, "Pod", "lonely") == "web"
+    assert len(world.pods()) == 1
+
+
+def test_an_orphan_that_comes_later_is_adopted_and_one_too_many(world, build):
+    world.create(replica_set(build))
+    world.create(build.pod("lonely"))
+    assert len(world.pods()) == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"labels": {"app": "db"}},
+        {"phase": "Failed"},
+        {"meta": {"annotations": {"kubernetes.io/config.source": "file"}}},
+    ],
+    ids=["not selected", "finished", "static"],
+)
+def test_who_is_not_adopted(world, build, fields):
+    world.create(build.pod("lonely", **fields))
+    world.create(replica_set(build))
+    assert owner_of(world, "Pod", "lonely") is None
+
+
+def test_a_pod_is_taken_out_by_its_label(world, build):
+    """Another one takes its place, and the old one stays, for somebody to look at."""
+    world.create(replica_set(build))
+    (name,) = world.pods()
+    world.patch("Pod", name, {"metadata": {"labels": {"app": "quarantine"}}})
+    assert owner_of(world, "Pod", name) is None
+    assert len(world.pods()) == 2
+    assert world.replaces() == {}
+
+
+def test_a_stateful_set_adopts_only_its_names(world, build):
+    world.create(build.pod("db-0"))
+    world.create(build.pod("other"))
+    world.create(build.owned("StatefulSet", "db", 1, uid="sts"))
+    assert owner_of(world, "Pod", "db-0") == "db"
+    assert owner_of(world, "Pod", "other") is None
+
+
+def test_a_deployment_made_again_finds_its_replica_set(world, build):
+    world.create(build.owned("Deployment", "web", 2, uid="dep"))
+    pods = set(world.pods())
+    orphaning = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["orphan"]}
+    world.patch("Deployment", "web", {"metadata": orphaning})
+    world.delete("Deployment", "web")
+    assert set(world.pods()) == pods
+    world.create(build.owned("Deployment", "web", 2, uid="dep2"))
+    (one,) = [one for key, one in world.objects.items() if key[0] == "ReplicaSet"]
+    assert one["metadata"]["ownerReferences"][0]["uid"] == "dep2"
+    assert set(world.pods()) == pods
+    assert world.get("Deployment", "web")["status"]["readyReplicas"] == 2
+
+
+def test_nobody_is_adopted_by_who_is_going(world, build):
+    one = replica_set(build)
+    one["metadata"] |= {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["x/y"]}
+    world.create(one)
+    world.create(build.pod("lonely"))
+    assert owner_of(world, "Pod", "lonely") is None
+
+
+def test_nobody_is_asked_for_twice(world, build):
+    world.create(build.pod("lonely"))
+    world.create(replica_set(build))
+    world.patch("Pod", "lonely", {"metadata": {"labels": {"x": "y"}}})
+    assert len([one for one in world.sent(PatchObject) if one.target.kind == "Pod"]) == 1

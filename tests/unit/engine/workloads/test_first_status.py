@@ -1,0 +1,80 @@
+"""What owners of pods tell first of a generation: that they have seen it, and what they found."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import PatchStatus
+
+
+@pytest.fixture
+def told(observed_world):
+    """What was said of the objects of a kind, one write after the other."""
+
+    def told(kind):
+        sent = observed_world.sent(PatchStatus)
+        return [dict(one.fields) for one in sent if one.target.kind == kind]
+
+    return told
+
+
+@pytest.fixture
+def create(observed_world, build):
+    """Create an owner of its first generation."""
+
+    def created(kind, replicas=None, **spec):
+        manifest = build.owned(kind, "web", replicas, uid="owner", **spec)
+        manifest["metadata"]["generation"] = 1
+        observed_world.create(manifest)
+
+    return created
+
+
+def test_a_replica_set(create, told):
+    """The first status of a generation has the numbers from before it."""
+    create("ReplicaSet", 2)
+    first, second, *_ = told("ReplicaSet")
+    assert first == {"replicas": 0, "terminatingReplicas": 0, "observedGeneration": 1}
+    assert second["replicas"] == 2
+
+
+def test_a_daemon_set(observed_world, create, told, build):
+    """How many there should be is known before there is any."""
+    observed_world.create(build.node("n1"))
+    create("DaemonSet")
+    first, second, *_ = told("DaemonSet")
+    assert first == {
+        "observedGeneration": 1,
+        "currentNumberScheduled": 0,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 1,
+        "numberReady": 0,
+        "numberUnavailable": 1,
+    }
+    assert second["currentNumberScheduled"] == 1
+
+
+def test_a_stateful_set(create, told):
+    """Of two the first one is under way already, and not told of yet."""
+    create("StatefulSet", 2)
+    first, second, *_ = told("StatefulSet")
+    revision = first["updateRevision"]
+    assert first == {
+        "observedGeneration": 1,
+        "replicas": 0,
+        "availableReplicas": 0,
+        "collisionCount": 0,
+        "currentRevision": revision,
+        "updateRevision": revision,
+    }
+    assert second["replicas"] == 1
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+def test_of_more_those_are_told_first_that_are_there(observed_world, create, told, kind):
+    create(kind, 1)
+    before = len(told(kind))
+    observed_world.patch(kind, "web", {"metadata": {"generation": 2}, "spec": {"replicas": 2}})
+    first, second, *_ = told(kind)[before:]
+    assert first == {"observedGeneration": 2}
+    assert second["replicas"] == 2

@@ -1,0 +1,201 @@
+"""In which order a Deployment's controller writes, as a watch of it sees that."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import CreateObject, PatchObject, PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.controller import Workloads
+
+REVISION = "deployment.kubernetes.io/revision"
+
+
+@pytest.fixture
+def world(observed_world):
+    return observed_world
+
+
+def images(world):
+    return {
+        key[2]: one["spec"]["template"]["spec"]["containers"][0]["image"]
+        for key, one in world.objects.items()
+        if key[0] == "ReplicaSet"
+    }
+
+
+def written(world, since=0):
+    """Sizes, revisions and status, one after the other, without what pods and events say."""
+    names = images(world)
+    return [told for one in world.log[since:] if (told := _written(one, names))]
+
+
+def _written(one, names):
+    match one:
+        case CreateObject({"kind": "ReplicaSet"} as made):
+            return (names[made["metadata"]["name"]], made["spec"]["replicas"])
+        case PatchObject(target, patch) if target.kind == "ReplicaSet":
+            number = patch.get("metadata", {}).get("annotations", {}).get(REVISION)
+            return (names[target.name], patch["spec"]["replicas"] if not number else f"r{number}")
+        case PatchObject(target, patch) if target.kind == "Deployment":
+            return ("web", f"r{patch['metadata']['annotations'][REVISION]}")
+        case PatchStatus(target) if target.kind == "Deployment":
+            return ("web", _reasons(one.fields) or "numbers")
+    return None
+
+
+def _reasons(fields):
+    rows = fields.get("conditions", ())
+    return tuple(row["reason"] for row in rows if row["type"] == "Progressing")
+
+
+def numbers(world, since):
+    """Of each status: all pods, new ones, available ones."""
+    status, told = {}, []
+    for one in world.log[since:]:
+        if isinstance(one, PatchStatus) and one.target.kind == "Deployment":
+            status |= {key: number or 0 for key, number in dict(one.fields).items()}
+            names = ("replicas", "updatedReplicas", "availableReplicas")
+            told.append(tuple(status.get(name, 0) for name in names))
+    return told
+
+
+def test_each_step_of_a_rolling_update_is_told(world, build):
+    """Old ones shrink, then that there was one more is told, then the new one grows."""
+    one_more = {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    world.create(build.deployment(2, strategy=one_more))
+    since = len(world.log)
+    world.set_image("web:2")
+    steps = written(world, since)
+    assert steps[:2] == [("web:2", 1), ("web", "r2")]
+    sizes = [row for row in steps if row[0] != "web"]
+    assert sizes == [("web:2", 1), ("web:1", 1), ("web:2", 2), ("web:1", 0)]
+    after = steps[steps.index(("web:1", 1)) + 1 :]
+    assert after[:2] == [("web", "numbers"), ("web:2", 2)]
+    assert (3, 1, 3) in numbers(world, since)
+
+
+def test_a_rollback_is_numbered_before_it_grows(world, build):
+    world.create(build.deployment(2))
+    world.set_image("web:2")
+    since = len(world.log)
+    world.set_image("web:1")
+    assert written(world, since)[:3] == [("web:1", "r3"), ("web", "r3"), ("web:1", 1)]
+
+
+def test_a_pause_is_told_first_and_alone(world, build):
+    world.create(build.deployment(2))
+    since = len(world.log)
+    world.patch("Deployment", "web", {"spec": {"paused": True, "replicas": 3}})
+    steps = written(world, since)
+    assert steps[:2] == [("web", ("DeploymentPaused",)), ("web:1", 3)]
+    since = len(world.log)
+    world.patch("Deployment", "web", {"spec": {"paused": False}})
+    assert written(world, since)[:2] == [
+        ("web", ("DeploymentResumed",)),
+        ("web", ("NewReplicaSetAvailable",)),
+    ]
+
+
+def test_a_change_of_size_says_nothing_of_progress(world, build):
+    """The status after it counts, and tells of progress when the pods have come."""
+    world.create(build.deployment(2))
+    since = len(world.log)
+    world.patch("Deployment", "web", {"spec": {"replicas": 4}})
+    assert written(world, since)[0] == ("web:1", 4)
+    assert all(step[1] != ("ReplicaSetUpdated",) for step in written(world, since)[:2])
+
+
+def test_unhealthy_pods_go_in_a_step_of_their_own(world, build):
+    """Two that never ran, then one that runs and may be missed."""
+    bounds = {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 3}}
+    world.create(build.deployment(4, strategy=bounds))
+    for name in sorted(world.pods())[:2]:
+        world.start(name, ready=False)
+    world.settle()
+    world.runs = False
+    since = len(world.log)
+    world.set_image("web:2")
+    sizes = [row for row in written(world, since) if row[0] == "web:1"]
+    notes = [event.note for event in world.events if "Scaled down" in event.note]
+    assert sizes == [("web:1", 2), ("web:1", 1)]
+    assert [note.partition(" from ")[2] for note in notes] == ["4 to 2", "2 to 1"]
+
+
+def test_recreate_waits_until_old_pods_are_gone(world, build):
+    world.create(build.deployment(1, strategy={"type": "Recreate"}))
+    since = len(world.log)
+    world.set_image("web:2")
+    (name,) = world.pods(alive=False)
+    assert [row for row in written(world, since) if row[0] != "web"] == [("web:1", 0)]
+    world.delete("Pod", name, grace=0)
+    steps = [row for row in written(world, since) if row[0] != "web"]
+    assert steps == [("web:1", 0), ("web:2", 1)]
+
+
+def test_a_replica_set_learns_how_long_pods_must_be_ready(world, build):
+    world.create(build.deployment(1))
+    world.patch("Deployment", "web", {"spec": {"minReadySeconds": 7}})
+    (one,) = (one for key, one in world.objects.items() if key[0] == "ReplicaSet")
+    assert one["spec"]["minReadySeconds"] == 7
+
+
+def test_a_name_that_is_taken_is_counted(new_world, build):
+    """Another one is tried, and told of in the status."""
+    taken = []
+
+    def refuse(command):
+        is_one = isinstance(command, CreateObject) and command.manifest["kind"] == "ReplicaSet"
+        if is_one and not taken:
+            taken.append(command.target.name)
+            return FailureReason.ALREADY_EXISTS
+        return None
+
+    world = new_world(Workloads(WorkloadsConfig(is_observed=True)), refuse=refuse).load()
+    world.create(build.deployment(1))
+    (made,) = images(world)
+    assert made != taken[0]
+    assert world.get("Deployment", "web")["status"]["collisionCount"] == 1
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet"])
+def test_a_status_that_is_refused_is_written_later(new_world, build, kind):
+    """Later and later; nothing else waits for it."""
+    is_judged, tried = [True], []
+
+    def refuse(command):
+        if isinstance(command, PatchStatus) and command.target.kind == kind:
+            tried.append(command)
+            return FailureReason.FORBIDDEN if is_judged[0] else None
+        return None
+
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    world = new_world(controller, place=lambda pod: "n1", runs=True, refuse=refuse).load()
+    world.create(build.deployment(2))
+    assert len(world.pods()) == 2
+    world.run(seconds(1))
+    assert 3 <= len(tried) <= 30
+    is_judged[0] = False
+    world.run(seconds(60))
+    assert world.get("Deployment", "web")["status"]["availableReplicas"] == 2
+
+
+def test_a_size_that_somebody_keeps_as_it_is_is_not_asked_for_for_ever(new_world, build):
+    """A patch that came to nothing is sent again only where something else has changed."""
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    world = new_world(controller, place=lambda pod: "n1", runs=True).load()
+    world.create(build.deployment(2))
+    (name,) = images(world)
+    kept = []
+
+    def attempt(command):
+        if isinstance(command, PatchObject) and command.target.name == name:
+            kept.append(command)
+            return None
+        return type(world)._attempt(world, command)
+
+    world._attempt = attempt
+    world.patch("Deployment", "web", {"spec": {"replicas": 5}})
+    assert 1 <= len(kept) <= 2
