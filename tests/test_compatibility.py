@@ -136,7 +136,7 @@ def test_kinds_are_those_with_a_view() -> None:
 def test_controllers_are_absent_until_the_engine_runs_them(section: str, package: str) -> None:
     """The engine's composition names every controller there is."""
     composition = Path(compose.__file__).read_text()
-    assert bool(present(section)) is (f"from fairlead.{package}." in composition)
+    assert bool(present(section)) is (f"from fairlead.engine.{package}." in composition)
 
 
 @pytest.mark.parametrize(

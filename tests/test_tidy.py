@@ -26,7 +26,7 @@ LAYERS: Final = (
     ("cel",),
     ("engine", "apiserver", "client"),
     ("worlds",),
-    ("whatif", "conformance", "bench", "testing"),
+    ("whatif", "conformance", "bench", "testing", "plugin"),
     ("cli",),
 )
 RANK: Final = {package: rank for rank, row in enumerate(LAYERS) for package in row}

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 
 import msgspec
 
+from fairlead import plugin
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.engine import framework
 
 AFTER = "lowest highest victim priority"
 
@@ -34,7 +34,7 @@ class CheckpointAge:
         """See Args."""
         self._annotation = args.annotation
 
-    def checkpoint(self, pod: framework.PodInfo) -> framework.Instant:
+    def checkpoint(self, pod: plugin.PodInfo) -> plugin.Instant:
         """Since when `pod` has done work that would be lost."""
         text = pod.pod.metadata.annotations.get(self._annotation, "")
         try:
@@ -42,18 +42,18 @@ class CheckpointAge:
         except ValueError:
             return pod.start
 
-    def importance(self, pod: framework.PodInfo) -> tuple[int, ...]:
+    def importance(self, pod: plugin.PodInfo) -> tuple[int, ...]:
         """Priority first, then the age of the checkpoint."""
         return (pod.priority, -self.checkpoint(pod))
 
     def candidate_rules(
-        self, rules: Sequence[framework.CandidateRule]
-    ) -> Sequence[framework.CandidateRule]:
+        self, rules: Sequence[plugin.CandidateRule]
+    ) -> Sequence[plugin.CandidateRule]:
         """Lost work decides before the number of victims does, not before their priority."""
-        least_lost = framework.CandidateRule("least work lost since a checkpoint", self.oldest)
+        least_lost = plugin.CandidateRule("least work lost since a checkpoint", self.oldest)
         place = next((at for at, rule in enumerate(rules, 1) if rule.name == AFTER), len(rules))
         return [*rules[:place], least_lost, *rules[place:]]
 
-    def oldest(self, candidate: framework.Candidate) -> int:
+    def oldest(self, candidate: plugin.Candidate) -> int:
         """The oldest checkpoint among the victims; later is cheaper, so negative."""
         return -min(self.checkpoint(victim) for victim in candidate.victims)

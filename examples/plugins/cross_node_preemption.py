@@ -22,17 +22,17 @@ from dataclasses import dataclass
 
 import msgspec
 
+from fairlead import plugin
 from fairlead.api.objects import Namespace, PodAffinityTerm
 from fairlead.api.pod import preempts_lower
 from fairlead.api.selector import selector_matches
-from fairlead.engine import framework
 
-NEVER = framework.unschedulable("cross-node preemption: preemptionPolicy is Never")
-WAITING = framework.unschedulable("cross-node preemption: earlier victims are still leaving")
-NO_HELP = framework.unschedulable("cross-node preemption: no pods on other nodes are in the way")
-HELD = framework.unresolvable("node(s) kept free for a pod of higher priority")
+NEVER = plugin.unschedulable("cross-node preemption: preemptionPolicy is Never")
+WAITING = plugin.unschedulable("cross-node preemption: earlier victims are still leaving")
+NO_HELP = plugin.unschedulable("cross-node preemption: no pods on other nodes are in the way")
+HELD = plugin.unresolvable("node(s) kept free for a pod of higher priority")
 
-Place = tuple[framework.PodInfo, framework.NodeInfo]
+Place = tuple[plugin.PodInfo, plugin.NodeInfo]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,7 @@ class CrossNodePreemption:
     """PostFilter, and a Filter that holds what it has won."""
 
     name = "CrossNodePreemption"
-    events = frozenset(
-        {framework.EventKind.ASSIGNED_POD_DELETE, framework.EventKind.ASSIGNED_POD_ADD}
-    )
+    events = frozenset({plugin.EventKind.ASSIGNED_POD_DELETE, plugin.EventKind.ASSIGNED_POD_ADD})
 
     class Args(msgspec.Struct, frozen=True, rename="camel"):
         """Bounds of the search."""
@@ -56,24 +54,22 @@ class CrossNodePreemption:
         nodes_max: int = 100
         pods_max: int = 500
 
-    def __init__(self, handle: framework.Handle, args: Args) -> None:
+    def __init__(self, handle: plugin.Handle, args: Args) -> None:
         """Reads the cluster and makes trials on it."""
         self._handle = handle
         self._args = args
 
     # --- holding ---------------------------------------------------------------------------
 
-    def pre_filter(
-        self, state: framework.CycleState, pod: framework.PodInfo
-    ) -> framework.Status | None:
+    def pre_filter(self, state: plugin.CycleState, pod: plugin.PodInfo) -> plugin.Status | None:
         """Nearly every pod is skipped: it costs nothing that nobody was nominated."""
         domains = frozenset(self._held_against(pod))
         if not domains:
-            return framework.SKIP
+            return plugin.SKIP
         state.write(Held(domains))
         return None
 
-    def _held_against(self, pod: framework.PodInfo) -> Iterator[tuple[str, str]]:
+    def _held_against(self, pod: plugin.PodInfo) -> Iterator[tuple[str, str]]:
         nominator = self._handle.nominator
         for name in nominator.nodes():
             node = self._handle.cluster.table.find(name)
@@ -85,8 +81,8 @@ class CrossNodePreemption:
                         yield key, node.labels.get(key, "")
 
     def filter(
-        self, state: framework.CycleState, pod: framework.PodInfo, node: framework.NodeInfo
-    ) -> framework.Status | None:
+        self, state: plugin.CycleState, pod: plugin.PodInfo, node: plugin.NodeInfo
+    ) -> plugin.Status | None:
         """Keeps the pod out of what is held against it."""
         held = state.read(Held).domains
         return HELD if any(node.labels.get(key) == value for key, value in held) else None
@@ -95,25 +91,25 @@ class CrossNodePreemption:
 
     def post_filter(
         self,
-        state: framework.CycleState,
-        pod: framework.PodInfo,
-        diagnosis: framework.Diagnosis,
-    ) -> framework.PostFilterResult:
+        state: plugin.CycleState,
+        pod: plugin.PodInfo,
+        diagnosis: plugin.Diagnosis,
+    ) -> plugin.PostFilterResult:
         """Nominate the node whose victims, wherever they are, cost least."""
         if not preempts_lower(pod.pod):
-            return framework.PostFilterResult(NEVER)
+            return plugin.PostFilterResult(NEVER)
         opponents = list(self._opponents(pod))
         if self._is_waiting(pod, opponents):
-            return framework.PostFilterResult(WAITING)
-        rows = diagnosis.rows_with(framework.Code.UNSCHEDULABLE)[: self._args.nodes_max]
+            return plugin.PostFilterResult(WAITING)
+        rows = diagnosis.rows_with(plugin.Code.UNSCHEDULABLE)[: self._args.nodes_max]
         nodes = (diagnosis.table.at(row) for row in rows.tolist() if opponents)
         tried = (self._candidate(state, pod, node, opponents) for node in nodes)
         found = [candidate for candidate in tried if candidate is not None]
         if not found:
-            return framework.PostFilterResult(NO_HELP, nominated_node="")
+            return plugin.PostFilterResult(NO_HELP, nominated_node="")
         best = min(found, key=_cost)
-        return framework.PostFilterResult(
-            framework.SUCCESS,
+        return plugin.PostFilterResult(
+            plugin.SUCCESS,
             nominated_node=best.node.name,
             victims=best.victims,
             pdb_violations=best.pdb_violations,
@@ -123,11 +119,11 @@ class CrossNodePreemption:
 
     def _candidate(
         self,
-        state: framework.CycleState,
-        pod: framework.PodInfo,
-        node: framework.NodeInfo,
+        state: plugin.CycleState,
+        pod: plugin.PodInfo,
+        node: plugin.NodeInfo,
         opponents: list[tuple[Place, list[str]]],
-    ) -> framework.Candidate | None:
+    ) -> plugin.Candidate | None:
         """What must go for the pod to fit `node`; None if that does not help."""
         rivals = {
             other.id: (other, home) for (other, home), keys in opponents if _near(node, home, keys)
@@ -145,7 +141,7 @@ class CrossNodePreemption:
             if trial.verdict(node) is not None:
                 return None
             budgets = self._handle.cluster.budgets()
-            breaching, others = framework.split_by_budget(ordered, budgets)
+            breaching, others = plugin.split_by_budget(ordered, budgets)
             lost = []
             for other in (*breaching, *others):
                 trial.add(*rivals[other.id])
@@ -153,9 +149,9 @@ class CrossNodePreemption:
                     trial.remove(*rivals[other.id])
                     lost.append(other)
         breached = sum(other in breaching for other in lost)
-        return framework.Candidate(node, tuple(sorted(lost, key=_importance)), breached)
+        return plugin.Candidate(node, tuple(sorted(lost, key=_importance)), breached)
 
-    def _is_waiting(self, pod: framework.PodInfo, opponents: list[tuple[Place, list[str]]]) -> bool:
+    def _is_waiting(self, pod: plugin.PodInfo, opponents: list[tuple[Place, list[str]]]) -> bool:
         """Whether victims of an earlier attempt are on their way out."""
         node = self._handle.cluster.table.find(pod.pod.status.nominated_node_name)
         return node is not None and any(
@@ -164,14 +160,14 @@ class CrossNodePreemption:
 
     # --- who is in whose way ---------------------------------------------------------------
 
-    def _opponents(self, pod: framework.PodInfo) -> Iterator[tuple[Place, list[str]]]:
+    def _opponents(self, pod: plugin.PodInfo) -> Iterator[tuple[Place, list[str]]]:
         """Pods of lower priority that cannot be near `pod`, and the topology keys of "near"."""
         for home in self._handle.cluster.table.nodes():
             for other in home.pods.values():
                 if other.priority < pod.priority and (keys := self._keys_apart(pod, other)):
                     yield (other, home), keys
 
-    def _keys_apart(self, one: framework.PodInfo, other: framework.PodInfo) -> list[str]:
+    def _keys_apart(self, one: plugin.PodInfo, other: plugin.PodInfo) -> list[str]:
         """The topology keys by which the two must be apart, whoever says so."""
         return [
             term.topology_key
@@ -180,9 +176,7 @@ class CrossNodePreemption:
             if self._means(term, owner, target)
         ]
 
-    def _means(
-        self, term: PodAffinityTerm, owner: framework.PodInfo, target: framework.PodInfo
-    ) -> bool:
+    def _means(self, term: PodAffinityTerm, owner: plugin.PodInfo, target: plugin.PodInfo) -> bool:
         selected = term.namespace_selector
         if target.namespace not in (term.namespaces or (owner.namespace,) * (selected is None)):
             home = self._handle.cluster.related.get(Namespace, target.namespace)
@@ -192,23 +186,23 @@ class CrossNodePreemption:
         return selector_matches(term.label_selector, target.labels)
 
 
-def _anti_affinity(pod: framework.PodInfo) -> tuple[PodAffinityTerm, ...]:
+def _anti_affinity(pod: plugin.PodInfo) -> tuple[PodAffinityTerm, ...]:
     affinity = pod.shape.spec.affinity
     if affinity is None or affinity.pod_anti_affinity is None:
         return ()
     return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
 
 
-def _near(node: framework.NodeInfo, other: framework.NodeInfo, keys: list[str]) -> bool:
+def _near(node: plugin.NodeInfo, other: plugin.NodeInfo, keys: list[str]) -> bool:
     """Whether the nodes are in one domain of any of `keys`."""
     return any(key in node.labels and node.labels[key] == other.labels.get(key) for key in keys)
 
 
-def _importance(pod: framework.PodInfo) -> tuple[int, int, str]:
+def _importance(pod: plugin.PodInfo) -> tuple[int, int, str]:
     return (-pod.priority, pod.start, pod.key)
 
 
-def _cost(candidate: framework.Candidate) -> tuple[int, int, int, str]:
+def _cost(candidate: plugin.Candidate) -> tuple[int, int, int, str]:
     return (
         candidate.pdb_violations,
         candidate.highest_priority,

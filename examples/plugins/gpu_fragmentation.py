@@ -24,12 +24,12 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from fairlead.engine import framework
+from fairlead import plugin
 
 Ints = npt.NDArray[np.int64]
 
 GPU = 1000  # milli
-TOO_SMALL = framework.unschedulable("no GPU has enough left")
+TOO_SMALL = plugin.unschedulable("no GPU has enough left")
 
 
 class PodClass(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -44,12 +44,12 @@ class GpuFragmentation:
     """Filter and Score; both depend on nothing but a node and its pods."""
 
     name = "GpuFragmentation"
-    locality = framework.Locality.ROW
+    locality = plugin.Locality.ROW
     events = frozenset(
         {
-            framework.EventKind.NODE_ADD,
-            framework.EventKind.NODE_ALLOCATABLE,
-            framework.EventKind.ASSIGNED_POD_DELETE,
+            plugin.EventKind.NODE_ADD,
+            plugin.EventKind.NODE_ALLOCATABLE,
+            plugin.EventKind.ASSIGNED_POD_DELETE,
         }
     )
 
@@ -59,7 +59,7 @@ class GpuFragmentation:
         workload: tuple[PodClass, ...]
         resource: str = "openb/gpu-milli"
 
-    def __init__(self, handle: framework.Handle, args: Args) -> None:
+    def __init__(self, handle: plugin.Handle, args: Args) -> None:
         """Raises ValueError for a workload that cannot be."""
         if not args.workload or any(one.pods < 1 for one in args.workload):
             raise ValueError("args.workload: every class needs at least one pod")
@@ -71,18 +71,18 @@ class GpuFragmentation:
 
     # --- devices ---------------------------------------------------------------------------
 
-    def wanted(self, pod: framework.PodInfo) -> int:
+    def wanted(self, pod: plugin.PodInfo) -> int:
         """What `pod` asks for, in milli GPUs."""
         return dict(pod.shape.load).get(self._column, 0)
 
-    def devices(self, node: framework.NodeInfo) -> list[int]:
+    def devices(self, node: plugin.NodeInfo) -> list[int]:
         """What is left of each GPU of `node`."""
         free = [GPU] * (node.allocatable_of(self._column) // GPU)
         for pod in node.pods.values():
             take(free, self.wanted(pod))
         return free
 
-    def _columns(self, table: framework.NodeTable) -> Ints:
+    def _columns(self, table: plugin.NodeTable) -> Ints:
         """`devices` of every row; only rows that changed are looked at again."""
         nodes = table.node_log.since(self._seen[0])
         pods = table.pod_log.since(self._seen[1])
@@ -102,28 +102,26 @@ class GpuFragmentation:
     # --- Filter ----------------------------------------------------------------------------
 
     def filter(
-        self, state: framework.CycleState, pod: framework.PodInfo, node: framework.NodeInfo
-    ) -> framework.Status | None:
+        self, state: plugin.CycleState, pod: plugin.PodInfo, node: plugin.NodeInfo
+    ) -> plugin.Status | None:
         """Whether one GPU has room for the share, or enough GPUs are free."""
         wanted = self.wanted(pod)
         return TOO_SMALL if wanted and not take(self.devices(node), wanted) else None
 
     def filter_columns(
         self,
-        state: framework.CycleState,
-        pod: framework.PodInfo,
-        table: framework.NodeTable,
-        rows: framework.Rows,
-    ) -> framework.Verdicts:
+        state: plugin.CycleState,
+        pod: plugin.PodInfo,
+        table: plugin.NodeTable,
+        rows: plugin.Rows,
+    ) -> plugin.Verdicts:
         """`filter` over `rows`."""
         codes = lacking(self._columns(table)[rows], self.wanted(pod))
-        return framework.Verdicts(codes, (framework.SUCCESS, TOO_SMALL))
+        return plugin.Verdicts(codes, (plugin.SUCCESS, TOO_SMALL))
 
     # --- Score -----------------------------------------------------------------------------
 
-    def score(
-        self, state: framework.CycleState, pod: framework.PodInfo, node: framework.NodeInfo
-    ) -> int:
+    def score(self, state: plugin.CycleState, pod: plugin.PodInfo, node: plugin.NodeInfo) -> int:
         """50 where the pod changes nothing, more where waste falls, less where it rises."""
         rows = np.array([node.row])
         free = np.array([self.devices(node)], np.int64)
@@ -131,21 +129,21 @@ class GpuFragmentation:
 
     def score_columns(
         self,
-        state: framework.CycleState,
-        pod: framework.PodInfo,
-        table: framework.NodeTable,
-        rows: framework.Rows,
-    ) -> framework.Scores:
+        state: plugin.CycleState,
+        pod: plugin.PodInfo,
+        table: plugin.NodeTable,
+        rows: plugin.Rows,
+    ) -> plugin.Scores:
         """`score` over `rows`."""
         return self._scores(pod, table, rows, self._columns(table)[rows])
 
     def _scores(
         self,
-        pod: framework.PodInfo,
-        table: framework.NodeTable,
-        rows: framework.Rows,
+        pod: plugin.PodInfo,
+        table: plugin.NodeTable,
+        rows: plugin.Rows,
         free: Ints,
-    ) -> framework.Scores:
+    ) -> plugin.Scores:
         cpu = table.allocatable[0, rows] - table.requested[0, rows]
         before = self._waste.of(free, cpu)
         after = self._waste.of(placed(free, self.wanted(pod)), cpu - pod.shape.milli_cpu)

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import msgspec
 
-from fairlead.engine import framework
+from fairlead import plugin
 
 
 class NodePrice:
     """Score."""
 
     name = "NodePrice"
-    locality = framework.Locality.NODE
-    normalization = framework.Normalization.REVERSED
+    locality = plugin.Locality.NODE
+    normalization = plugin.Normalization.REVERSED
 
     class Args(msgspec.Struct, frozen=True, rename="camel"):
         """`default_price` is that of nodes without a (readable) price."""
@@ -29,9 +29,7 @@ class NodePrice:
         """See Args."""
         self._args = args
 
-    def score(
-        self, state: framework.CycleState, pod: framework.PodInfo, node: framework.NodeInfo
-    ) -> int:
+    def score(self, state: plugin.CycleState, pod: plugin.PodInfo, node: plugin.NodeInfo) -> int:
         """The price in ten-thousandths."""
         try:
             price = float(node.labels.get(self._args.label, ""))

@@ -17,8 +17,8 @@ PLUGIN = """\
 class Only:
     name = "Only"
     def filter(self, state, pod, node):
-        from fairlead import framework
-        return None if node.name.endswith("0") else framework.unschedulable("not that one")
+        from fairlead import plugin
+        return None if node.name.endswith("0") else plugin.unschedulable("not that one")
     def score(self, state, pod, node):
         return 7
 class Broken:
@@ -106,12 +106,12 @@ items:
   spec: {priority: 9, preemptionPolicy: Never, containers: [{name: c, resources: {requests: {cpu: "4"}}}]}
 """  # noqa: E501
 BUMP = """\
-from fairlead import framework
+from fairlead import plugin
 class Bump:
     name = "Bump"
     def post_filter(self, state, pod, diagnosis):
         [node] = diagnosis.table.nodes()
-        return framework.PostFilterResult(framework.SUCCESS, node.name, tuple(node.pods.values()))
+        return plugin.PostFilterResult(plugin.SUCCESS, node.name, tuple(node.pods.values()))
 """
 
 

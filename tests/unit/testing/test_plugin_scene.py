@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine import framework
+from fairlead import plugin
 from fairlead.engine.scheduling.cycle import Placement
 from fairlead.testing import PluginScene, make_node, make_pod
 
@@ -18,7 +18,7 @@ class NoSpot:
         self.label = args.get("label", "spot")
 
     def filter(self, state, pod, node):
-        return framework.unschedulable("spot") if self.label in node.labels else None
+        return plugin.unschedulable("spot") if self.label in node.labels else None
 
     def score(self, state, pod, node):
         return ord(node.name[0]) - ord("a")

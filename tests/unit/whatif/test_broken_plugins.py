@@ -36,13 +36,13 @@ PODS = {"low": ("priority: 0", 3), "high": (URGENT, 3), "huge": (URGENT, 9)}
 # What each method needs beside it to be asked at all.
 COMPANIONS = {
     "reserve": "def unreserve(self, *a): pass",
-    "unreserve": "def reserve(self, *a): return framework.unschedulable('no')",
+    "unreserve": "def reserve(self, *a): return plugin.unschedulable('no')",
     "add_pod": "def remove_pod(self, *a): pass\n    def pre_filter(self, *a): pass",
     "remove_pod": "def add_pod(self, *a): pass\n    def pre_filter(self, *a): pass",
     "concerns": "def pre_filter(self, *a): pass",
-    "is_prepared": "def pre_bind(self, *a): return framework.Preparation((), 1, 1000)",
-    "is_woken_by": "def filter(self, s, p, n): return framework.unschedulable('no')",
-    "epoch": "locality = framework.Locality.NODE\n    def score(self, *a): return 1",
+    "is_prepared": "def pre_bind(self, *a): return plugin.Preparation((), 1, 1000)",
+    "is_woken_by": "def filter(self, s, p, n): return plugin.unschedulable('no')",
+    "epoch": "locality = plugin.Locality.NODE\n    def score(self, *a): return 1",
 }
 for name in ("pre_score", "scores_alike", "normalize_scores"):
     COMPANIONS[name] = "def score(self, *a): return 1"
@@ -64,7 +64,7 @@ def outcome(tmp_path):
         body = COMPANIONS.get(method, "pass")
         source = tmp_path / f"broken_{method}.py"
         source.write_text(
-            f"from fairlead import framework\n"
+            f"from fairlead import plugin\n"
             f"class Broken:\n    name = 'Broken'\n    {body}\n"
             f"    def {method}(self, *arguments):\n        {what}\n"
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairlead.engine import framework as typed
+from fairlead import plugin as typed
 from fairlead.engine.core.command import Bind
 from fairlead.engine.framework.diagnosis import Diagnosis
 from fairlead.engine.framework.extension_point import METHODS

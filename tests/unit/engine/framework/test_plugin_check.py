@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine import framework
+from fairlead import plugin as framework
 from fairlead.engine.framework.plugin_check import problem_of
 
 

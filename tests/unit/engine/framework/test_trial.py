@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine import framework
+from fairlead import plugin as framework
 from fairlead.testing import PluginScene, make_node, make_pod
 
 

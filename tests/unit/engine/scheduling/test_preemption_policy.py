@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine import framework
+from fairlead import plugin
 from fairlead.engine.scheduling.compose import ProfileError
 from fairlead.engine.scheduling.preemption.policy import RULES, policy_of
 from fairlead.testing import PluginScene, make_node, make_pod
@@ -41,7 +41,7 @@ class FewestFirst:
     name = "FewestFirst"
 
     def candidate_rules(self, rules):
-        fewest = framework.CandidateRule("fewest of all", lambda c: len(c.victims))
+        fewest = plugin.CandidateRule("fewest of all", lambda c: len(c.victims))
         return [fewest, *rules]
 
 
