@@ -19,9 +19,8 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 PACKAGE = re.compile(r"^package ([\w.]+);", re.MULTILINE)
 MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)

@@ -33,7 +33,7 @@ from go_types import (
 )
 from protobuf_table import all_messages
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 NOT_SERVED = re.compile(r"\.v\d+(alpha|beta)\d+\.")
 SPECIAL = {

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pytest
 
+from fairlead.api.json import Json
 from fairlead.apiserver.protobuf.decoding import decode
 from fairlead.conformance.api.exchange import Asking
 from fairlead.conformance.api.in_process import InProcess
@@ -30,8 +31,6 @@ MADE_UP: Final = frozenset(
 _UID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SUFFIX: Final = re.compile(r"-[a-z0-9]{5}$")
 _NAMESPACE: Final = re.compile(r"/namespaces/([\w.-]+)")
-
-Json = dict[str, Any]
 
 
 def unpacked(body: object) -> Json | None:

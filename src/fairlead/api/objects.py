@@ -8,11 +8,10 @@ parses them), timestamps stay RFC 3339 text (`fairlead.api.timestamp`).
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
+
 QuantityText = str | int | float
 ResourceList = dict[str, QuantityText]
 IntOrString = int | str

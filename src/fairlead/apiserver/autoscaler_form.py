@@ -15,9 +15,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.autoscaler_metric import new_current, new_target, old_current, old_target
-
-Json = dict[str, Any]
 
 _METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
 _CURRENT: Final = "autoscaling.alpha.kubernetes.io/current-metrics"

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
+
 # The old name of a field, and the path of the new one.
 Fields = tuple[tuple[str, str], ...]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.error import conflict, internal_error
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.precondition import require_uid
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import PLAIN, Write
 

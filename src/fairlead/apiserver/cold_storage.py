@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import LOG_CAPACITY, Change, Json, Key, Storage, value_of
+from fairlead.apiserver.storage import LOG_CAPACITY, Change, Key, Storage, value_of
 
 HOT_MAX: Final = 10_000
 # 10,000 changes of 4 KB are less; as values they take five times as much.

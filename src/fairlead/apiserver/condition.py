@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 _OF_ITS_TIME: Final = ("reason", "message", "observedGeneration")
 

@@ -12,13 +12,13 @@ apiextensions-apiserver/pkg/apiserver/customresource_handler.go:schemaCoercingCo
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.autoscaler_form import new_autoscaler, old_autoscaler
 from fairlead.apiserver.custom.shaping import pruned_object
 from fairlead.apiserver.kind import Kind
 
-Json = dict[str, Any]
 Form = Callable[[Json], Json]
 
 _EVENT_FIELDS: Final = {

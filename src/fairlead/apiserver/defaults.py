@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.apiserver.custom.definition_state import completed
 from fairlead.apiserver.kind import (
@@ -30,8 +31,6 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.pod_resources import with_pod_level_requests
-
-Json = dict[str, Any]
 
 _OWN_NAME: Final = "kubernetes.io/metadata.name"
 _POD_SPEC: Final = {

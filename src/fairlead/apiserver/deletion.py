@@ -11,12 +11,11 @@ core/replicationcontroller}/strategy.go:DefaultGarbageCollectionPolicy
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import JOB, REPLICATION_CONTROLLER, Kind
-
-Json = dict[str, Any]
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import PodDisruptionBudget
 from fairlead.api.selector import selector_matches
 from fairlead.api.timestamp import format_timestamp
@@ -20,7 +21,6 @@ from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.error import ApiError, Cause, forbidden, too_many_requests
 from fairlead.apiserver.kind import POD, POD_DISRUPTION_BUDGET
 from fairlead.apiserver.precondition import require
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 
 DISRUPTED_PODS_MAX: Final = 2_000

@@ -14,11 +14,9 @@ and pkg/registry/batch/job/strategy.go:generateSelector
 
 from __future__ import annotations
 
-from typing import Any
-
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import JOB, PERSISTENT_VOLUME_CLAIM, Kind
 
-Json = dict[str, Any]
 _Key = tuple[str, str, str]
 
 

@@ -11,13 +11,12 @@ Delete, and pkg/registry/core/pod/strategy.go:CheckGracefulDelete
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
 from fairlead.apiserver.custom.definition_state import going
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, NAMESPACE, POD, Kind
-
-Json = dict[str, Any]
 
 FINISHED_PHASES: Final = ("Succeeded", "Failed")
 

@@ -12,16 +12,16 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.apiserver.cold_storage import LOG_BYTES_MAX
 from fairlead.apiserver.kept_shape import require_shape
 from fairlead.apiserver.kind import KINDS, Kind, kind_of
 from fairlead.apiserver.storage import Change, ChangeType, Key, Storage
 
-Json = dict[str, Any]
 # Version, type of change, resource, namespace, name, and the object as text.
 Row = tuple[int, str, str, str, str, bytes]
 

@@ -10,9 +10,9 @@ upstream: pkg/registry/core/pod/strategy.go:mutatePodAffinity, mutateTopologySpr
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"

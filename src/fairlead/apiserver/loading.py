@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from fairlead.api.codec import without_nulls
 from fairlead.api.integer import parse_int64
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.plugin import AdmissionPlugin, Asked, Operation
 from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
@@ -24,7 +25,7 @@ from fairlead.apiserver.error import invalid
 from fairlead.apiserver.identity import IdSource
 from fairlead.apiserver.kind import KINDS, POD, PRIORITY_CLASS, Kind, kind_of
 from fairlead.apiserver.label_key import with_label_keys
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 from fairlead.apiserver.validation import validated_stored
 from fairlead.apiserver.validation.field import duplicate
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fairlead.api.codec import without_nulls
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver import loading
 from fairlead.apiserver.admission.plugin import Asked, Operation
@@ -18,7 +19,6 @@ from fairlead.apiserver.kind import POD, Kind, kind_of
 from fairlead.apiserver.label_key import with_label_keys
 from fairlead.apiserver.precondition import require_uid
 from fairlead.apiserver.stations import Stations
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.strategy import (
     prepared_for_create,
     prepared_for_status,

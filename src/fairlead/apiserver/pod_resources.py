@@ -9,13 +9,12 @@ upstream: pkg/apis/core/v1/defaults.go:defaultHugePagePodLimits, defaultPodReque
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pod_requests import CPU, HUGEPAGES_PREFIX, MEMORY, pod_requests
-
-Json = dict[str, Any]
 
 _CONTAINER_LISTS: Final = ("containers", "initContainers")
 

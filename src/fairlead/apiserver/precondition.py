@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, conflict
 from fairlead.apiserver.kind import Kind
-
-Json = dict[str, Any]
 
 # Where upstream keeps the objects of some kinds, others are under their plurals.
 # upstream: pkg/kubeapiserver/default_storage_factory_builder.go:SpecialDefaultResourcePrefixes

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import (
     ALONE,
     AdmissionPlugin,
@@ -29,7 +30,7 @@ from fairlead.apiserver.identity import (
     generated_name,
 )
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 from fairlead.apiserver.strategy import Strategies
 from fairlead.apiserver.validation import defaulted, validate_new, validate_update
 from fairlead.apiserver.write import PLAIN, Write

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import expired, no_space
 from fairlead.apiserver.kind import Kind
 
-Json = dict[str, Any]
 Key = tuple[str, str]
 # An object as a storage keeps it: a value, or its text.
 Kept = Json | bytes

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from fairlead.api.codec import without_nulls
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver import loading
 from fairlead.apiserver.admission.chain import ADMISSION
@@ -33,7 +34,7 @@ from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.apiserver.passage import created, replaced, restated
 from fairlead.apiserver.precondition import require, require_uid
 from fairlead.apiserver.stations import Stations
-from fairlead.apiserver.storage import LOG_CAPACITY, Change, Json, Storage
+from fairlead.apiserver.storage import LOG_CAPACITY, Change, Storage
 from fairlead.apiserver.strategy import Strategies
 from fairlead.apiserver.validation import validate_status
 from fairlead.apiserver.write import PLAIN, Write

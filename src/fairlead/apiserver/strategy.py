@@ -10,14 +10,13 @@ apiserver/pkg/registry/rest/{create,update}.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from fairlead.api.json import Json
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import DEPLOYMENT, ENDPOINT_SLICE, NODE, POD, PRIORITY_CLASS, Kind
 from fairlead.apiserver.likeness import is_alike
 from fairlead.apiserver.storage import Storage
-
-Json = dict[str, Any]
 
 _SERVERS_METADATA: Final = (
     "uid",

@@ -13,8 +13,9 @@ import resource
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET, Mode
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import NODE, POD
@@ -27,8 +28,6 @@ from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.reporter import PodEvicted, Record
 from fairlead.engine.nodelifecycle.config import NodeLifecycleConfig
 from fairlead.worlds.simulation.world import SimulatedWorld
-
-Json = dict[str, Any]
 
 START: Final[Instant] = seconds(1_800_000_000)
 HOUR_S: Final = 3_600

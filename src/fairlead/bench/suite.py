@@ -6,15 +6,15 @@ import json
 import subprocess
 import sys
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.bench.measure import measure
 from fairlead.bench.measurement import IncompleteRunError, Measurement
 from fairlead.bench.outage import OUTAGES, measure_outage
 from fairlead.bench.workloads import WORKLOADS
 from fairlead.worlds.collector import collect_rarely
 
-Json = dict[str, Any]
 NAMES: Final = (*WORKLOADS, *OUTAGES)
 
 

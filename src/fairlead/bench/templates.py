@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     CSINode,
@@ -20,7 +21,6 @@ from fairlead.api.objects import (
     Service,
 )
 
-Json = dict[str, Any]
 ZONE: Final = "topology.kubernetes.io/zone"
 HOSTNAME: Final = "kubernetes.io/hostname"
 CSI_DRIVER: Final = "ebs.csi.aws.com"

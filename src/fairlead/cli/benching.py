@@ -6,14 +6,14 @@ import difflib
 import json
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 
+from fairlead.api.json import Json
 from fairlead.bench.suite import NAMES, WorkloadFailedError, measure_apart
 
-Json = dict[str, Any]
 TITLE = "Upstream's workloads: engine only, no API server, no store; its thresholds include both"
 WIDTH = 120
 NEAREST_CUTOFF = 0.4  # half of a name, such as the part before the slash, is near enough

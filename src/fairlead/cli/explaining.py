@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import msgspec
 from rich.console import Console
 
+from fairlead.api.json import Json
 from fairlead.cli import exit_code
 from fairlead.cli.explaining_group import print_group
 from fairlead.cli.options import Format, Names
 from fairlead.cli.outputs import print_bytes
 from fairlead.cli.refused_table import Refused, print_refused
 from fairlead.cli.terminal import print_line, print_table, stdout_console
-from fairlead.engine.core.command import Json
 from fairlead.engine.core.status import Status
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, RoomEvaluation
 from fairlead.engine.scheduling.preemption.default_preemption import NAME as DEFAULT_PREEMPTION

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Final, TextIO
 
+from fairlead.api.json import Json
 from fairlead.conformance.comparison import CaseFileError, Difference, Remark, read_cases
 from fairlead.conformance.kind import CORRECTED_KINDS, KINDS, Finding, Kind
 
-Json = dict[str, Any]
 Say = Callable[[str], None]
 SHOWN_PER_FILE: Final = 20
 

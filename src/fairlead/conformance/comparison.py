@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
+
 ABSENT: Final = "(absent)"
 _SHOWN_MAX: Final = 300
 

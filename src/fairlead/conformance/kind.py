@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from fairlead.api.json import Json
 from fairlead.conformance.comparison import Difference, Remark, first_difference
 from fairlead.conformance.kubebatch import compare_with_defaults, compare_with_defects
 from fairlead.conformance.nodelifecycle import (
@@ -21,7 +22,6 @@ from fairlead.conformance.sequence import decide_sequence
 from fairlead.conformance.timelines import compare_timeline, decide_timeline
 from fairlead.conformance.volumes import decide_volumes, has_storage, has_volumes
 
-Json = dict[str, Any]
 Compare = Callable[[Json, Json], Difference | None]
 Recognize = Callable[[Json], bool]
 Finding = Difference | Remark | None

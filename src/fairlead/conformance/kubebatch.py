@@ -13,14 +13,13 @@ does, what we do.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.conformance.comparison import Difference, Remark, first_difference
 from fairlead.conformance.kubebatch_outcome import project, replay
 from fairlead.conformance.kubebatch_scenario import jobs_of_tasks
 from fairlead.engine.batch.defect import FIXED, KEPT, UPSTREAM
-
-Json = dict[str, Any]
 
 # A longer list may have been cut off, so that absence from it proves nothing.
 _VALUES_MAX: Final = 16

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.conformance.kubebatch_scenario import configuration, objects
 from fairlead.engine.batch.closing import JobReport
 from fairlead.engine.batch.compose import Composition, compose
@@ -20,8 +21,6 @@ from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.resource_columns import CPU, MEMORY
-
-Json = dict[str, Any]
 
 _TRACED: Final = ("allocate", "pipeline", "release", "unevict", "unpipeline", "evict")
 _MILLI: Final = 1000

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.codec import decode_as, without_nulls
+from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Node, Pod, PodGroup, PriorityClass, Queue
 from fairlead.engine.batch.configuration import BatchConfig, read_configuration
 from fairlead.engine.batch.defect import Defects
 from fairlead.engine.batch.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.job_table import KUBE_BATCH, Ownership
 from fairlead.engine.batch.queue import DEFAULT_QUEUE
-
-Json = dict[str, Any]
 
 _GROUP_API: Final = "scheduling.incubator.k8s.io/v1alpha1"
 

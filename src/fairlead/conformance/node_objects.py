@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.lease import NODE_LEASES
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.conformance.node_world import instant
 from fairlead.engine.core.instant import Instant
-
-Json = dict[str, Any]
 
 _CONDITION_FIELDS: Final = ("type", "status", "reason", "message")
 

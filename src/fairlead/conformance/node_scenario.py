@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.lease import NODE_LEASES
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import NODE, POD, Kind, find_kind
@@ -24,8 +25,6 @@ from fairlead.conformance.node_world import NodeWorld, instant, to_ms
 from fairlead.engine.core.command import DeleteObject, ObjectRef
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.simulation.performing import perform
-
-Json = dict[str, Any]
 
 _FOUND = find_kind("lease")
 assert _FOUND is not None

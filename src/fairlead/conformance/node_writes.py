@@ -7,16 +7,15 @@ events are entries of their own. Equal events and deletions of one instant count
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.engine.core.command import Command, DeleteObject, RecordEvent
 from fairlead.engine.core.instant import Instant
-
-Json = dict[str, Any]
 
 EPOCH: Final = parse_timestamp("2030-01-01T00:00:00Z")
 NS_PER_MS: Final = 1_000_000

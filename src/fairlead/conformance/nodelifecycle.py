@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.store import Store
 from fairlead.conformance.comparison import ABSENT, Difference, Remark, first_difference
@@ -28,8 +29,6 @@ from fairlead.engine.nodelifecycle.controller import NodeLifecycle
 from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
 from fairlead.engine.nodelifecycle.taint_eviction import TaintEviction
 from fairlead.engine.nodelifecycle.zone import KEY_SEPARATOR
-
-Json = dict[str, Any]
 
 # What a line says of its own recording, and not of the controllers.
 _REMARKS: Final = ("unstable",)

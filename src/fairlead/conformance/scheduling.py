@@ -7,9 +7,10 @@ file states, fact by fact; where upstream chooses at random the file has the set
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import cast
 
 from fairlead.api.codec import decode_as, without_nulls
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     Namespace,
@@ -30,8 +31,6 @@ from fairlead.engine.scheduling.compose import Beliefs, Served, serve
 from fairlead.engine.scheduling.evaluation import Evaluation, PreemptionEvaluation, evaluate
 from fairlead.engine.state.cluster import Cluster
 from fairlead.engine.state.pod_info import PodInfo
-
-Json = dict[str, Any]
 
 _KINDS: dict[str, type[ApiObject]] = {
     "namespaces": Namespace,

@@ -8,9 +8,8 @@ are, and a pod that cannot be scheduled is dropped.
 
 from __future__ import annotations
 
-from typing import Any
-
 from fairlead.api.codec import decode_as, without_nulls
+from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.conformance.scheduling import build
@@ -19,8 +18,6 @@ from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
 from fairlead.engine.state.pod_info import PodInfo
-
-Json = dict[str, Any]
 
 _EPOCH = parse_timestamp("2026-01-01T00:00:00Z")
 

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Final
 
 from fairlead.api.codec import decode
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.conformance.timeline_writes import Writes
@@ -39,7 +40,6 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 
-Json = dict[str, Any]
 Act = Callable[[], None]
 
 NS_PER_MS: Final = 1_000_000

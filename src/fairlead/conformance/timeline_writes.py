@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.engine.core.command import RecordEvent
 
-Json = dict[str, Any]
 _RECORDED: Final = ("PodScheduled", "DisruptionTarget")
 _NOTE_MAX: Final = 1024
 _CUT: Final = " ..."

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.conformance.comparison import Difference, first_difference
 from fairlead.conformance.timeline_world import (
     NS_PER_MS,
@@ -28,8 +29,6 @@ from fairlead.engine.scheduling.backoff import BackoffConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
-
-Json = dict[str, Any]
 
 _PROFILES: Final[Mapping[str, Profile]] = {
     "default-scheduler": Profile(),

@@ -7,8 +7,9 @@ would be bound to which volume, and which claims would be made there.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     CSIDriver,
@@ -26,8 +27,6 @@ from fairlead.engine.plugins.volume_binding.plugin import VolumeBinding
 from fairlead.engine.scheduling.compose import Served
 from fairlead.engine.scheduling.evaluation import Evaluation, evaluate
 from fairlead.engine.state.pod_info import PodInfo
-
-Json = dict[str, Any]
 
 _KINDS: Final[dict[str, type[ApiObject]]] = {
     "persistentvolumes": PersistentVolume,

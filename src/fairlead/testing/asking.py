@@ -7,13 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import ADMIN, Request, Response
 from fairlead.testing.cluster_thread import ClusterThread
 from fairlead.testing.refusal import RefusedError, speaks_for_itself
 from fairlead.worlds.local.runner import Runner
-
-Json = dict[str, Any]
 
 DONE: Final = range(200, 300)
 _NONE: Final[Mapping[str, str]] = {}

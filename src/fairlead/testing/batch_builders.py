@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
 from fairlead.engine.batch.group import GROUP_NAME_ANNOTATION
 from fairlead.engine.batch.job_table import KUBE_BATCH
 from fairlead.testing.builders import make_pod
-
-Json = dict[str, Any]
 
 VOLCANO = "scheduling.volcano.sh/v1beta1"
 

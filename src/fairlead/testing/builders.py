@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget
-
-Json = dict[str, Any]
 
 
 def make_node(

@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import DeviceClass, ResourceClaim, ResourceSlice
-
-Json = dict[str, Any]
 
 DRIVER: Final = "gpu.example.com"
 GPU: Final = "gpu"

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 
+from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET, parse_kubelet_behaviour
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.instant import DurationNs
@@ -34,7 +35,6 @@ from fairlead.testing.refusal import speaks_for_itself
 from fairlead.testing.waiting import Waiting
 from fairlead.worlds.local.runner import Runner
 
-Json = dict[str, Any]
 Objects = list[Json]
 Duration = str | timedelta
 Found = TypeVar("Found")

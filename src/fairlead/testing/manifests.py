@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
+
 Manifests = Mapping[str, Any] | Iterable[Mapping[str, Any]] | str | Path
 
 

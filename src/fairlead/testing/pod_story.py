@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 
 def node_of(pod: Json) -> str:

@@ -8,13 +8,13 @@ what was there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod, PodDisruptionBudget
 from fairlead.engine.core.tie_break import TieBreak
 from fairlead.testing.builders import make_budget, make_node, make_pod
 
-Json = dict[str, Any]
 Choice = TypeVar("Choice")
 
 HOSTNAME: Final = "kubernetes.io/hostname"

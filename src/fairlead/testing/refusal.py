@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fairlead.api.json import Json
 
 if TYPE_CHECKING:
     import pytest
-
-Json = dict[str, Any]
 
 
 class RefusedError(Exception):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     CSIDriver,
     CSINode,
@@ -19,8 +20,6 @@ from fairlead.api.objects import (
     StorageClass,
     VolumeAttachment,
 )
-
-Json = dict[str, Any]
 
 DRIVER: Final = "csi.example.com"
 FAST: Final = "fast"

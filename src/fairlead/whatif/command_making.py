@@ -9,7 +9,6 @@ from fairlead.engine.core.command import (
     Command,
     CreateObject,
     DeleteObject,
-    Json,
     ObjectRef,
     PatchObject,
     PatchStatus,

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import NAMESPACE, NODE, POD
-from fairlead.engine.core.command import Json
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.manifest import Manifest

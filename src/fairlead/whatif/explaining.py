@@ -12,12 +12,13 @@ from typing import Final
 import msgspec
 
 from fairlead.api.codec import decode
+from fairlead.api.json import Json
 from fairlead.api.objects import ApiObject, Pod
 from fairlead.api.pod import is_terminal
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.store import Store
-from fairlead.engine.core.command import CallExtender, Json, ObjectRef
+from fairlead.engine.core.command import CallExtender, ObjectRef
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.core.tie_break import TieBreak

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.store import Store
@@ -17,7 +18,6 @@ from fairlead.engine.batch.compose import Composition, compose
 from fairlead.engine.batch.configuration import BatchConfig
 from fairlead.engine.batch.explanation import GroupExplanation, explain_group
 from fairlead.engine.batch.standing import QueueStanding
-from fairlead.engine.core.command import Json
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.engine.core.stimulus import ObjectsLoaded
 from fairlead.engine.scheduling.config import SchedulerConfig

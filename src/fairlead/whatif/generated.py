@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import QuantityText
 from fairlead.api.timestamp import format_timestamp
-from fairlead.engine.core.command import Json
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.input_error import InputError
 from fairlead.whatif.strict import StrictForm

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.codec import VIEWS, display_name
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, Kind, kind_of
-from fairlead.engine.core.command import Json, ObjectRef
+from fairlead.engine.core.command import ObjectRef
 from fairlead.whatif.documents import Document
 from fairlead.whatif.input_error import InputError, one_line
 from fairlead.whatif.steering import FIELD, pod_steering_problem, steering_problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairlead.engine.core.command import Json
+from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.outage_outcome import NodeSample, NodeStory, OutageOutcome, zone_title

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.engine.core.command import Json
 from fairlead.engine.core.instant import Instant, to_seconds
 from fairlead.whatif.answer import Answer
 from fairlead.whatif.difference import Move, moved_on_the_way

@@ -17,6 +17,7 @@ from functools import partial
 from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pod import condition
 from fairlead.apiserver.error import ApiError
@@ -24,7 +25,7 @@ from fairlead.apiserver.store import Store
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import Command, CreateObject, Json
+from fairlead.engine.core.command import Command, CreateObject
 from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, Stimulus

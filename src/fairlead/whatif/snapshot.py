@@ -13,9 +13,9 @@ from typing import Any, BinaryIO, Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time, format_timestamp, parse_timestamp
 from fairlead.apiserver.kind import NODE
-from fairlead.engine.core.command import Json
 from fairlead.engine.core.instant import Instant
 from fairlead.whatif.documents import STDIN, Document, read
 from fairlead.whatif.input_error import InputError

@@ -22,8 +22,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, PRIORITY_CLASS
-from fairlead.engine.core.command import Command, Json
+from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import DurationNs
 from fairlead.whatif import command_making
 from fairlead.whatif.chance import draws

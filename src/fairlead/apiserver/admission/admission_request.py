@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.conversion import shown
 from fairlead.apiserver.kind import NAMESPACE, Kind
 from fairlead.apiserver.request import User
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 _OPTIONS: Final = {
     Operation.CREATE: "CreateOptions",

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, Literal
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import Quantity, canonical, parse_quantity
 
-Json = dict[str, Any]
 Amounts = dict[str, Quantity]
 Of = Literal["requests", "limits"]
 

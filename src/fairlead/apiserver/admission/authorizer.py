@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.request import User
 from fairlead.apiserver.serving.identity import Attributes, Rights
-from fairlead.apiserver.storage import Json
 from fairlead.cel.function import TEXT, TRUTH, VALUE, Function, Value, member
 
 _ACCOUNTS: Final = "system:serviceaccounts"

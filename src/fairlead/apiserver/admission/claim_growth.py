@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import Quantity, parse_quantity
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.admission.storage_defaults import CLASS_BETA
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 _UNBOUND = "Only bound persistent volume claims can be expanded"
 _FIXED = (

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 TOLERATION_S_DEFAULT: Final = 300
 TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

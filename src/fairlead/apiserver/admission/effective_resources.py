@@ -10,11 +10,10 @@ determineEffectiveLimits
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import parse_quantity
-
-Json = dict[str, Any]
 
 _STATUSES: Final = (
     ("containers", "containerStatuses"),

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.default_class import default_class
 from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.kind import INGRESS, INGRESS_CLASS
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 IS_DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"
 CLASS_BETA: Final = "kubernetes.io/ingress.class"

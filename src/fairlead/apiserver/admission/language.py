@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.admission.authorizer import FUNCTIONS, Judge, judging
 from fairlead.apiserver.custom import named_format
-from fairlead.apiserver.storage import Json
 from fairlead.cel.asking import OUT_OF_BUDGET, Budget, OutOfBudgetError, Program, Seen, program
 from fairlead.cel.expansion import ExpressionError
 from fairlead.cel.library import KEPT_CHARACTERS_MAX, environment

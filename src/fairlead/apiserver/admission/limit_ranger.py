@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import canonical
 from fairlead.apiserver.admission.amounts import Amounts, amounts, pod_amounts
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import LIMIT_RANGE, PERSISTENT_VOLUME_CLAIM, POD, Kind
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
 CONTAINER: Final = "Container"

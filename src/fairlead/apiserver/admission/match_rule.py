@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.admission.admission_request import namespace_of, new_of, old_of, request_of
@@ -21,7 +22,7 @@ from fairlead.apiserver.admission.authorizer import Judge, authorizer
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, NAMESPACE, Kind
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 ALL: Final = "*"
 EXACT: Final = "Exact"

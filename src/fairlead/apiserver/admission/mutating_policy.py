@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.admission_request import new_of
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import failing, is_exempt
@@ -31,7 +32,7 @@ from fairlead.apiserver.patch.step import inner_schema
 from fairlead.apiserver.patch.typed import merged
 from fairlead.apiserver.patch.typing_problem import stated_problems
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, schema_of
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 _IF_NEEDED: Final = "IfNeeded"
 _JSON_PATCH: Final = "JSONPatch"

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.error import Cause, forbidden, not_found
 from fairlead.apiserver.kind import NAMESPACE, Kind
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
 IMMORTAL_REFUSAL: Final = "this namespace may not be deleted"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.admission.service_account import MIRROR
 from fairlead.apiserver.auth.node import LEASE_NAMESPACE, node_of
@@ -19,7 +20,7 @@ from fairlead.apiserver.kind import (
     RESOURCE_SLICE,
     SERVICE_ACCOUNT,
 )
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 # upstream: noderestriction/admission.go:getModifiedLabels, isKubernetesLabel
 _KUBERNETES: Final = ("kubernetes.io", "k8s.io")

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 from fairlead.apiserver.write import PLAIN, Write
 
 

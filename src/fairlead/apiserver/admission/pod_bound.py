@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)

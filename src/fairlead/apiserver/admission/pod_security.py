@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Circumstances, Operation
 from fairlead.apiserver.admission.pod_security_check import CHECKS, objections
 from fairlead.apiserver.error import Cause, forbidden, invalid
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 PREFIX: Final = "pod-security.kubernetes.io/"
 # Where a workload's pods are described.

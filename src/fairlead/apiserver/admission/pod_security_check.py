@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 _LISTS: Final = ("initContainers", "containers", "ephemeralContainers")
 # upstream: check_capabilities_baseline.go:capabilities_allowed_1_0

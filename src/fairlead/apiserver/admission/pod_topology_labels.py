@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.admission.language import Scope
@@ -24,7 +25,7 @@ from fairlead.apiserver.admission.match_rule import (
 from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.custom.served import kinds_of
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, Kind
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 _NO_PARAMS: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"
 _NO_NAMESPACE: Final = (

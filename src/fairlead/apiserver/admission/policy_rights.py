@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.admission.policy_match import param_kind
 from fairlead.apiserver.error import invalid
@@ -25,7 +26,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.request import User
 from fairlead.apiserver.serving.identity import Attributes
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 from fairlead.apiserver.validation.field import forbidden
 
 _POLICIES: Final = (VALIDATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY)

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
 DEFAULT_PRIORITY: Final = 0

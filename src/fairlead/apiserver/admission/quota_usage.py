@@ -10,15 +10,14 @@ apiserver/pkg/quota/v1/generic/evaluator.go
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import Quantity, parse_quantity
 from fairlead.api.resource_name import is_extended_resource
 from fairlead.apiserver.admission.amounts import Amounts, amounts, plus, pod_amounts
 from fairlead.apiserver.admission.effective_resources import effective_spec
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, POD, SERVICE, Kind
-
-Json = dict[str, Any]
 
 _ONE: Final = parse_quantity("1")
 _HUGEPAGES: Final = "hugepages-"

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import canonical
 from fairlead.apiserver.admission.amounts import Amounts, amounts, listed, minus, plus
 from fairlead.apiserver.admission.plugin import Asked, Operation
@@ -27,7 +28,7 @@ from fairlead.apiserver.admission.quota_usage import (
 )
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, SERVICE, Kind
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 _CHANGING: Final = (SERVICE, PERSISTENT_VOLUME_CLAIM)
 # upstream: resourcequota/apis/resourcequota, ignored by default: what only tells

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.auth.rule import compact, described, uncovered
 from fairlead.apiserver.error import ApiError, forbidden, not_found
@@ -25,7 +26,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
 from fairlead.apiserver.serving.identity import Attributes, Rights
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 _ROLES: Final = (ROLE, CLUSTER_ROLE)
 _BINDINGS: Final = (ROLE_BINDING, CLUSTER_ROLE_BINDING)

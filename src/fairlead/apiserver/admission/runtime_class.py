@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import QuantityError, parse_quantity
 from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import POD, RUNTIME_CLASS
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 
 class RuntimeClass:

@@ -14,11 +14,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.admission.secret_reference import account_objection, mirror_objection
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 DEFAULT_ACCOUNT: Final = "default"
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.default_class import default_class
 from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.kind import (
@@ -16,7 +17,7 @@ from fairlead.apiserver.kind import (
     STORAGE_CLASS,
     VOLUME_ATTRIBUTES_CLASS,
 )
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 IS_DEFAULT_BETA: Final = "storageclass.beta.kubernetes.io/is-default-class"

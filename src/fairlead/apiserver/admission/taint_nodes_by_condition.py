@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.kind import NODE
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import failing, is_exempt
 from fairlead.apiserver.admission.plugin import Asked
@@ -23,7 +24,7 @@ from fairlead.apiserver.kind import (
     VALIDATING_ADMISSION_POLICY,
     VALIDATING_ADMISSION_POLICY_BINDING,
 )
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 MESSAGE_BYTES_MAX: Final = 5 << 10
 ANNOTATION_BYTES_MAX: Final = 10 << 10

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.admission_request import new_of
 from fairlead.apiserver.admission.language import Scope
 from fairlead.apiserver.admission.match_rule import (
@@ -46,7 +47,7 @@ from fairlead.apiserver.patch.json_patch import apply_json_patch
 from fairlead.apiserver.request import NO_ANSWERS, Request, WebhookAnswer
 from fairlead.apiserver.schema.json_text import parse_json
 from fairlead.apiserver.serving.sweep import Sweep
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 TIMEOUT_S_DEFAULT: Final = 10
 _HARMLESS: Final = ("None", "NoneOnDryRun")

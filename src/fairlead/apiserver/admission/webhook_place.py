@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import base64
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import SERVICE
 from fairlead.apiserver.request import WebhookAnswer
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 
 def place_of(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:

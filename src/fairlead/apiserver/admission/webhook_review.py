@@ -12,11 +12,11 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.admission_request import new_of, old_of, request_of
 from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
-from fairlead.apiserver.storage import Json
 
 KIND: Final = "AdmissionReview"
 _GROUP: Final = "admission.k8s.io"

@@ -7,15 +7,12 @@ upstream: pkg/controller/clusterroleaggregation/clusterroleaggregation_controlle
 
 from __future__ import annotations
 
-from typing import Any
-
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.kind import CLUSTER_ROLE
 from fairlead.apiserver.storage import Storage
-
-Json = dict[str, Any]
 
 
 def aggregated_rules(role: Json, storage: Storage) -> list[Json]:

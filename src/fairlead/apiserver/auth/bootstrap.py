@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.auth.bootstrap_table import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
@@ -22,8 +23,6 @@ from fairlead.apiserver.kind import (
     ROLE_BINDING,
     Kind,
 )
-
-Json = dict[str, Any]
 
 RBAC_GROUP: Final = "rbac.authorization.k8s.io"
 NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")

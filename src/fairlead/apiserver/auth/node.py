@@ -7,8 +7,9 @@ plugin/pkg/auth/authorizer/rbac/bootstrappolicy/policy.go:NodeRules, pkg/auth/no
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.auth.bootstrap_table import READ
 from fairlead.apiserver.auth.node_reference import claimed_volumes, referred
 from fairlead.apiserver.auth.rule import allows
@@ -17,7 +18,6 @@ from fairlead.apiserver.request import User
 from fairlead.apiserver.serving.identity import Attributes, Verdict
 from fairlead.apiserver.storage import Storage
 
-Json = dict[str, Any]
 # Of a node and what it asks for.
 Judge = Callable[[str, Attributes], str | None]
 

@@ -6,12 +6,10 @@ upstream: plugin/pkg/auth/authorizer/node/graph.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM
 from fairlead.apiserver.storage import Storage
-
-Json = dict[str, Any]
 
 
 def claimed_volumes(storage: Storage, pods: list[Json]) -> set[str]:

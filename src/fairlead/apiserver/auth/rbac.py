@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
+from fairlead.api.json import Json
 from fairlead.apiserver.auth.aggregation import aggregated_rules
 from fairlead.apiserver.auth.rule import allows
 from fairlead.apiserver.error import ApiError, forbidden
@@ -30,7 +31,6 @@ from fairlead.apiserver.request import SYSTEM_MASTERS, User
 from fairlead.apiserver.serving.identity import Attributes, Verdict
 from fairlead.apiserver.storage import Change, Storage
 
-Json = dict[str, Any]
 SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 _KINDS: Final = (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING)
 _RESOURCES: Final = frozenset(kind.resource for kind in _KINDS)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.serving.identity import Attributes
 
-Json = dict[str, Any]
 ALL: Final = "*"
 
 

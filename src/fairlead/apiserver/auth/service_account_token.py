@@ -12,14 +12,13 @@ from typing import Any, Final
 
 import jwt
 
+from fairlead.api.json import Json
 from fairlead.apiserver.auth.impersonation import service_account_groups
 from fairlead.apiserver.auth.rbac import SERVICE_ACCOUNT_PREFIX
 from fairlead.apiserver.auth.token import API_AUDIENCES
 from fairlead.apiserver.kind import NODE, POD, SECRET, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage import Storage
-
-Json = dict[str, Any]
 
 ALGORITHM: Final = "ES256"
 PRIVATE: Final = "kubernetes.io"

@@ -17,8 +17,6 @@ from fairlead.apiserver.error import Cause
 from fairlead.apiserver.likeness import is_alike, likeness
 from fairlead.apiserver.validation.field import duplicate, invalid, not_supported, required
 
-Json = dict[str, Any]
-
 # Errors that belong to no field.
 NOWHERE: Final = "<nil>"
 _INT64: Final = (-(2**63), 2**63 - 1)

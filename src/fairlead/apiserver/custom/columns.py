@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.json_path import JsonPathError, json_path
 from fairlead.apiserver.table.age import age
 from fairlead.apiserver.table.column import Cell, Column, Printer
 from fairlead.apiserver.table.reading import name_of
 
-Json = dict[str, Any]
 Cells = Callable[[Json, int], list[Cell]]
 
 _NAME: Final = Column("Name", format="name")

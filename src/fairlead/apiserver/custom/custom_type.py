@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.selector import SelectorError, parse_selector
 from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
 from fairlead.apiserver.custom.embedded import wrong_embedded
@@ -24,8 +25,6 @@ from fairlead.apiserver.schema.place import Notes, Place
 from fairlead.apiserver.table.column import Printer
 from fairlead.apiserver.validation.field import bounded, invalid
 from fairlead.cel.asking import OUT_OF_BUDGET
-
-Json = dict[str, Any]
 
 INT32_MAX: Final = 2**31 - 1
 _METADATA: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"

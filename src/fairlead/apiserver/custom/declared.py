@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.spelling import RESERVED, spelled
 from fairlead.cel.kind import DYN, STRING, Kind, kind_of, list_of, map_of, optional_of
 from fairlead.cel.span import Span
-
-Json = dict[str, Any]
 
 REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024
 SELF_TYPE: Final = "selfType"

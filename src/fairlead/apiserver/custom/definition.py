@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.label import subdomain_problems
 from fairlead.apiserver.custom.definition_cost import Reading
 from fairlead.apiserver.custom.definition_parts import (
@@ -30,8 +31,6 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.metadata import dns_1035_problems
 from fairlead.apiserver.validation.served.webhook import check_client, check_reviews
-
-Json = dict[str, Any]
 
 APPROVED: Final = "api-approved.kubernetes.io"
 _PROTECTED: Final = re.compile(r"(.*\.)?(k8s|kubernetes)\.io")

@@ -9,13 +9,12 @@ upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/{validation,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import forbidden
 from fairlead.cel.span import ENDLESS
-
-Json = dict[str, Any]
 
 RULE_COST_MAX: Final = 10_000_000
 TOTAL_COST_MAX: Final = 100_000_000

@@ -6,8 +6,8 @@ upstream: apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
 from fairlead.apiserver.custom.rules import broken_rules
 from fairlead.apiserver.custom.shaping import shaped_value
@@ -17,8 +17,6 @@ from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.place import Place
 from fairlead.apiserver.validation.field import bounded, invalid
 from fairlead.cel.asking import OUT_OF_BUDGET
-
-Json = dict[str, Any]
 
 
 def wrong_defaults(raw: Json, field: str) -> Iterator[Cause]:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import forbidden, invalid, not_supported, required
 from fairlead.apiserver.validation.repetition import repeated_places
-
-Json = dict[str, Any]
 
 LIST_TYPES: Final = ("atomic", "set", "map")
 _TYPE: Final = "x-kubernetes-list-type"

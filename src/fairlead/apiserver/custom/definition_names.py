@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
-
-Json = dict[str, Any]
 
 # The names, what a conflict over them is called, and whether kinds are called so.
 _NAMES: Final = (

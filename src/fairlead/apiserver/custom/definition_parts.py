@@ -6,14 +6,13 @@ upstream: apiextensions-apiserver/pkg/apis/apiextensions/validation/validation.g
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.definition_path import FieldPathError, field_at
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import duplicate, invalid, required
 from fairlead.apiserver.validation.served.form import too_many
-
-Json = dict[str, Any]
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = (

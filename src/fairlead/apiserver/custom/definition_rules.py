@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.declared import Declared, declared, variables_of
 from fairlead.apiserver.custom.definition_cost import Bill, repeated
 from fairlead.apiserver.custom.definition_path import FieldPathError, field_at
@@ -21,8 +22,6 @@ from fairlead.cel.estimate import estimated
 from fairlead.cel.expansion import ExpressionError
 from fairlead.cel.kind import BOOL, STRING
 from fairlead.cel.reading import read
-
-Json = dict[str, Any]
 
 _REASONS: Final = (
     "FieldValueDuplicate",

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.definition_cost import Bill, Reading, inner_cardinality
 from fairlead.apiserver.custom.definition_default import wrong_defaults
 from fairlead.apiserver.custom.definition_list import wrong_list
@@ -21,8 +22,6 @@ from fairlead.apiserver.custom.definition_shown import shown_schema
 from fairlead.apiserver.custom.definition_structure import wrong_structure
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import forbidden, invalid, not_supported, required
-
-Json = dict[str, Any]
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 # The fields of a schema, with what they hold that nobody has set.
 _SCHEMA: Final[tuple[tuple[str, str, Any], ...]] = (

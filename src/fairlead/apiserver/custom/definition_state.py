@@ -6,12 +6,11 @@ pkg/registry/customresourcedefinition/{strategy,etcd}.go, pkg/controller/status
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
-
-Json = dict[str, Any]
 
 # Keeps a definition until the last of its objects is gone.
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"

@@ -9,13 +9,12 @@ upstream: apiextensions-apiserver/pkg/apiserver/schema/{validation,complete}.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.pattern import compiled_pattern
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import forbidden, invalid, required
-
-Json = dict[str, Any]
 
 ROOT: Final = "at the root"
 ITEM: Final = "for specified array items"

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.definition import causes
 from fairlead.apiserver.custom.definition_names import own_name, refused
 from fairlead.apiserver.custom.definition_state import (
@@ -33,8 +34,6 @@ from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-
-Json = dict[str, Any]
 
 Noted = Callable[[Json, Json, int], Json]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.checking import member_path
 from fairlead.apiserver.custom.structural import Structural
 from fairlead.apiserver.error import Cause
@@ -17,8 +18,6 @@ from fairlead.apiserver.validation.metadata import (
     dns_1035_problems,
     path_segment_problems,
 )
-
-Json = dict[str, Any]
 
 
 def wrong_embedded(schema: Structural, value: Any, path: str) -> Iterator[Cause]:

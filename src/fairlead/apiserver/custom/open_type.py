@@ -7,12 +7,11 @@ upstream: apiextensions-apiserver/pkg/controller/openapi/builder/builder.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.model import words
-
-Json = dict[str, Any]
 
 _PACKAGE: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 _META: Final = f"#/components/schemas/{_PACKAGE}"

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.custom.checking import is_same, items_before, member_path
 from fairlead.apiserver.custom.named_format import FUNCTIONS
@@ -31,7 +32,6 @@ from fairlead.cel.problem import CALL_LIMIT
 if TYPE_CHECKING:
     from cel_expr_python import cel
 
-Json = dict[str, Any]
 
 RULES_CACHED_MAX: Final = 1_024
 MESSAGE_MAX: Final = 5 * 1024

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.custom_type import ScalePaths
 from fairlead.apiserver.custom.json_path import JsonPath
 from fairlead.apiserver.error import ApiError, Cause
-
-Json = dict[str, Any]
 
 
 def scale_parts(paths: ScalePaths, obj: Json, *, is_partial: bool) -> tuple[Json, Json]:

@@ -6,8 +6,9 @@ upstream: apiextensions-apiserver/pkg/apiserver/customresource_{handler,discover
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.columns import printer_of
 from fairlead.apiserver.custom.custom_type import CustomType, ScalePaths
 from fairlead.apiserver.custom.field_type import object_type
@@ -16,8 +17,6 @@ from fairlead.apiserver.custom.structural import structural
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry import version_order
 from fairlead.apiserver.subresource import Subresource, subresource
-
-Json = dict[str, Any]
 
 # In the order in which upstream lists them, which is another one than that of built-in kinds.
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

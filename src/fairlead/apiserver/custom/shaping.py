@@ -14,11 +14,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.structural import ABSENT, Structural
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.schema.place import Place
 
-Json = dict[str, Any]
 Tell = Callable[[Place], object]
 
 # Etcd takes a tenth of it in one object.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.definition import causes, changed_causes
 from fairlead.apiserver.custom.definition_cost import Reading
 from fairlead.apiserver.custom.definition_state import with_stored_versions
@@ -15,8 +16,6 @@ from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.storage import Storage
 from fairlead.apiserver.validation.field import bounded
-
-Json = dict[str, Any]
 
 
 def new_definition(definition: Json, _: Storage) -> Json:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 ABSENT: Final = object()
 

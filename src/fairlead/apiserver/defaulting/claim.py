@@ -7,11 +7,10 @@ apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
-
-Json = dict[str, Any]
 
 
 def _device_request(request: Json) -> Json:

@@ -13,10 +13,10 @@ from functools import cache
 from operator import is_
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.defaulting.rule import RULES
 from fairlead.apiserver.schema.model import Schema, Type
 
-Json = dict[str, Any]
 Complete = Callable[[Any], Any]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
+
 Rule = Callable[[Json], Json]
 
 

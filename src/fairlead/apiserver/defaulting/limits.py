@@ -6,12 +6,11 @@ upstream: pkg/apis/core/v1/defaults.go:SetDefaults_{ResourceList,LimitRangeItem,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import NANOS_PER_MILLI, Quantity, canonical, parse_quantity
 from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
-
-Json = dict[str, Any]
 
 
 def rounded(amounts: Json) -> Json:

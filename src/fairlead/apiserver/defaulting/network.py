@@ -7,11 +7,10 @@ pkg/apis/rbac/v1/defaults.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
-
-Json = dict[str, Any]
 
 RBAC: Final = "rbac.authorization.k8s.io"
 _STICKY_S: Final = 10_800

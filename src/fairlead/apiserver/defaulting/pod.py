@@ -10,12 +10,11 @@ pkg/apis/core/v1/conversion.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
 from fairlead.apiserver.pod_resources import with_pod_level_requests
-
-Json = dict[str, Any]
 
 _SPEC: Final = {
     "dnsPolicy": "ClusterFirst",

@@ -9,9 +9,8 @@ import base64
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.defaulting.fill import Rule, filled, replaced
-
-Json = dict[str, Any]
 
 GENERATION: Final = "deprecated.daemonset.template.generation"
 _ROLLING: Final = "RollingUpdate"

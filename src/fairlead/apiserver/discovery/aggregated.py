@@ -5,13 +5,12 @@ upstream: staging/src/k8s.io/apiserver/pkg/endpoints/discovery/aggregated/handle
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.subresource import Subresource
-
-Json = dict[str, Any]
 
 API_VERSION: Final = "apidiscovery.k8s.io/v2"
 LIST: Final = "APIGroupDiscoveryList"

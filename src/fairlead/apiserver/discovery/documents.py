@@ -17,6 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.discovery.aggregated import (
     API_VERSION,
     LIST,
@@ -46,7 +47,6 @@ from fairlead.apiserver.serving.negotiation import (
 from fairlead.apiserver.serving.refusal import no_method, no_resource, not_a_view
 from fairlead.apiserver.serving.rendering import text_of
 
-Json = dict[str, Any]
 Path = tuple[str, ...]
 
 _TEXT: Final = "text/plain; charset=utf-8"

@@ -5,8 +5,9 @@ upstream: pkg/routes/openidmetadata.go, pkg/serviceaccount/openidmetadata.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.identity import Identity
@@ -16,8 +17,6 @@ CONFIGURATION: Final = "/.well-known/openid-configuration"
 KEYS: Final = "/openid/v1/jwks"
 KEYS_TYPE: Final = "application/jwk-set+json"
 _CACHED: Final = (("Cache-Control", "public, max-age=3600"),)
-
-Json = dict[str, Any]
 
 
 class IssuerDocuments:

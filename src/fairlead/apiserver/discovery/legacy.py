@@ -8,12 +8,11 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry import Registry
-
-Json = dict[str, Any]
 
 # Where upstream still stores an older version, and its hash says so. Here nobody can tell.
 _HASHED_VERSIONS: Final = {

@@ -12,8 +12,9 @@ upstream: k8s.io/kube-openapi/pkg/handler3/handler.go, pkg/handler/handler.go
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.discovery.legacy import api_resource_list
 from fairlead.apiserver.openapi.v2 import swagger
 from fairlead.apiserver.openapi.v2_protobuf import swagger_message
@@ -23,8 +24,6 @@ from fairlead.apiserver.request import Headers, Request, Response
 from fairlead.apiserver.schema.model import VERSION
 from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.negotiation import JSON, clauses
-
-Json = dict[str, Any]
 
 _TEXT: Final = "text/plain; charset=utf-8"
 _VARY: Final = ("Vary", "Accept")

@@ -6,12 +6,11 @@ upstream: staging/src/k8s.io/metrics/pkg/apis/metrics/v1beta1/types.go
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE_METRICS, POD_METRICS, Kind
 from fairlead.apiserver.openapi.schema_document import META
-
-Json = dict[str, Any]
 
 _PACKAGE: Final = "io.k8s.metrics.pkg.apis.metrics.v1beta1"
 _SCHEMAS: Final = "#/components/schemas"

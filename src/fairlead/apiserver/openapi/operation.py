@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.openapi import parameter
 from fairlead.apiserver.openapi.schema_document import META, PATCH, V3
 
-Json = dict[str, Any]
 # Group, version and kind, where they are not the subject's.
 About = tuple[str, str, str]
 

@@ -5,9 +5,9 @@ upstream: apimachinery/pkg/apis/meta/v1/types.go:ListOptions, CreateOptions, Del
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 _TYPES: Final = {
     "allowWatchBookmarks": "boolean",

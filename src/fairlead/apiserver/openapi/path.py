@@ -6,15 +6,15 @@ upstream: apiserver/pkg/endpoints/installer.go:registerResourceHandlers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.openapi import operation, parameter
 from fairlead.apiserver.openapi.operation import Subject
 from fairlead.apiserver.serving.deleting import SHOWN
 from fairlead.apiserver.serving.part.table import PARTS
 from fairlead.apiserver.subresource import Subresource
 
-Json = dict[str, Any]
 # The name of a type by apiVersion and kind.
 TypeOf = Callable[[str, str], str | None]
 

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.openapi.enumeration import values_of
 from fairlead.apiserver.openapi.stated_default import stated_default
 from fairlead.apiserver.schema.model import Field, Schema, Topology, Type, Zero, schemas, words
-
-Json = dict[str, Any]
 
 META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1"
 PATCH: Final = f"{META}.Patch"

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.apiserver.openapi.schema_document import V2, V3
 from fairlead.apiserver.openapi.v3 import document
 from fairlead.apiserver.registry import Registry
-
-Json = dict[str, Any]
 
 _ANY_BODY: Final = ("*/*",)
 # What v2 cannot say of a custom resource's values is left out; of defaults it says nothing.

@@ -12,9 +12,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.protobuf.wire import bytes_field, number_field
-
-Json = dict[str, Any]
 
 _VERBS: Final = {"get": 2, "put": 3, "post": 4, "delete": 5, "options": 6, "head": 7, "patch": 8}
 _TEXTS: Final = {"$ref": 1, "format": 2, "title": 3, "description": 4, "pattern": 13}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.open_type import open_type
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.apiserver.kind import Kind
@@ -19,8 +20,6 @@ from fairlead.apiserver.openapi.path import paths_of, root
 from fairlead.apiserver.openapi.schema_document import META, V3, Types
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.schema.model import schema_of
-
-Json = dict[str, Any]
 
 _SECURITY: Final = {
     "BearerToken": {

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.patch.go_text import go_kind, go_text, go_verb
-
-Json = dict[str, Any]
 
 DIRECTIVE: Final = "$patch"
 RETAIN_KEYS: Final = "$retainKeys"

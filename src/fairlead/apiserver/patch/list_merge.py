@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.likeness import likeness
 from fairlead.apiserver.patch.directive import (
     DELETE,
@@ -24,7 +25,6 @@ from fairlead.apiserver.patch.go_text import go_text
 from fairlead.apiserver.patch.list_order import ordered, parted
 from fairlead.apiserver.schema.model import Field, Schema, Type
 
-Json = dict[str, Any]
 # What becomes of an item by the item of a patch that has the same key.
 Merge = Callable[[Json, Json], Json]
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.apiserver.patch.field_set import (
     NOTHING,
     FieldSet,
@@ -31,8 +32,6 @@ from fairlead.apiserver.patch.reconciliation import reconciled
 from fairlead.apiserver.patch.step import NamelessItemError
 from fairlead.apiserver.schema.decoding import empty
 from fairlead.apiserver.schema.model import Schema
-
-Json = dict[str, Any]
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"

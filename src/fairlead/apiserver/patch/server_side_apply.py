@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fairlead.api.field_problem import quoted
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, Cause, bad_request
 from fairlead.apiserver.patch.field_set import NOTHING, FieldSet, difference, paths, union
 from fairlead.apiserver.patch.managed_fields import (
@@ -41,8 +42,6 @@ from fairlead.apiserver.patch.typed import compare, field_set
 from fairlead.apiserver.patch.typing_problem import stated_problems
 from fairlead.apiserver.schema.decoding import empty
 from fairlead.apiserver.schema.json_text import parse_json
-
-Json = dict[str, Any]
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 KUBECTL: Final = "kubectl"

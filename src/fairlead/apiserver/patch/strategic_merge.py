@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.patch.directive import (
     DELETE,
     DELETE_FROM,
@@ -35,8 +36,6 @@ from fairlead.apiserver.patch.go_text import go_kind
 from fairlead.apiserver.patch.list_merge import merged_list, require_alike
 from fairlead.apiserver.patch.list_order import ordered, parted, require_order
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
-
-Json = dict[str, Any]
 
 _STRUCTS: Final = (Type.OBJECT, Type.ANY)
 _POINTERS: Final = (Zero.KEEP, Zero.NULL)

@@ -32,8 +32,6 @@ from fairlead.apiserver.patch.step import (
 )
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type
 
-Json = dict[str, Any]
-
 _ABSENT: Final = object()
 
 

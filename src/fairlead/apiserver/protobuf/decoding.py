@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.nesting import TOO_DEEP, is_too_deep
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.protobuf.shape import Shape, numbers, shape_of
@@ -21,8 +22,6 @@ from fairlead.apiserver.protobuf.value import OF_BYTES, OF_VARINT, text
 from fairlead.apiserver.protobuf.wire import BYTES, Layout, WireError, fields, varints
 from fairlead.apiserver.schema.decoding import decoded as in_canonical_form
 from fairlead.apiserver.schema.model import Schema, Type, schema_of, schemas
-
-Json = dict[str, Any]
 
 MAGIC: Final = b"k8s\x00"
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.schema.decoding import decoded
 from fairlead.apiserver.schema.model import Schema, Type
-
-Json = dict[str, Any]
 
 _ABSENT: Final = object()
 

@@ -20,6 +20,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.schema.json_text import Repeating
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
 from fairlead.apiserver.schema.place import Notes, Place
@@ -35,8 +36,6 @@ from fairlead.apiserver.schema.single import (
 )
 from fairlead.apiserver.schema.union import NeitherError, is_union, read_union
 from fairlead.apiserver.schema.zero import emitted, zero_value
-
-Json = dict[str, Any]
 
 # Somewhat more than there are kinds; types of custom resources come and go.
 CACHE_SIZE: Final = 1 << 7

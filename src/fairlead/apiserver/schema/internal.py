@@ -15,10 +15,9 @@ import re
 from functools import cache
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.schema.declared import as_declared
 from fairlead.apiserver.schema.model import Field, Schema, Type, Zero
-
-Json = dict[str, Any]
 
 _DECLARED: Final = """
 core.v1.Volume Name HostPath EmptyDir GCEPersistentDisk AWSElasticBlockStore GitRepo Secret NFS \

@@ -14,10 +14,9 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.api.nesting import DEPTH_MAX, TOO_DEEP, is_too_deep, items_of
 from fairlead.apiserver.schema.json_problem import json_problem
-
-Json = dict[str, Any]
 
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode

@@ -13,9 +13,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.schema.model import Schema, Type
 
-Json = dict[str, Any]
 _Order = Callable[[Any], Any]
 _Rows = dict[str, tuple[int, _Order | None]]
 # Where there is something to order in an object with certain keys, and the order of the keys; None

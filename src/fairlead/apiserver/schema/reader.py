@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import QuantityError, canonical, parse_quantity
 from fairlead.api.text_cache import text_cache
 from fairlead.api.timestamp import format_micro_time, format_timestamp
@@ -21,7 +22,6 @@ from fairlead.apiserver.schema.model import Schema, Type, Zero
 from fairlead.apiserver.schema.union import is_union
 from fairlead.apiserver.schema.zero import emitted, zero_value
 
-Json = dict[str, Any]
 Reader = Callable[[Any], Any]
 Read = TypeVar("Read")
 

@@ -6,7 +6,8 @@ EnforceDataSourceBackwardsCompatibility and NormalizeDataSources
 
 from __future__ import annotations
 
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.api.json import Json
+from fairlead.apiserver.storage import Storage
 from fairlead.apiserver.validation.served.claim import is_kept_source
 
 _SOURCE = "dataSource"

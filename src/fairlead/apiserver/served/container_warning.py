@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import NANOS_PER_UNIT, parse_quantity
 from fairlead.apiserver.served.patience import Patience
 
-Json = dict[str, Any]
 Warnings = Iterator[str]
 
 _CONTAINERS: Final = ("initContainers", "containers", "ephemeralContainers")

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.api.json import Json
+from fairlead.apiserver.storage import Storage
 
 GENERATION: Final = "deprecated.daemonset.template.generation"
 

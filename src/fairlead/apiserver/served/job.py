@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import invalid as refused
 from fairlead.apiserver.kind import JOB
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 from fairlead.apiserver.validation.field import Causes, invalid
 from fairlead.apiserver.validation.metadata import check_labels
 from fairlead.apiserver.validation.served.job_update import check_job_selector

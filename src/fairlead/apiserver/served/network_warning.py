@@ -7,11 +7,11 @@ discovery/endpointslice, networking/networkpolicy: strategy.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.served.address_warning import cidr_warnings, ip_warnings
 
-Json = dict[str, Any]
 Warnings = Iterator[str]
 
 _HINTS: Final = "service.kubernetes.io/topology-aware-hints"

@@ -6,11 +6,11 @@ upstream: pkg/api/pod/warnings.go:warningsForOverlappingVirtualPaths
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.served.patience import Patience
 
-Json = dict[str, Any]
 Warnings = Iterator[str]
 
 # Sources of files, what they are called, and where their name stands.

@@ -9,11 +9,10 @@ upstream: pkg/apis/core/helper/qos/qos.go:ComputePodQOS
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import parse_quantity
-
-Json = dict[str, Any]
 
 _DECISIVE: Final = ("cpu", "memory")
 _CONTAINERS: Final = ("containers", "initContainers")

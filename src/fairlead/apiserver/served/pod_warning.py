@@ -6,12 +6,12 @@ upstream: pkg/api/pod/warnings.go:warningsForPodSpecAndMeta, pkg/api/node/util.g
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.served.container_warning import container_warnings, fraction, old_seccomp
 from fairlead.apiserver.served.path_warning import path_warnings
 
-Json = dict[str, Any]
 Warnings = Iterator[str]
 
 # upstream: pkg/api/node/util.go:deprecatedNodeLabels

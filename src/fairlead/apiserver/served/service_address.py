@@ -12,10 +12,11 @@ from collections.abc import Set as AbstractSet
 from ipaddress import IPv4Address
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import SERVICE
 from fairlead.apiserver.served.service_range import free_address, holds, ranges, taken_addresses
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 from fairlead.apiserver.validation.field import Causes
 from fairlead.apiserver.validation.field import invalid as refused
 from fairlead.apiserver.validation.served.service import check_cluster_ips

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.served.service_address import (
     EXTERNAL_NAME,
@@ -18,7 +19,7 @@ from fairlead.apiserver.served.service_address import (
     taken_ports,
     without,
 )
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 _ADDRESSED: Final = (
     "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy",

@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import SERVICE, kind_of
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 SERVICE_CIDR: Final = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR"})
 IP_ADDRESS: Final = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "IPAddress"})

@@ -5,9 +5,9 @@ upstream: pkg/registry/certificates/certificates/strategy.go:csrStatusStrategy, 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 VERDICTS: Final = ("Approved", "Denied")
 _CONDITIONS: Final = "conditions"

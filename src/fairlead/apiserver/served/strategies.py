@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.strategy import changed_definition, new_definition
 from fairlead.apiserver.defaulting.completion import completed
 from fairlead.apiserver.error import bad_request
@@ -28,7 +29,7 @@ from fairlead.apiserver.served.service_address import (
 )
 from fairlead.apiserver.served.service_change import with_kept_addresses
 from fairlead.apiserver.served.warning import warnings_of
-from fairlead.apiserver.storage import Json, Storage
+from fairlead.apiserver.storage import Storage
 
 Create = Callable[[Json, Storage], Json]
 Update = Callable[[Json, Json, Storage], Json]

@@ -9,6 +9,7 @@ import base64
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.served.network_warning import (
     endpoints_warnings,
@@ -25,7 +26,6 @@ from fairlead.apiserver.served.pod_warning import (
 )
 from fairlead.apiserver.validation.metadata import dns_label_problems
 
-Json = dict[str, Any]
 Warnings = Iterator[str]
 
 COMPLETIONS_SOFT_MAX: Final = 100_000

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.schema.order import ordered, ordered_by_name
-from fairlead.apiserver.storage import Json
 
 
 def arranged(kind: Kind, obj: Json) -> Json:

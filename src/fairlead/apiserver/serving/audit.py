@@ -8,9 +8,10 @@ upstream: apiserver/pkg/apis/audit/v1/types.go:Event, level Metadata
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time
 from fairlead.apiserver.auth.impersonation import USER, impersonated
 from fairlead.apiserver.request import Request, Response, User
@@ -19,8 +20,6 @@ from fairlead.apiserver.serving.identity import Attributes, allow_all
 from fairlead.apiserver.serving.options import is_true
 from fairlead.apiserver.serving.route import target_of, verb_of
 from fairlead.apiserver.serving.watch import Watch
-
-Json = dict[str, Any]
 
 AUDIT_ID: Final = "audit-id"
 KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata"}

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from fairlead.api.field_problem import quoted
+from fairlead.api.json import Json
 from fairlead.api.yaml_values import YamlError, documents
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.schema.json_text import NOT_PLAIN, JsonError, parse_json, parse_plain
@@ -19,7 +20,6 @@ from fairlead.apiserver.serving.negotiation import ACCEPTED, JSON, PROTOBUF, YAM
 from fairlead.apiserver.serving.refusal import unknown_body
 from fairlead.apiserver.serving.yaml_number import as_in_json
 
-Json = dict[str, Any]
 # The object in a body, and of which version and kind it is if it does not say so itself.
 DecodeProtobuf = Callable[[bytes, str, str], Json]
 

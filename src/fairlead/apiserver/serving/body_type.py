@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fairlead.api.field_problem import quoted
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.decoding import decoded
@@ -18,7 +19,6 @@ from fairlead.apiserver.schema.json_text import Repeating, json_kind
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.schema.single import TypeMismatchError
 
-Json = dict[str, Any]
 # What a body says it is: apiVersion and kind.
 Stated = tuple[str, str]
 

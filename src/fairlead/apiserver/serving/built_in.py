@@ -10,9 +10,9 @@ cmd/kube-apiserver/app/aggregator.go; apiserver/pkg/apis/flowcontrol/bootstrap/d
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 _FLOW_CONTROL: Final = "flowcontrol.apiserver.k8s.io/v1"
 # group version, priority of the group, priority of the version in it

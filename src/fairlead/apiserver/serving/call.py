@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.registry import Registry
@@ -19,7 +20,7 @@ from fairlead.apiserver.serving.options import MANAGER_BYTES_MAX, WriteOptions
 from fairlead.apiserver.serving.rendering import Renderer, text_of
 from fairlead.apiserver.serving.route import Target
 from fairlead.apiserver.serving.watch import Watches
-from fairlead.apiserver.storage import Json, Kept
+from fairlead.apiserver.storage import Kept
 from fairlead.apiserver.store import Store
 
 __all__ = ["Attributes", "Authorize", "Call", "Observed", "Parts", "allow_all"]

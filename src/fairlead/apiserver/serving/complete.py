@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from fairlead.api.json import Json
 from fairlead.apiserver.discovery.documents import Documents
 from fairlead.apiserver.discovery.issuer import IssuerDocuments
 from fairlead.apiserver.kind import COMPONENT_STATUS, Kind
@@ -17,7 +18,6 @@ from fairlead.apiserver.serving.component_status import ONE_PROCESS, Components
 from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.serving.observed import NOTHING_OBSERVED
 from fairlead.apiserver.serving.server import ApiServer, Document
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.table.table import table
 

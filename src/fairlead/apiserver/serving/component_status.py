@@ -5,11 +5,10 @@ upstream: pkg/registry/core/componentstatus/rest.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
-
-Json = dict[str, Any]
 
 
 def component(name: str, message: str = "ok", *, is_healthy: bool = True) -> Json:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from fairlead.api.field_problem import quoted
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import Cause, bad_request
@@ -29,7 +30,7 @@ from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.serving.status import success
 from fairlead.apiserver.serving.sweep import Sweep
 from fairlead.apiserver.serving.typed import read_by_type
-from fairlead.apiserver.storage import Json, value_of
+from fairlead.apiserver.storage import value_of
 from fairlead.apiserver.validation.field import invalid, not_supported
 from fairlead.apiserver.write import Write
 

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.apiserver.conversion import is_converted, shown
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage import Change, ChangeType, Kept, Storage, value_of
 
-Json = dict[str, Any]
 Key = tuple[str, str]
 
 # So many of each kind are kept; beyond that, making a text anew costs less than keeping it.

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from fairlead.api.json import Json
 from fairlead.apiserver.conversion import shown
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.encoding import encode, preamble, rest_of
 from fairlead.apiserver.serving.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Form
 from fairlead.apiserver.serving.rendering import Renderer, partial
 from fairlead.apiserver.serving.typed import zero_object
-from fairlead.apiserver.storage import Json, Kept, value_of
+from fairlead.apiserver.storage import Kept, value_of
 
 
 def _line(name: str, text: bytes) -> bytes:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
+from fairlead.api.json import Json
 from fairlead.apiserver.auth.token import API_AUDIENCES, Recognize
 from fairlead.apiserver.request import User
-
-Json = dict[str, Any]
 
 
 class Attributes(Struct, frozen=True):

@@ -13,16 +13,15 @@ ipallocator/controller/repairip.go:syncService
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import SERVICE
 from fairlead.apiserver.served.service_range import IP_ADDRESS, addresses_of
 from fairlead.apiserver.serving.beginning import begin
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
-
-Json = dict[str, Any]
 
 FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call, Observed
 from fairlead.apiserver.serving.options import list_options
 from fairlead.apiserver.serving.page import Listed
 from fairlead.apiserver.serving.selection import selection
-from fairlead.apiserver.storage import Json
 
 NO_VERSION: Final = -1
 NOTHING_OBSERVED: Final[Mapping[Kind, Observed]] = {}

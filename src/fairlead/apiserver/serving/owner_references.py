@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.likeness import likeness
-from fairlead.apiserver.storage import Json
 
 _SENT: Final = ".metadata.ownerReferences contains duplicate entries"
 _MADE: Final = f"{_SENT} after mutating admission happens"

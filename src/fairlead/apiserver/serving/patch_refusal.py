@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairlead.api.field_problem import invalid
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, Cause
 from fairlead.apiserver.patch.document_text import text_of
 from fairlead.apiserver.patch.go_text import go_text
 from fairlead.apiserver.schema.model import Schema
-from fairlead.apiserver.storage import Json
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, Cause, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.body_type import no_conversion, other_kind, type_problem
 from fairlead.apiserver.serving.patch_refusal import Shown, invalid_patch
-from fairlead.apiserver.storage import Json
 
 # upstream: apiextensions-apiserver/pkg/crdserverscheme/unstructured.go:ObjectKinds
 _VERSIONLESS: Final = "Object 'apiVersion' is missing in 'object has no apiVersion field'"

@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.yaml_values import YamlError
 from fairlead.apiserver.conversion import shown, stored
@@ -58,7 +59,6 @@ from fairlead.apiserver.serving.typed import (
     told,
 )
 from fairlead.apiserver.serving.yaml_number import as_held
-from fairlead.apiserver.storage import Json
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.field_problem import quoted
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, bad_request, not_found
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
@@ -27,7 +28,6 @@ from fairlead.apiserver.serving.refusal import from_the_future, unreadable
 from fairlead.apiserver.serving.selection import Selection, pinned_name, selection
 from fairlead.apiserver.serving.status import failure
 from fairlead.apiserver.serving.watch import EventForm, Scope, Watch
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.validation.metadata import path_segment_problems
 
 # upstream: apiserver/pkg/server/config.go:MinRequestTimeout; a watch lasts that long at least.

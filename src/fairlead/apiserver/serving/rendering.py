@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import yaml
 
+from fairlead.api.json import Json
 from fairlead.apiserver.conversion import shown
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.encoding import EncodedObjects, encode
 from fairlead.apiserver.serving.negotiation import PARTIAL, PARTIAL_LIST, TABLE, YAML, Form
 from fairlead.apiserver.serving.page import Listed
-from fairlead.apiserver.storage import Json, Kept, value_of
+from fairlead.apiserver.storage import Kept, value_of
 
 PARTS: Final = 16
 LAID_OUT_BYTES_MAX: Final = 256 << 10

@@ -12,13 +12,14 @@ from typing import Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import SelectorError, parse_selector, selector_matches
 from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.selectable import NAME, Read, reader
-from fairlead.apiserver.storage import Json, Kept, value_of
+from fairlead.apiserver.storage import Kept, value_of
 from fairlead.apiserver.validation.metadata import path_segment_problems
 
 CACHE_SIZE: Final = 2_048

@@ -17,6 +17,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from fairlead.api.field_problem import quoted
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.webhook import WebhookNeeded
 from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.custom.definitions import Definitions
@@ -57,7 +58,6 @@ from fairlead.apiserver.serving.timeout import require_timeout
 from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.serving.upkeep import Upkeep
 from fairlead.apiserver.serving.watch import Watches
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.store import Store
 
 # Answers a path that is no resource; None leaves it to the next.

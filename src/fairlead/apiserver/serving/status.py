@@ -6,12 +6,9 @@ responsewriters/status.go
 
 from __future__ import annotations
 
-from typing import Any
-
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, Cause
 from fairlead.apiserver.kind import Kind
-
-Json = dict[str, Any]
 
 
 def failure(error: ApiError) -> Json:

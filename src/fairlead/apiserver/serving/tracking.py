@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.conversion import is_converted, shown, stored
 from fairlead.apiserver.kind import KINDS, Kind
@@ -25,7 +26,6 @@ from fairlead.apiserver.patch.managed_fields import (
 )
 from fairlead.apiserver.patch.ownership import Version
 from fairlead.apiserver.serving.typed import schema_of_kind
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.write import Track
 
 CACHE_SIZE: Final = 512

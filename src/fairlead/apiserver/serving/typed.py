@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.decoding import decoded, empty
@@ -19,7 +20,6 @@ from fairlead.apiserver.schema.json_text import Repeating
 from fairlead.apiserver.schema.model import Schema, schema_of
 from fairlead.apiserver.schema.place import Notes, Place
 from fairlead.apiserver.schema.single import TypeMismatchError
-from fairlead.apiserver.storage import Json
 
 STRICT: Final = "Strict"
 WARN: Final = "Warn"

@@ -10,8 +10,9 @@ kube-aggregator/pkg/controllers/status/{local,remote}/*_available_controller.go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import Kind, kind_of
@@ -21,8 +22,6 @@ from fairlead.apiserver.served.strategies import LOCAL
 from fairlead.apiserver.serving.tracking import track, tracking_of
 from fairlead.apiserver.storage import Change, ChangeType, Storage
 from fairlead.apiserver.store import Store
-
-Json = dict[str, Any]
 
 
 def _kind(api_version: str, kind: str) -> Kind:

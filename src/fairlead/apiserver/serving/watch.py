@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.selection import Selection
-from fairlead.apiserver.storage import Change, ChangeType, Json, Kept, Storage
+from fairlead.apiserver.storage import Change, ChangeType, Kept, Storage
 
 BACKLOG_BYTES_MAX: Final = 64 << 20
 PIECE_BYTES: Final = 4 << 20

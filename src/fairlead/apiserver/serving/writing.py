@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.conversion import is_converted
 from fairlead.apiserver.conversion import stored as as_stored
 from fairlead.apiserver.error import Cause, bad_request, conflict, invalid
@@ -26,7 +27,6 @@ from fairlead.apiserver.serving.reading import found, require_key
 from fairlead.apiserver.serving.refusal import unreadable
 from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.serving.typed import of_another_version, told, typed
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.write import Write
 
 OTHER_NAMESPACE: Final = (

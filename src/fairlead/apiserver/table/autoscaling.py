@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.table.age import UNKNOWN, age_of
 from fairlead.apiserver.table.column import Cell, printer
 from fairlead.apiserver.table.reading import (
     NONE,
     UNSET,
-    Json,
     at,
     items,
     mapping,

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
+
 Cell = str | int | float | bool | None
 Cells = Callable[[Json, int], list[Cell]]
 Conditions = Callable[[Json], list[Json]]

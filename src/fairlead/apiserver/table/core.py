@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.table.age import UNKNOWN, age, age_of, human_duration
 from fairlead.apiserver.table.column import Cell, printer
-from fairlead.apiserver.table.reading import NONE, Json, at, items, mapping, name_of, number, text
+from fairlead.apiserver.table.reading import NONE, at, items, mapping, name_of, number, text
 
 _ROLE_PREFIX: Final = "node-role.kubernetes.io/"
 _ROLE: Final = "kubernetes.io/role"

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import Quantity, canonical, parse_quantity
 from fairlead.apiserver.table.column import Cell, printer
-from fairlead.apiserver.table.reading import Json, items, mapping, name_of, text
+from fairlead.apiserver.table.reading import items, mapping, name_of, text
 
 _COLUMNS: Final = "Name/name, cpu/quantity, memory/quantity, Window/duration"
 _MEASURED: Final = ("cpu", "memory")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.table.age import UNKNOWN, age_of
 from fairlead.apiserver.table.column import Cell, printer
 from fairlead.apiserver.table.reading import (
     MORE_MAX,
     NONE,
     UNSET,
-    Json,
     at,
     first_few,
     items,

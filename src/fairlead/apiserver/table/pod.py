@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.table.age import age_of, human_duration
 from fairlead.apiserver.table.column import Cell, printer
 from fairlead.apiserver.table.reading import (
     NONE,
-    Json,
     at,
     has_condition,
     items,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 NONE: Final = "<none>"
 UNSET: Final = "<unset>"

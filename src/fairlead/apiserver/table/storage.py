@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.table.age import age_of
 from fairlead.apiserver.table.column import Cell, printer
-from fairlead.apiserver.table.reading import UNSET, Json, at, items, mapping, name_of, text
+from fairlead.apiserver.table.reading import UNSET, at, items, mapping, name_of, text
 
 _CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT_CLASS: Final = (

@@ -6,14 +6,13 @@ upstream: apiserver/pkg/endpoints/handlers/response.go:asTable
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.table.column import Printer
 from fairlead.apiserver.table.printers import CUSTOM, printer_of
-
-Json = dict[str, Any]
 
 # What `includeObject` may be; nothing means Metadata.
 INCLUDES: Final = ("", "Metadata", "Object", "None")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.table.age import age, age_of, human_duration
 from fairlead.apiserver.table.column import Cell, printer
 from fairlead.apiserver.table.reading import (
     NONE,
     UNSET,
-    Json,
     at,
     container_images,
     container_names,

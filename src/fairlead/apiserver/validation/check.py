@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any, Final
 
 from fairlead.api.codec import DecodeError, decode, decode_as, decode_stored
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     DaemonSet,
@@ -60,8 +61,6 @@ from fairlead.apiserver.validation.workload import (
     check_runnable_template,
     check_workload,
 )
-
-Json = dict[str, Any]
 
 # Kinds whose changes upstream validates as new objects and as changed ones: all is said twice.
 # upstream: ValidateUpdate of pkg/registry/{apps,batch,core}/*/strategy.go

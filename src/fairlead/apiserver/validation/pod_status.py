@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid, not_supported
 from fairlead.apiserver.validation.metadata import check_timestamp, dns_subdomain_problems
-
-Json = dict[str, Any]
 
 PHASES: Final = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
 CHECKED_FIELDS: Final = frozenset({"phase", "nominatedNodeName", "startTime"})

@@ -8,13 +8,12 @@ upstream: pkg/apis/core/validation/validation.go:ValidatePodUpdate
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.likeness import likeness
 from fairlead.apiserver.validation.change_text import change_text, internal_of
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid
-
-Json = dict[str, Any]
 
 NOT_CHANGEABLE: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,"

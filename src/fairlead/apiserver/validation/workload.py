@@ -6,9 +6,10 @@ pkg/apis/core/validation/validation.go:ValidateReplicationControllerSpec
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     DaemonSet,
     Deployment,
@@ -37,7 +38,6 @@ from fairlead.apiserver.validation.pod import (
 )
 from fairlead.apiserver.validation.selector import check_label_selector
 
-Json = dict[str, Any]
 Replicated = Deployment | ReplicaSet | StatefulSet | DaemonSet
 
 MISMATCH: Final = "`selector` does not match template `labels`"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.conformance.api.chance import (
     PLACE,
     as_generated,
@@ -25,8 +26,6 @@ from fairlead.conformance.api.chance import (
 )
 from fairlead.conformance.api.placeholder import Bindings, has_placeholder, same_form
 from fairlead.conformance.comparison import ABSENT, Difference
-
-Json = dict[str, Any]
 
 _GO_DECODER: Final = ("json: cannot unmarshal", "Go struct field", "Go value of type", "scheme.go:")
 # How a binary was built; upstream: apimachinery/pkg/version/types.go:Info

@@ -11,13 +11,12 @@ from typing import Any, Final
 
 import yaml
 
+from fairlead.api.json import Json
 from fairlead.conformance.api.agreement import Agreement
 from fairlead.conformance.api.exchange import Exchange
 from fairlead.conformance.api.open_api_form import as_published, without_words
 from fairlead.conformance.api.transport import Answer
 from fairlead.conformance.comparison import Difference
-
-Json = dict[str, Any]
 
 _HEADERS: Final = (
     "content-type",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.conformance.api.answer import NOT_SERVED
 from fairlead.conformance.api.replay import differences
 from fairlead.conformance.api.transport import Transport
 from fairlead.conformance.comparison import Difference, Remark
 
-Json = dict[str, Any]
 _NAMESPACES: Final = "/api/v1/namespaces"
 
 Finding = Difference | Remark | None

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.placeholder import has_placeholder
-
-Json = dict[str, Any]
 
 # A version in a message was recorded as it was.
 _VERSION: Final = re.compile(r"(?<=in record \()\d+(?=\))")

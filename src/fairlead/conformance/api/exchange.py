@@ -6,11 +6,11 @@ import base64
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.conformance.api.placeholder import Bindings, has_placeholder, same_form
 
-Json = dict[str, Any]
 Query = tuple[tuple[str, str], ...]
 
 _BIG: Final = re.compile(r'ConfigMap (\w+), data\.(\w+) = "(\w)" x (\d+)')

@@ -19,7 +19,6 @@ from fairlead.conformance.api.exchange import Asking
 from fairlead.conformance.api.own_server import START, OwnServer, token_of
 from fairlead.conformance.api.transport import Answer, WatchEnd
 
-Json = dict[str, Any]
 Message = MutableMapping[str, Any]
 
 _NS_PER_MS: Final = 1_000_000

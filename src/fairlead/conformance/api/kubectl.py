@@ -17,10 +17,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import yaml
 
+from fairlead.api.json import Json
 from fairlead.conformance.api import printed
 from fairlead.conformance.api.on_socket import OnSocket
 from fairlead.conformance.api.over_http import OverHttp
@@ -41,8 +42,6 @@ from fairlead.conformance.api.replay import differences
 from fairlead.conformance.api.validators import Validators
 from fairlead.conformance.comparison import Difference
 from fairlead.engine.core.instant import Instant
-
-Json = dict[str, Any]
 
 PROGRAM: Final = "kubectl"
 _TIMEOUT_S: Final = 30

@@ -8,14 +8,13 @@ upstream: apiserver/pkg/admission/plugin/resourcequota/resource_access.go:quotaA
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.admission.resource_quota import ResourceQuota
 from fairlead.apiserver.kind import RESOURCE_QUOTA
 from fairlead.apiserver.storage import Change, ChangeType, Storage
-
-Json = dict[str, Any]
 
 
 class LateQuotas:

@@ -7,13 +7,11 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlencode, urlsplit
 
 from fairlead.conformance.api.exchange import Asking
 from fairlead.conformance.api.transport import Answer, WatchEnd
-
-Json = dict[str, Any]
 
 _TIMEOUT_S: Final = 30.0
 _QUIET_S: Final = 0.3

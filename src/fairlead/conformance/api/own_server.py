@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from fairlead import __version__
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
 from fairlead.apiserver.admission.resource_quota import ResourceQuota
@@ -28,8 +29,6 @@ from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.store import Store
 from fairlead.conformance.api.late_quotas import LateQuotas
 from fairlead.worlds.simulation.identity import SeededIds
-
-Json = dict[str, Any]
 
 
 def _refused(port: int) -> str:

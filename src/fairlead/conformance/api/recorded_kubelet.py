@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.kind import POD
@@ -17,8 +18,6 @@ from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.timer_queue import TimerQueue
-
-Json = dict[str, Any]
 
 BEHAVIOR: Final = "golden/behavior"
 NOTICING: Final = seconds(0.005)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-
-Json = dict[str, Any]
 
 ZONES: Final = {"node-1": "zone-a", "node-2": "zone-b", "node-3": "zone-b"}
 CONTROL_PLANE: Final = {"node-1": {"node-role.kubernetes.io/control-plane": ""}}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import time_ns  # noqa: TID251 - kubectl reads the machine's clock
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.engine.core.instant import Instant, seconds
-
-Json = dict[str, Any]
 
 _HOUR_NS: Final = 3_600_000_000_000
 _PHASE: Final = seconds(139)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.conformance.api import answer, watched
 from fairlead.conformance.api.agreement import Agreement
 from fairlead.conformance.api.exchange import Exchange, NotReplayableError
@@ -17,8 +17,6 @@ from fairlead.conformance.api.placeholder import Bindings
 from fairlead.conformance.api.transport import Transport, Watching
 from fairlead.conformance.api.validators import Validators
 from fairlead.conformance.comparison import Difference
-
-Json = dict[str, Any]
 
 _MANAGED = "04-patch"
 _UNPACKED = ("06-kubectl", "07-clients")  # recorded by a proxy that unpacked bodies

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.conformance.api.cases import ApiCases
 from fairlead.conformance.api.in_process import InProcess
 from fairlead.conformance.api.kubectl import KubectlSession
@@ -15,8 +16,6 @@ from fairlead.conformance.api.over_http import OverHttp
 from fairlead.conformance.api.own_cluster import OwnCluster
 from fairlead.conformance.api.own_server import OwnServer
 from fairlead.conformance.comparison import Difference
-
-Json = dict[str, Any]
 
 # What was recorded with controllers running.
 _LIVING: Final = ("02-tables", "07-clients")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+from fairlead.api.json import Json
 from fairlead.conformance.api.exchange import Asking
 
-Json = dict[str, Any]
 Headers = Sequence[tuple[str, str]]
 
 

@@ -7,13 +7,13 @@ come when they come; a bookmark that ends the initial events stands where it sta
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.conformance.api.agreement import Agreement
 from fairlead.conformance.api.transport import WatchEnd
 from fairlead.conformance.comparison import Difference
 
-Json = dict[str, Any]
 _INITIAL_END: Final = "k8s.io/initial-events-end"
 
 

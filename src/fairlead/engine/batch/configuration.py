@@ -27,6 +27,7 @@ from typing import Any, Final
 
 import yaml
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.batch.defect import DEFECTS, FIXED, Defects
 from fairlead.engine.batch.extension import Extensions
@@ -34,8 +35,6 @@ from fairlead.engine.batch.job_table import Ownership
 from fairlead.engine.batch.rules import KUBE_BATCH_RULES, RULES, Rules
 from fairlead.engine.batch.tier import SWITCHES, PluginOption, Tier
 from fairlead.engine.core.instant import to_seconds
-
-Json = dict[str, Any]
 
 KUBE_BATCH_DEFAULT: Final = """\
 actions: "allocate, backfill"

@@ -15,8 +15,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-Json = dict[str, Any]
-
 
 class ObjectRef(Struct, frozen=True):
     """The identity of an API object; `namespace` is "" for cluster-scoped kinds.

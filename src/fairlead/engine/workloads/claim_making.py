@@ -11,8 +11,9 @@ pkg/controller/statefulset/stateful_pod_control.go: createPersistentVolumeClaims
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     ApiObject,
     OwnerReference,
@@ -30,8 +31,6 @@ from fairlead.engine.workloads.pod_template import controller_reference
 from fairlead.engine.workloads.stateful_set import ordinal_of
 from fairlead.engine.workloads.volume_book import VolumeBook
 from fairlead.engine.workloads.volume_writes import claim_ref
-
-Json = dict[str, Any]
 
 DELETE: Final = "Delete"
 WHY_SCALED_DOWN: Final = "its StatefulSet is smaller now"

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import CronJob, Job
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
@@ -31,8 +32,6 @@ from fairlead.engine.workloads.cron_schedule import (
 from fairlead.engine.workloads.identity import happened
 from fairlead.engine.workloads.job import has_condition, is_finished
 from fairlead.engine.workloads.status_writing import StatusWriter
-
-Json = dict[str, Any]
 
 CRON_JOB: Final = "CronJob"
 SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from fairlead.api.json import Json
 from fairlead.api.node_selector import required_node_affinity_matches
 from fairlead.api.objects import DaemonSet, Node, Pod, UpdateStrategy
 from fairlead.api.pod import is_terminating
@@ -23,8 +24,6 @@ from fairlead.engine.workloads.history import REVISION_LABEL, History
 from fairlead.engine.workloads.pod_set import PodSet, PodState
 from fairlead.engine.workloads.pod_template import read_template, with_labels
 from fairlead.engine.workloads.rule import NOTHING, Plan, Rule, Wish
-
-Json = dict[str, Any]
 
 NAME_FIELD: Final = "metadata.name"
 WHY_NOT_WANTED: Final = "not wanted on its node"

@@ -6,15 +6,13 @@ upstream: pkg/controller/daemon/daemon_controller.go:updateDaemonSetStatus
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.api.objects import DaemonSet, Pod
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.daemon_set import DaemonPods
 from fairlead.engine.workloads.history import History
 from fairlead.engine.workloads.pod_set import ready_since
-
-Json = dict[str, Any]
 
 
 def daemon_status(

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Deployment, OwnerReference, Pod, ReplicaSet
 from fairlead.api.selector import selector_matches
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
@@ -48,8 +49,6 @@ from fairlead.engine.workloads.rolling_update import (
     is_scaling,
     proportional,
 )
-
-Json = dict[str, Any]
 
 REPLICA_SET: Final = "ReplicaSet"
 WHY_HISTORY: Final = "older than its Deployment's revision history"

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Endpoints, EndpointSlice, ObjectMeta, Pod, Service
 from fairlead.engine.core.command import CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.workloads.endpoint_trigger import TRIGGERED_AT, Trigger
@@ -22,8 +23,6 @@ from fairlead.engine.workloads.service_endpoint import (
     ports_json,
     subsets_of,
 )
-
-Json = dict[str, Any]
 
 SLICE_SIZE_MAX: Final = 100
 SERVICE_NAME: Final = "kubernetes.io/service-name"

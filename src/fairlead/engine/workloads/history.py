@@ -19,13 +19,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import ControllerRevision, DaemonSet, Pod, StatefulSet
 from fairlead.api.pod import controller_of
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.workloads.generated_name import template_hash
 from fairlead.engine.workloads.pod_template import same_template
 
-Json = dict[str, Any]
 Revised = StatefulSet | DaemonSet
 
 REVISION_LABEL: Final = "controller-revision-hash"

@@ -20,8 +20,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Job, JobSpec, Pod
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.instant import Instant, floor_second
@@ -43,8 +44,6 @@ from fairlead.engine.workloads.pod_template import (
 )
 from fairlead.engine.workloads.rule import NOTHING, Plan, Wish
 from fairlead.engine.workloads.scale_down import job_pods_to_delete
-
-Json = dict[str, Any]
 
 WHY_TOO_MANY: Final = "more than the Job wants"
 WHY_OVER: Final = "the Job is over"

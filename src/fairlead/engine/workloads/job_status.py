@@ -6,9 +6,10 @@ upstream: pkg/controller/job/job_controller.go:syncJob, enactJobFinished, record
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.codec import as_json
+from fairlead.api.json import Json
 from fairlead.api.objects import Job
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.command import Command, ObjectRef
@@ -19,8 +20,6 @@ from fairlead.engine.workloads.job import is_finished
 from fairlead.engine.workloads.job_tally import JobTally, is_held, is_indexed
 from fairlead.engine.workloads.job_verdict import FAILURE_TARGET, SUCCESS_CRITERIA_MET
 from fairlead.engine.workloads.pod_set import PodSet
-
-Json = dict[str, Any]
 
 SUSPENDED: Final = "Suspended"
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Endpoints, EndpointSlice
 from fairlead.engine.core.command import DeleteObject, PatchObject
 from fairlead.engine.workloads.endpoint_slice import (
@@ -23,7 +24,6 @@ from fairlead.engine.workloads.endpoint_slice import (
 )
 from fairlead.engine.workloads.endpoint_trigger import TRIGGERED_AT
 
-Json = dict[str, Any]
 Ports = tuple[tuple[str, int, str, str], ...]  # name, number, protocol, application's
 
 MIRROR_CONTROLLER: Final = "endpointslicemirroring-controller.k8s.io"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 
 from fairlead.api.codec import as_json
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     DaemonSet,
     Job,
@@ -30,8 +30,6 @@ from fairlead.engine.workloads.pod_sets import PodSets
 from fairlead.engine.workloads.replica_status import first_status, replica_status
 from fairlead.engine.workloads.stateful_status import stateful_status
 from fairlead.engine.workloads.status_writing import StatusWriter
-
-Json = dict[str, Any]
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.api.pod import condition, is_terminating
@@ -27,8 +27,6 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import ObjectRef
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.workloads.annotation import original_name
-
-Json = dict[str, Any]
 
 # Whoever asks for a billion pods gets them bit by bit, and may think again.
 # upstream: pkg/controller/replicaset/replica_set.go:BurstReplicas,

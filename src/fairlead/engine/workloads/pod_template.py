@@ -12,11 +12,10 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.codec import DecodeError, decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import OwnerReference, Pod
 from fairlead.engine.workloads.annotation import REPLACES
 from fairlead.engine.workloads.priority_class import class_name
-
-Json = dict[str, Any]
 
 TEMPLATE_HASH_LABEL: Final = "pod-template-hash"
 # The API server copies these from the node to the pod when it is bound (PodTopologyLabels).

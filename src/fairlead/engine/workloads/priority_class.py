@@ -12,11 +12,10 @@ the limits.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod, PodSpec, PriorityClass
-
-Json = dict[str, Any]
 
 USER_VALUE_MAX: Final = 1_000_000_000
 SYSTEM_PREFIX: Final = "system-"

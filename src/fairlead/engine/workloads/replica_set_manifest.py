@@ -6,17 +6,15 @@ upstream: pkg/controller/deployment/sync.go:getNewReplicaSet
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from fairlead.api.codec import as_json
+from fairlead.api.json import Json
 from fairlead.api.objects import Deployment, OwnerReference
 from fairlead.engine.workloads.pod_template import (
     TEMPLATE_HASH_LABEL,
     controller_reference,
     with_labels,
 )
-
-Json = dict[str, Any]
 
 
 def replica_set_manifest(

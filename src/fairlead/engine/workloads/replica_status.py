@@ -5,14 +5,13 @@ upstream: pkg/controller/replicaset/replica_set_utils.go:calculateStatus
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import ReplicaSet, ReplicationController
 from fairlead.api.timestamp import format_timestamp
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.pod_set import PodSet
-
-Json = dict[str, Any]
 
 _OWN: Final = ("conditions", "observedGeneration")
 REPLICA_FAILURE: Final = "ReplicaFailure"

@@ -18,12 +18,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Deployment
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.rolling_update import Bounds
-
-Json = dict[str, Any]
 
 AVAILABLE: Final = "Available"
 PROGRESSING: Final = "Progressing"

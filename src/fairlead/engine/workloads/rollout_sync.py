@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.api.objects import ReplicaSet
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
@@ -49,8 +50,6 @@ from fairlead.engine.workloads.rollout_status import (
     sized_status,
 )
 from fairlead.engine.workloads.status_writing import StatusWriter, status_patch
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,12 @@ another rule in the same place.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.pod_set import PodSet, PodState
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod, Service, ServicePort
 from fairlead.api.pod import is_terminal, is_terminating
 from fairlead.engine.workloads.scale_down import is_ready
 
-Json = dict[str, Any]
 Ports = tuple[tuple[str, int, str, str | None], ...]  # name, number, protocol, application's
 
 HEADLESS: Final = "None"

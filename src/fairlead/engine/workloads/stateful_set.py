@@ -15,8 +15,9 @@ processCondemned; stateful_set_utils.go
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pod import is_terminating
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
@@ -25,8 +26,6 @@ from fairlead.engine.workloads.history import REVISION_LABEL, History
 from fairlead.engine.workloads.pod_set import PodSet, PodState, pod_state
 from fairlead.engine.workloads.pod_template import with_labels
 from fairlead.engine.workloads.rule import Plan, Wish
-
-Json = dict[str, Any]
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"

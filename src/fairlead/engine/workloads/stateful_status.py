@@ -6,15 +6,13 @@ upstream: pkg/controller/statefulset/stateful_set_control.go:updateStatus
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod, StatefulSet
 from fairlead.api.pod import is_terminating
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.workloads.history import History
 from fairlead.engine.workloads.pod_set import ready_since
-
-Json = dict[str, Any]
 
 
 def stateful_status(

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.engine.core.command import Command, ObjectRef, PatchStatus
-
-Json = dict[str, Any]
 
 
 def status_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:

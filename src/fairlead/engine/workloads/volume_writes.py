@@ -7,8 +7,9 @@ the volume looks as one made by a CSI driver's provisioner does.
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     CSINode,
     Node,
@@ -28,8 +29,6 @@ from fairlead.engine.plugins.in_tree_volume import BETA_ZONE, IN_TREE_KINDS, ZON
 from fairlead.engine.plugins.volume_binding.binding import BOUND_BY_CONTROLLER
 from fairlead.engine.plugins.volume_lookup import BIND_COMPLETED, class_name
 from fairlead.engine.state.volume_promises import SELECTED_NODE
-
-Json = dict[str, Any]
 
 BOUND: Final = "Bound"
 RELEASED: Final = "Released"

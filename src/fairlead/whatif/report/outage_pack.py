@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.whatif.report.outage_data import Outage
 from fairlead.whatif.report.sampling import UNTHINNED_MAX, slices
-from fairlead.whatif.report.table_pack import Json, figures, finite, table
+from fairlead.whatif.report.table_pack import figures, finite, table
 
 RATES_MAX = 6  # zones; more lines than that cannot be told apart
 

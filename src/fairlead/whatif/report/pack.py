@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.whatif.report.data import Node, ReportData
 from fairlead.whatif.report.outage_pack import packed_outage
 from fairlead.whatif.report.queue_pack import packed_queues
 from fairlead.whatif.report.sampling import sampled
-from fairlead.whatif.report.table_pack import Json, column, figures, finite, table
+from fairlead.whatif.report.table_pack import column, figures, finite, table
 
 SCALARS = (
     "kind", "title", "subtitle", "started_at", "virtual_seconds", "wall_seconds",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from fairlead.api.json import Json
 from fairlead.whatif.report.data import QueueData
 from fairlead.whatif.report.outage_pack import thinned
-from fairlead.whatif.report.table_pack import Json, figures
+from fairlead.whatif.report.table_pack import figures
 
 QUEUES_MAX = 7  # more lines than there are colours cannot be told apart
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-Json = dict[str, Any]
+from fairlead.api.json import Json
 
 INTERNED_MIN = 8  # below this many values an index costs more than it saves
 

@@ -16,10 +16,10 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from fairlead.api.json import Json
 from fairlead.whatif.report.data import ReportData
 from fairlead.whatif.report.modules import joined_modules
 from fairlead.whatif.report.pack import packed
-from fairlead.whatif.report.table_pack import Json
 
 STYLES = ("vendor/uPlot.min.css", "base.css", "summary.css", "timeline.css", "nodes.css",
           "tables.css", "outage.css", "queues.css")  # fmt: skip

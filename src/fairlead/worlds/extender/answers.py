@@ -8,7 +8,7 @@ upstream: pkg/scheduler/testing/framework/fake_extender.go; extender.go: Filter,
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.extender import (
@@ -26,6 +26,7 @@ from fairlead.api.extender import (
     encode,
 )
 from fairlead.api.extender import decode as decode_message
+from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.loading import as_stored
@@ -33,7 +34,6 @@ from fairlead.engine.adviser import Adviser, AdviserError
 from fairlead.engine.core.status import Code, Status
 from fairlead.worlds.simulation.identity import SeededIds
 
-Json = dict[str, Any]
 Answer = Callable[[bytes], bytes]
 View = TypeVar("View", Pod, Node)
 

@@ -7,7 +7,6 @@ gone is sent by its identity alone: the scheduler asked when it was still there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from fairlead.api.extender import (
     Binding,
@@ -19,11 +18,11 @@ from fairlead.api.extender import (
     Victims,
     encode,
 )
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.store import Store
 from fairlead.engine.core.command import CallExtender, ExtenderVerb, NodeVictims, ObjectRef
 
-Json = dict[str, Any]
 Find = Callable[[ObjectRef], Json | None]
 
 

@@ -9,8 +9,9 @@ change from one to the next is asked of each: whether its namespace lives, and i
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.admission.plugin import Asked, Operation
@@ -22,7 +23,6 @@ from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.author import Program
 from fairlead.worlds.local.signing import Signatures
 
-Json = dict[str, Any]
 Form = tuple[object, ...]
 
 FORMS_MAX: Final = 512

@@ -11,8 +11,9 @@ cmd/kube-apiserver --event-ttl
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, Kind, find_kind
@@ -24,8 +25,6 @@ from fairlead.worlds.local.event_correlation import Correlation, Key
 from fairlead.worlds.local.event_form import EVENT, EventForms
 from fairlead.worlds.local.signing import Signatures
 from fairlead.worlds.simulation.event_list import cut_note
-
-Json = dict[str, Any]
 
 HOST: Final = "fairlead"
 TTL: Final[DurationNs] = seconds(3_600)

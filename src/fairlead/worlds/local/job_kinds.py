@@ -6,11 +6,10 @@ means something is for the batch scheduler to say, so anything may stand in them
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import KINDS, Kind
-
-Json = dict[str, Any]
 
 # What belongs to Kubernetes itself and is alpha is not served by a cluster that nobody told to.
 _ALPHA: Final = "scheduling.k8s.io"

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import (
     NANOS_PER_MILLI,
     NANOS_PER_UNIT,
@@ -42,7 +43,6 @@ from fairlead.apiserver.storage import Storage
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.usage import CPU, NOTHING, USAGE, Usage, parse_usage
 
-Json = dict[str, Any]
 # Thousandths of cpu, bytes of memory.
 Amounts = dict[str, int]
 

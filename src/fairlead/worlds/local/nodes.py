@@ -6,13 +6,12 @@ upstream: pkg/kubelet/nodestatus/setters.go for what a kubelet reports
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.engine.core.instant import Instant
-
-Json = dict[str, Any]
 
 CAPACITY: Final = {
     "cpu": "4",

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import NODE, POD
@@ -24,8 +25,6 @@ from fairlead.engine.core.command import Condition, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.container_status import container_statuses
 from fairlead.worlds.simulation.performing import condition_json
-
-Json = dict[str, Any]
 
 _ANYWHERE: Final = "10.200.0.0/16"
 _KUBELETS_CONDITIONS: Final = (

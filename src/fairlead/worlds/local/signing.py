@@ -11,14 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, Kind
 from fairlead.apiserver.serving.encoding import encode
 from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.write import Track, Write
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.author import Program
-
-Json = dict[str, Any]
 
 REMEMBERED_MAX: Final = 512
 _OPERATION: Final = "Update"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.storage import Json
 
 # Resources that no controller here looks at, where users would wait for one.
 _UNATTENDED: Final = {

@@ -5,8 +5,9 @@ upstream: pkg/registry/core/pod/storage/storage.go:BindingREST.Create
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.binding import bind
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
@@ -17,8 +18,6 @@ from fairlead.apiserver.serving.part.posting import member, posted
 from fairlead.apiserver.serving.refusal import unreadable
 from fairlead.apiserver.serving.status import done
 from fairlead.apiserver.serving.writing import write_of
-
-Json = dict[str, Any]
 
 BINDING: Final = Kind("", "v1", "Binding", "bindings")
 

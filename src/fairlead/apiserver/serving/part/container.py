@@ -5,14 +5,13 @@ upstream: pkg/registry/core/pod/rest/subresources.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.reading import found
-
-Json = dict[str, Any]
 
 NOTHING_INSIDE: Final = (
     "containers are simulated here: they say that they run, and there is nothing inside to {}"

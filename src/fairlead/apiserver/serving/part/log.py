@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import (
     NANOSECONDS_PER_SECOND,
     format_micro_time,
@@ -29,7 +30,7 @@ from fairlead.apiserver.serving.part.container import chosen_container
 from fairlead.apiserver.serving.reading import WATCH_TIMEOUT_S, found
 from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.serving.watch import Scope, Watch
-from fairlead.apiserver.storage import Json, Kept, value_of
+from fairlead.apiserver.storage import Kept, value_of
 
 OPTIONS: Final = Kind("", "v1", "PodLogOptions", "podlogoptions")
 TEXT: Final = "text/plain"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.view import Written, written
 from fairlead.apiserver.serving.reading import found
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.strategy import respecified
 from fairlead.apiserver.validation import validate_part
 from fairlead.apiserver.validation.field import Causes

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import write_options
 from fairlead.apiserver.serving.writing import in_namespace, sent
-from fairlead.apiserver.storage import Json
 
 
 def posted(call: Call, kind: Kind) -> Json:

@@ -7,8 +7,9 @@ pkg/apis/authorization/validation/validation.go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.error import Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
@@ -17,8 +18,6 @@ from fairlead.apiserver.serving.call import Attributes, Call
 from fairlead.apiserver.serving.identity import Identity, Verdict
 from fairlead.apiserver.serving.part.posting import member, posted
 from fairlead.apiserver.validation.field import invalid as refused
-
-Json = dict[str, Any]
 
 NO_IDENTITY: Final = "this server does not know its users"
 NOBODYS: Final = "invalid bearer token"

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.custom.scale import scale_parts, with_replicas
 from fairlead.apiserver.error import STALE, Cause, conflict, invalid
 from fairlead.apiserver.kind import Kind
@@ -20,7 +21,6 @@ from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.view import Written, written
 from fairlead.apiserver.serving.reading import found
 from fairlead.apiserver.serving.tracking import track
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.table.reading import selector_text
 
 SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import PERSISTENT_VOLUME
 from fairlead.apiserver.request import Response
@@ -13,7 +14,6 @@ from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.part.view import written
 from fairlead.apiserver.serving.reading import found
 from fairlead.apiserver.serving.writing import require_same
-from fairlead.apiserver.storage import Json
 
 # What is made of an object and what was sent in its place, at that time.
 Prepare = Callable[[Json, Json, str], Json]

@@ -6,8 +6,9 @@ pkg/apis/authentication/validation/validation.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.auth.service_account_token import BOUND, claims_of
@@ -19,8 +20,6 @@ from fairlead.apiserver.serving.options import write_options
 from fairlead.apiserver.serving.part.posting import member, posted
 from fairlead.apiserver.serving.reading import found
 from fairlead.apiserver.serving.writing import write_of
-
-Json = dict[str, Any]
 
 EXPIRATION_S_DEFAULT: Final = 60 * 60
 EXPIRATION_S_MIN: Final = 10 * 60

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.serving.call import Call
 from fairlead.apiserver.serving.options import WriteOptions, write_options
 from fairlead.apiserver.serving.owner_references import with_each_owner_once
 from fairlead.apiserver.serving.patching import patch_of
 from fairlead.apiserver.serving.writing import in_namespace, named, sent, write_of
-from fairlead.apiserver.storage import Json
 from fairlead.apiserver.write import Write
 
 

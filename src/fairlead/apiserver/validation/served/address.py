@@ -5,14 +5,13 @@ upstream: pkg/apis/networking/validation/validation.go:ValidateIPAddress, Valida
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, invalid, required
 from fairlead.apiserver.validation.metadata import dns_subdomain_problems, path_segment_problems
 from fairlead.apiserver.validation.served.address_form import check_strict_cidr, check_strict_ip
 from fairlead.apiserver.validation.served.form import IMMUTABLE
-
-Json = dict[str, Any]
 
 RANGES_MAX: Final = 2
 _TWO_FAMILIES: Final = (

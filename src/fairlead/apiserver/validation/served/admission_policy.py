@@ -6,8 +6,9 @@ upstream: pkg/apis/admissionregistration/validation/validation.go
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -41,8 +42,6 @@ from fairlead.apiserver.validation.served.webhook import (
     check_rule,
     check_word,
 )
-
-Json = dict[str, Any]
 
 # How a policy changes objects, and which of its fields says so.
 PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}

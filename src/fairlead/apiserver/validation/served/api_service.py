@@ -6,13 +6,12 @@ upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go
 from __future__ import annotations
 
 import base64
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, invalid, required
 from fairlead.apiserver.validation.metadata import dns_1035_problems, path_segment_problems
 from fairlead.apiserver.validation.served.form import PORT_MAX, check_subdomain
-
-Json = dict[str, Any]
 
 GROUP_PRIORITY_MAX: Final = 20_000
 VERSION_PRIORITY_MAX: Final = 1000

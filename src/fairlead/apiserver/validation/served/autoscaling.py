@@ -6,8 +6,9 @@ upstream: pkg/apis/autoscaling/validation/validation.go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.validation.field import (
     Causes,
@@ -19,8 +20,6 @@ from fairlead.apiserver.validation.field import (
 from fairlead.apiserver.validation.metadata import path_segment_problems
 from fairlead.apiserver.validation.resource import check_container_resource
 from fairlead.apiserver.validation.served.form import check_at_least, check_dns_label
-
-Json = dict[str, Any]
 
 METRICS: Final = ("ContainerResource", "External", "Object", "Pods", "Resource")
 SELECT_POLICIES: Final = ("Disabled", "Max", "Min")

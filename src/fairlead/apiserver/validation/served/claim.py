@@ -6,8 +6,9 @@ ValidatePersistentVolumeClaimTemplate
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.validation.field import (
     Causes,
@@ -23,8 +24,6 @@ from fairlead.apiserver.validation.served.form import (
     check_subdomain,
     label_selector,
 )
-
-Json = dict[str, Any]
 
 ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES: Final = ("Block", "Filesystem")

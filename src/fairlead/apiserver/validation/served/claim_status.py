@@ -9,15 +9,14 @@ upstream: pkg/apis/resource/validation/validation.go:ValidateResourceClaimStatus
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, duplicate, forbidden, required
 from fairlead.apiserver.validation.repetition import repeated_places
 from fairlead.apiserver.validation.served.device import check_driver, check_pool_name
 from fairlead.apiserver.validation.served.device_claim import check_reference, known_requests
 from fairlead.apiserver.validation.served.form import check_dns_label, check_unchanged, too_many
-
-Json = dict[str, Any]
 
 RESERVED_MAX: Final = 256
 RESULTS_MAX: Final = 32

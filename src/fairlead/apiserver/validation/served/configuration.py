@@ -6,16 +6,15 @@ upstream: pkg/apis/core/validation/validation.go:Validate{ConfigMap,Secret}{,Upd
 from __future__ import annotations
 
 import base64
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.served.form import (
     config_key_problems,
     too_long,
 )
-
-Json = dict[str, Any]
 
 SIZE_MAX: Final = 1024 * 1024
 SEALED: Final = "field is immutable when `immutable` is set"

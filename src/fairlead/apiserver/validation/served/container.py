@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import (
     Causes,
@@ -31,8 +32,6 @@ from fairlead.apiserver.validation.served.form import (
 from fairlead.apiserver.validation.served.probe import PROBES, check_probes
 from fairlead.apiserver.validation.served.security import check_container_security
 from fairlead.apiserver.validation.served.volume import check_devices, check_mounts
-
-Json = dict[str, Any]
 
 PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
 MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")

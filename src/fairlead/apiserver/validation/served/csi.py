@@ -5,8 +5,9 @@ upstream: pkg/apis/storage/validation/validation.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.validation.field import (
     Causes,
@@ -29,8 +30,6 @@ from fairlead.apiserver.validation.served.form import (
 from fairlead.apiserver.validation.served.storage import check_inline_volume, check_parameters
 from fairlead.apiserver.validation.served.volume_file import check_token_life
 from fairlead.apiserver.validation.served.volume_source import check_driver_name
-
-Json = dict[str, Any]
 
 FS_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
 LIFECYCLES: Final = ("Persistent", "Ephemeral")

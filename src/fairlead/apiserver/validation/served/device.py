@@ -6,8 +6,9 @@ upstream: pkg/apis/resource/validation/validation.go
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -26,8 +27,6 @@ from fairlead.apiserver.validation.served.form import (
     too_long,
     too_many,
 )
-
-Json = dict[str, Any]
 
 DEVICES_MAX: Final = 128
 POOL_LENGTH_MAX: Final = 253

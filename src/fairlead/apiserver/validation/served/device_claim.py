@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -31,8 +32,6 @@ from fairlead.apiserver.validation.served.form import (
     check_subdomain,
     too_many,
 )
-
-Json = dict[str, Any]
 
 REQUESTS_MAX: Final = 32
 ALTERNATIVES_MAX: Final = 8

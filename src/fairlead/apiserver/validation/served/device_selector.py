@@ -7,15 +7,14 @@ pkg/apis/resource/validation/validation.go:validateCELSelector
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.served.form import too_long, too_many
 from fairlead.cel.device_language import device_size, read_selector
 from fairlead.cel.estimate import estimated
 from fairlead.cel.expansion import ExpressionError
-
-Json = dict[str, Any]
 
 LENGTH_MAX: Final = 10 * 1024
 SELECTORS_MAX: Final = 32

@@ -7,8 +7,9 @@ pkg/apis/discovery/validation/validation.go
 from __future__ import annotations
 
 import ipaddress
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -30,8 +31,6 @@ from fairlead.apiserver.validation.served.form import (
     check_subdomain,
     too_many,
 )
-
-Json = dict[str, Any]
 
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")

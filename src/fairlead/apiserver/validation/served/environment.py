@@ -6,8 +6,9 @@ upstream: pkg/apis/core/validation/validation.go:ValidateEnv, validateEnvVarValu
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.validation.field import Causes, invalid, not_supported, required
 from fairlead.apiserver.validation.served.form import (
@@ -17,8 +18,6 @@ from fairlead.apiserver.validation.served.form import (
     config_key_problems,
 )
 from fairlead.apiserver.validation.served.local_path import check_local_path
-
-Json = dict[str, Any]
 
 SOURCES: Final = (
     "fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef",

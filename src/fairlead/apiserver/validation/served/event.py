@@ -5,12 +5,11 @@ upstream: pkg/apis/core/validation/events.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems
 from fairlead.apiserver.validation.field import Causes, invalid, required
-
-Json = dict[str, Any]
 
 ELSEWHERE: Final = "does not match event.namespace"
 TEXT_MAX: Final = 128

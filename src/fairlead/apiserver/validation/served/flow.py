@@ -5,8 +5,9 @@ upstream: pkg/apis/flowcontrol/validation/validation.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     forbidden,
@@ -16,8 +17,6 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.metadata import dns_label_problems
 from fairlead.apiserver.validation.served.form import check_dns_label, check_subdomain
-
-Json = dict[str, Any]
 
 PRECEDENCE_MAX: Final = 10_000
 EXEMPT: Final = "exempt"

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from fairlead.api.codec import decode_as
 from fairlead.api.integer import capped_integer
+from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems, label_value_problems
 from fairlead.api.objects import (
     Affinity,
@@ -28,7 +29,6 @@ from fairlead.apiserver.validation.change_text import internal_of
 from fairlead.apiserver.validation.field import Causes, invalid, not_supported, required
 from fairlead.apiserver.validation.metadata import dns_label_problems, dns_subdomain_problems
 
-Json = dict[str, Any]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 PORT_MAX: Final = 65_535

@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid
 from fairlead.apiserver.validation.served.form import IMMUTABLE, check_unchanged, shown_as
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

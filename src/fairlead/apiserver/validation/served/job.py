@@ -5,8 +5,9 @@ upstream: pkg/apis/batch/validation/validation.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     invalid,
@@ -28,8 +29,6 @@ from fairlead.apiserver.validation.served.job_policy import (
 from fairlead.apiserver.validation.served.pod import check_template
 from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
 from fairlead.apiserver.validation.workload import check_any_template
-
-Json = dict[str, Any]
 
 CONCURRENCY: Final = ("Allow", "Forbid", "Replace")
 MODES: Final = ("NonIndexed", "Indexed")

@@ -6,8 +6,9 @@ upstream: pkg/apis/batch/validation/validation.go:validatePodFailurePolicy, vali
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.change_text import internal_of
 from fairlead.apiserver.validation.field import (
@@ -25,8 +26,6 @@ from fairlead.apiserver.validation.served.form import (
     too_many,
 )
 from fairlead.apiserver.validation.served.index_interval import IndexTextError, index_intervals
-
-Json = dict[str, Any]
 
 ACTIONS: Final = ("Count", "FailIndex", "FailJob", "Ignore")
 OPERATORS: Final = ("In", "NotIn")

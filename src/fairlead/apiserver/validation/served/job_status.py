@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.validation.field import Causes, duplicate, invalid, non_negative, required
 from fairlead.apiserver.validation.served.index_interval import (
@@ -17,8 +18,6 @@ from fairlead.apiserver.validation.served.index_interval import (
     index_intervals,
     shared_index,
 )
-
-Json = dict[str, Any]
 
 _COUNTS: Final = ("active", "succeeded", "failed", "ready", "terminating")
 _ENDS: Final = ("Complete", "Failed")

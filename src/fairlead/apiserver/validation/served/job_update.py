@@ -5,15 +5,14 @@ upstream: pkg/apis/batch/validation/validation.go:ValidateJobSpecUpdate
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.validation.change_text import internal_of
 from fairlead.apiserver.validation.field import Causes, invalid, required
 from fairlead.apiserver.validation.served.form import IMMUTABLE, check_unchanged, label_selector
 from fairlead.apiserver.validation.workload import MISMATCH
-
-Json = dict[str, Any]
 
 IN_TANDEM: Final = "can only be modified in tandem with spec.parallelism"
 # What of a Job never changes, and what upstream calls the type of it.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import NANOS_PER_UNIT, Quantity, canonical, parse_quantity
 from fairlead.apiserver.validation.field import Causes, duplicate, forbidden, invalid, required
 from fairlead.apiserver.validation.resource import (
@@ -15,8 +16,6 @@ from fairlead.apiserver.validation.resource import (
     may_be_overcommitted,
 )
 from fairlead.apiserver.validation.served.form import check_qualified_name
-
-Json = dict[str, Any]
 
 TYPES: Final = ("Pod", "Container", "PersistentVolumeClaim")
 _AMOUNTS: Final = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")

@@ -5,15 +5,14 @@ upstream: apimachinery/pkg/api/validation/objectmeta.go, apiserver/pkg/registry/
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.label import label_key_problems
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.validation.field import Causes, invalid, non_negative
 from fairlead.apiserver.validation.metadata import check_labels, name_rule
 from fairlead.apiserver.validation.served.form import check_unchanged, too_long
-
-Json = dict[str, Any]
 
 _UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
 STANDARD_FINALIZERS: Final = ("kubernetes", "orphan", "foregroundDeletion")

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.metadata import (
     dns_label_problems,
@@ -26,8 +27,6 @@ from fairlead.apiserver.validation.served.form import (
     port_name_problems,
     too_long,
 )
-
-Json = dict[str, Any]
 
 CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
 CONTROLLER_LENGTH_MAX: Final = 250

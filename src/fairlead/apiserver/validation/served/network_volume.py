@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     invalid,
@@ -18,7 +19,6 @@ from fairlead.apiserver.validation.field import (
 from fairlead.apiserver.validation.metadata import dns_label_problems
 from fairlead.apiserver.validation.served.form import check_dns_label
 
-Json = dict[str, Any]
 Check = Callable[[str, Json], Causes]
 
 _RESERVED: Final = (".kubernetes.io", ".k8s.io")

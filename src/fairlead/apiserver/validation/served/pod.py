@@ -6,8 +6,9 @@ upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -31,8 +32,6 @@ from fairlead.apiserver.validation.served.metadata import check_annotation_keys
 from fairlead.apiserver.validation.served.pod_annotation import check_annotations
 from fairlead.apiserver.validation.served.security import check_pod_security, check_system
 from fairlead.apiserver.validation.served.volume import check_volumes, mountable
-
-Json = dict[str, Any]
 
 DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 SYSTEMS: Final = ("linux", "windows")

@@ -6,12 +6,11 @@ validateSeccompAnnotationsAndFields, validateAppArmorAnnotationsAndFieldsMatchOn
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, invalid
 from fairlead.apiserver.validation.served.local_path import check_local_path
-
-Json = dict[str, Any]
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"

@@ -6,9 +6,10 @@ validateEphemeralContainers, ValidatePodResize
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.field_problem import shown
+from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.served.pod_quality import quality_of
 from fairlead.apiserver.validation.change_text import change_text, internal_of
@@ -16,8 +17,6 @@ from fairlead.apiserver.validation.field import Causes, duplicate, forbidden, in
 from fairlead.apiserver.validation.metadata import dns_label_problems
 from fairlead.apiserver.validation.served.container import PodContext, check_container
 from fairlead.apiserver.validation.served.volume import mountable
-
-Json = dict[str, Any]
 
 NOT_FOR_DEBUGGING: Final = "cannot be set for an Ephemeral Container"
 OTHER_QUALITY: Final = "Pod QOS Class may not change as a result of resizing"

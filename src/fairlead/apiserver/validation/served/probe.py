@@ -6,8 +6,9 @@ upstream: pkg/apis/core/validation/validation.go:validateProbe, validateHandler,
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.served.form import (
     check_at_least,
@@ -15,8 +16,6 @@ from fairlead.apiserver.validation.served.form import (
     check_port,
     check_port_number,
 )
-
-Json = dict[str, Any]
 
 NO_HANDLER: Final = "must specify a handler type"
 ONE_HANDLER: Final = "may not specify more than 1 handler type"

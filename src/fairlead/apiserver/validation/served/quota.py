@@ -7,15 +7,14 @@ pkg/apis/core/helper/helpers.go
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
 from fairlead.apiserver.validation.change_text import internal_of
 from fairlead.apiserver.validation.field import Causes, invalid, required
 from fairlead.apiserver.validation.resource import check_resource_name
 from fairlead.apiserver.validation.served.form import IMMUTABLE
-
-Json = dict[str, Any]
 
 SCOPES: Final = (
     "Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass",

@@ -5,14 +5,13 @@ upstream: pkg/apis/rbac/validation/validation.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, invalid, not_supported, required
 from fairlead.apiserver.validation.metadata import path_segment_problems
 from fairlead.apiserver.validation.selector import check_label_selector
 from fairlead.apiserver.validation.served.form import check_subdomain, label_selector
-
-Json = dict[str, Any]
 
 RBAC: Final = "rbac.authorization.k8s.io"
 SUBJECTS: Final = ("ServiceAccount", "User", "Group")

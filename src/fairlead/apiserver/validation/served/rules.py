@@ -6,9 +6,10 @@ upstream: Validate and ValidateUpdate of pkg/registry/*/strategy.go
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
 from fairlead.api.objects import Pod, ResourceRequirements
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.schema.spelled import is_respelled
@@ -53,7 +54,6 @@ from fairlead.apiserver.validation.served.form import IMMUTABLE, check_unchanged
 from fairlead.apiserver.validation.served.immutable import check_fixed
 from fairlead.apiserver.validation.served.metadata import check_finalizer_names
 
-Json = dict[str, Any]
 Check = Callable[[Json], Causes]
 CheckUpdate = Callable[[Json, Json], Causes]
 

@@ -7,8 +7,9 @@ validatePodSpecSecurityContext
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -19,8 +20,6 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.served.form import INT32_MAX, check_subdomain, too_long
 from fairlead.apiserver.validation.served.local_path import check_local_path
-
-Json = dict[str, Any]
 
 PROFILE_TYPES: Final = ("Localhost", "RuntimeDefault", "Unconfined")
 PROC_MOUNTS: Final = ("Default", "Unmasked")

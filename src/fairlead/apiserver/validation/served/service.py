@@ -5,8 +5,9 @@ upstream: pkg/apis/core/validation/validation.go:ValidateService
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -28,8 +29,6 @@ from fairlead.apiserver.validation.served.form import (
     check_qualified_name,
     check_subdomain,
 )
-
-Json = dict[str, Any]
 
 TYPES: Final = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 PROTOCOLS: Final = ("SCTP", "TCP", "UDP")

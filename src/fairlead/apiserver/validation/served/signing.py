@@ -9,11 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -24,8 +25,6 @@ from fairlead.apiserver.validation.field import (
 )
 from fairlead.apiserver.validation.metadata import dns_subdomain_problems
 from fairlead.apiserver.validation.repetition import repeated_places
-
-Json = dict[str, Any]
 
 LIFE_MIN_S: Final = 600
 SIGNER_LENGTH_MAX: Final = 571

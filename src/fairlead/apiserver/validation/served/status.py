@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -31,7 +32,6 @@ from fairlead.apiserver.validation.served.job_status import check_job_status
 from fairlead.apiserver.validation.served.quota import check_limits
 from fairlead.apiserver.validation.served.signing import check_decided, check_signed
 
-Json = dict[str, Any]
 CheckStatus = Callable[[Json, Json], Causes]
 
 REPLICAS: Final = "cannot be greater than status.replicas"

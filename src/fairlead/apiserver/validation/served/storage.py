@@ -7,8 +7,9 @@ pkg/apis/storage/validation/validation.go
 from __future__ import annotations
 
 from posixpath import normpath
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.likeness import likeness
@@ -33,8 +34,6 @@ from fairlead.apiserver.validation.served.form import (
     too_long,
 )
 from fairlead.apiserver.validation.served.volume_source import check_persistent
-
-Json = dict[str, Any]
 
 RECLAIM_POLICIES: Final = ("Delete", "Recycle", "Retain")
 BINDING_MODES: Final = ("Immediate", "WaitForFirstConsumer")

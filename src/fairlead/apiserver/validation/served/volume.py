@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -25,8 +26,6 @@ from fairlead.apiserver.validation.served.claim import check_embedded_claim
 from fairlead.apiserver.validation.served.form import not_found
 from fairlead.apiserver.validation.served.local_path import check_local_path
 from fairlead.apiserver.validation.served.volume_source import check_inline
-
-Json = dict[str, Any]
 
 _encode: Final = msgspec.json.Encoder().encode
 

@@ -7,8 +7,9 @@ validateProjectionSources
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid, required
 from fairlead.apiserver.validation.selector import check_label_selector
 from fairlead.apiserver.validation.served.environment import (
@@ -17,8 +18,6 @@ from fairlead.apiserver.validation.served.environment import (
 )
 from fairlead.apiserver.validation.served.form import label_selector
 from fairlead.apiserver.validation.served.local_path import check_local_path
-
-Json = dict[str, Any]
 
 MODE_MAX: Final = 0o777
 MODE_RULE: Final = "must be a number between 0 and 0777 (octal), both inclusive"

@@ -9,8 +9,9 @@ upstream: pkg/apis/core/validation/validation.go:validateVolumeSource, ValidateP
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import parse_quantity
 from fairlead.apiserver.validation.field import (
     Causes,
@@ -42,7 +43,6 @@ from fairlead.apiserver.validation.served.volume_file import (
     check_projected,
 )
 
-Json = dict[str, Any]
 Check = Callable[[str, Json], Causes]
 
 DRIVER_LENGTH_MAX: Final = 63

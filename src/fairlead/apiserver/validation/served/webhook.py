@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     duplicate,
@@ -30,8 +31,6 @@ from fairlead.apiserver.validation.served.form import (
     label_selector,
     too_many,
 )
-
-Json = dict[str, Any]
 
 FAILURE_POLICIES: Final = ("Fail", "Ignore")
 MATCH_POLICIES: Final = ("Equivalent", "Exact")

@@ -5,8 +5,9 @@ upstream: pkg/apis/{apps,batch}/validation/validation.go
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.validation.field import (
     Causes,
     forbidden,
@@ -24,8 +25,6 @@ from fairlead.apiserver.validation.served.form import (
 )
 from fairlead.apiserver.validation.served.pod import check_template as check_pod_template
 from fairlead.apiserver.validation.workload import check_any_template
-
-Json = dict[str, Any]
 
 ONLY_THESE: Final = (
     "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "

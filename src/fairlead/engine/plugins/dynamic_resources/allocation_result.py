@@ -6,8 +6,8 @@ upstream: allocator_stable.go: Allocate (its second half), createNodeSelector
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.api.objects import (
     AllocatedDevice,
     AllocatedDevices,
@@ -23,7 +23,6 @@ from fairlead.engine.plugins.dynamic_resources.device_request import (
 )
 from fairlead.engine.state.device_pools import PoolDevice
 
-Json = dict[str, Any]
 Taken = tuple[Wish, PoolDevice]
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, Kind
@@ -20,8 +21,6 @@ from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.signing import controllers_write
-
-Json = dict[str, Any]
 
 _BUILT_IN: Final[Mapping[tuple[str, str], Kind]] = {
     (kind.api_version, kind.kind): kind for kind in KINDS if not kind.is_custom

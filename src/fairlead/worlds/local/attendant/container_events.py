@@ -9,15 +9,15 @@ pkg/kubelet/images/image_manager.go:EnsureImageExists
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
 
-Json = dict[str, Any]
 # Takes an event, the part of its object that it is about, and what time it is.
 Record = Callable[[RecordEvent, str, Instant], None]
 

@@ -10,16 +10,15 @@ pkg/controller/certificates/rootcacertpublisher
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, RESOURCE_QUOTA, Kind, kind_of
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.signing import controllers_write
-
-Json = dict[str, Any]
 
 _ACCOUNT: Final = kind_of({"apiVersion": "v1", "kind": "ServiceAccount"})
 _CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})

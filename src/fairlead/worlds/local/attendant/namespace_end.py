@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import ApiError
@@ -24,8 +25,6 @@ from fairlead.apiserver.store import Store
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.local.signing import controllers_write
-
-Json = dict[str, Any]
 
 # upstream: namespace_controller.go:namespaceDeletionGracePeriod
 SETTLING: Final[DurationNs] = seconds(5)

@@ -21,8 +21,9 @@ from __future__ import annotations
 from base64 import b32encode
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import LEASE, NAMESPACE, Kind, kind_of
@@ -32,8 +33,6 @@ from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import Write
 from fairlead.engine.core.instant import Instant
-
-Json = dict[str, Any]
 
 CONFIG_MAP: Final = kind_of({"apiVersion": "v1", "kind": "ConfigMap"})
 PLACE: Final = "kube-system"

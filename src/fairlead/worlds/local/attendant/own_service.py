@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, Kind, kind_of
 from fairlead.apiserver.serving.beginning import MANAGER, begin
@@ -20,8 +21,6 @@ from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.engine.core.instant import Instant
-
-Json = dict[str, Any]
 
 NAME: Final = "kubernetes"
 PLACE: Final = "default"

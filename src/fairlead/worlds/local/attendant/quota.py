@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
+from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.admission.amounts import Amounts, amounts, minus, plus
 from fairlead.apiserver.admission.quota_usage import is_counted, is_in_scopes, usage
@@ -22,7 +22,6 @@ from fairlead.apiserver.store import Store
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.signing import controllers_write
 
-Json = dict[str, Any]
 Name = tuple[str, str]  # resource, name
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
@@ -23,8 +24,6 @@ from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import Write
 from fairlead.engine.core.instant import Instant
-
-Json = dict[str, Any]
 
 LABEL: Final = "kube-aggregator.kubernetes.io/automanaged"
 ALWAYS: Final = "true"

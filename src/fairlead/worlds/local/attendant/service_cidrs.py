@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from ipaddress import ip_address, ip_network
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
@@ -23,8 +24,6 @@ from fairlead.apiserver.store import Store
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.local.signing import controllers_write
-
-Json = dict[str, Any]
 
 FINALIZER: Final = "networking.k8s.io/service-cidr-finalizer"
 MANAGER: Final = "service-cidr-controller"

@@ -10,8 +10,9 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
 from fairlead.apiserver.auth.certificate import Pair
 from fairlead.apiserver.auth.issuing import SIGNERS, complaint, issued, request_of
@@ -20,8 +21,6 @@ from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.signing import controllers_write
-
-Json = dict[str, Any]
 
 # As long as a kube-controller-manager lets them be valid by default, and at least.
 LONGEST: Final = timedelta(days=365)
