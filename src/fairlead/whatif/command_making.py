@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET, Mode
 from fairlead.engine.core.command import (
     Command,
