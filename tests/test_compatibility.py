@@ -11,8 +11,8 @@ import pytest
 
 from fairlead.api.codec import VIEWS, decode_as
 from fairlead.api.objects import Pod
+from fairlead.apiserver.endpoints.kind_summary import rows
 from fairlead.apiserver.registry import WITH_METRICS, Registry
-from fairlead.apiserver.serving.summary import rows
 from fairlead.cli import main
 from fairlead.engine import compose
 from fairlead.engine.core.status import Status

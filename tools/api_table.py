@@ -12,8 +12,8 @@ import re
 import sys
 from pathlib import Path
 
+from fairlead.apiserver.endpoints.kind_summary import rows
 from fairlead.apiserver.registry import WITH_METRICS, Registry
-from fairlead.apiserver.serving.summary import rows
 
 TABLE = re.compile(r"(## Served kinds\n.*?\n\|---\|---\|---\|\n)(?:\|[^\n]*\|\n)*", re.DOTALL)
 

@@ -14,10 +14,10 @@ from api_cost.manifest import PODS, posted_pod, running_pod
 from api_cost.process import Server
 from fairlead import __version__
 from fairlead.apiserver.cold_storage import ColdStorage
+from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.request import Request, Response
-from fairlead.apiserver.serving.complete import complete_server
-from fairlead.apiserver.serving.server import ApiServer
 from fairlead.apiserver.store import Store
 from fairlead.worlds.local.identity import RandomIds
 

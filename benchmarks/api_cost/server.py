@@ -23,12 +23,12 @@ from fairlead.apiserver.auth.certificate import new_server
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.token import Tokens
 from fairlead.apiserver.cold_storage import ColdStorage
+from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.serving.complete import complete_server
 from fairlead.apiserver.store import Store
 from fairlead.worlds.collector import collect_rarely
 from fairlead.worlds.local.home import Home, new_home

@@ -11,6 +11,8 @@ from tests.fuzz.upstream import expect_said
 from fairlead.api.codec import VIEWS, DecodeError, decode, without_nulls
 from fairlead.api.nesting import is_too_deep
 from fairlead.api.yaml_values import YamlError
+from fairlead.apiserver.endpoints.request.body import parsed_yaml
+from fairlead.apiserver.endpoints.response.renderer import text_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.apiserver.patch.field_set import paths, union, unwire, wire
@@ -23,8 +25,6 @@ from fairlead.apiserver.schema.decoding import decoded as in_form
 from fairlead.apiserver.schema.json_text import JsonError, parse_json
 from fairlead.apiserver.schema.model import schema_of
 from fairlead.apiserver.schema.single import TypeMismatchError
-from fairlead.apiserver.serving.body import parsed_yaml
-from fairlead.apiserver.serving.rendering import text_of
 
 KINDS = sorted(VIEWS)
 TYPED = [kind for kind in KINDS if schema_of(*kind) is not None]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.fuzz.strategies import json_values, scalars, texts
 from tests.fuzz.test_mutations import NOTHING, mutated
 from tests.fuzz.test_requests import FORMS, MANAGER, PATCHES, check
-from tests.unit.apiserver.serving.conftest import Api
+from tests.unit.apiserver.endpoints.conftest import Api
 
 from fairlead.apiserver.custom.named_format import FUNCTIONS
 from fairlead.apiserver.custom.rules import RuleError, compiled

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.fuzz.recorded import recorded_objects
 from tests.fuzz.strategies import json_values, scalars
 from tests.fuzz.test_requests import FORMS, MANAGER, PATCHES, check, path_of
-from tests.unit.apiserver.serving.conftest import Api
+from tests.unit.apiserver.endpoints.conftest import Api
 
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Request

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzz.strategies import json_texts, of_type, texts
 from tests.fuzz.upstream import is_upstreams_own
-from tests.unit.apiserver.serving.conftest import Api
+from tests.unit.apiserver.endpoints.conftest import Api
 
+from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.schema.model import schema_of
-from fairlead.apiserver.serving.watch import Watch
 
 KINDS = [kind for kind in Registry().all_kinds() if schema_of(kind.api_version, kind.kind)]
 PATCHES = ("json-patch+json", "strategic-merge-patch+json", "merge-patch+json", "apply-patch+yaml")

@@ -24,13 +24,13 @@ from fairlead.api.timestamp import (
 )
 from fairlead.apiserver.auth.token import bearer_token
 from fairlead.apiserver.custom.json_path import JsonPathError, json_path
+from fairlead.apiserver.endpoints.collection.continue_token import Token, decoded, encoded
+from fairlead.apiserver.endpoints.collection.selector import selection
+from fairlead.apiserver.endpoints.request.request_info import target_of
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.negotiation.media_type import clauses, error_media_type, negotiated
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
-from fairlead.apiserver.serving.continue_token import Token, decoded, encoded
-from fairlead.apiserver.serving.negotiation import clauses, error_media_type, negotiated
-from fairlead.apiserver.serving.route import target_of
-from fairlead.apiserver.serving.selection import selection
 from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
 from fairlead.engine.kubelet.usage import parse_usage
 from fairlead.engine.workloads.cron_schedule import ScheduleError, read_schedule

@@ -11,14 +11,14 @@ from tests.fuzz.strategies import json_texts, json_values, texts
 from tests.fuzz.test_bodies import OPERATIONS, POINTERS
 from tests.fuzz.test_mutations import NOTHING, mutated
 from tests.fuzz.test_requests import check
-from tests.unit.apiserver.serving.conftest import CountedIds
+from tests.unit.apiserver.endpoints.conftest import CountedIds
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.webhook import WebhookNeeded
+from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.request import Request, WebhookAnswer
 from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.serving.complete import complete_server
 from fairlead.apiserver.store import Store
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")

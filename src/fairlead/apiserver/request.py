@@ -12,7 +12,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from fairlead.apiserver.serving.sweep import Sweep
+from fairlead.apiserver.endpoints.collection.delete_collection_progress import Sweep
 
 SYSTEM_MASTERS = "system:masters"
 AUTHENTICATED = "system:authenticated"

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.auth.authorizer import Rights
 from fairlead.apiserver.likeness import is_alike
 from fairlead.apiserver.patch.managed_fields import without_times
 from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
-from fairlead.apiserver.serving.identity import Rights
 
 Track = Callable[[Json | None, Json], Json]
 Warn = Callable[[str], None]

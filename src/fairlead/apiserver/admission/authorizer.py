@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.auth.authorizer import Attributes, Rights
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.request import User
-from fairlead.apiserver.serving.identity import Attributes, Rights
 from fairlead.cel.function import TEXT, TRUTH, VALUE, Function, Value, member
 
 _ACCOUNTS: Final = "system:serviceaccounts"

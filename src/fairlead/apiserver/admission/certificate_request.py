@@ -18,10 +18,10 @@ from cryptography.x509.oid import NameOID
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
+from fairlead.apiserver.auth.authorizer import Attributes, Rights
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
-from fairlead.apiserver.serving.identity import Attributes, Rights
 from fairlead.apiserver.storage import Storage
 
 RESOURCE: Final = "certificatesigningrequests.certificates.k8s.io"

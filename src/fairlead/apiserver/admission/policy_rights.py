@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
 from fairlead.apiserver.admission.policy_match import param_kind
+from fairlead.apiserver.auth.authorizer import Attributes
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY,
@@ -25,7 +26,6 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.request import User
-from fairlead.apiserver.serving.identity import Attributes
 from fairlead.apiserver.storage import Storage
 from fairlead.apiserver.validation.field import forbidden
 

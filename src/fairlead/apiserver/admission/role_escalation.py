@@ -15,6 +15,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.plugin import Asked, Operation
+from fairlead.apiserver.auth.authorizer import Attributes, Rights
 from fairlead.apiserver.auth.rule import compact, described, uncovered
 from fairlead.apiserver.error import ApiError, forbidden, not_found
 from fairlead.apiserver.kind import (
@@ -25,7 +26,6 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
-from fairlead.apiserver.serving.identity import Attributes, Rights
 from fairlead.apiserver.storage import Storage
 
 _ROLES: Final = (ROLE, CLUSTER_ROLE)

@@ -37,6 +37,7 @@ from fairlead.apiserver.admission.plugin import Asked
 from fairlead.apiserver.admission.webhook_place import authority_of, place_of
 from fairlead.apiserver.admission.webhook_review import review_of, verified
 from fairlead.apiserver.conversion import stored
+from fairlead.apiserver.endpoints.collection.delete_collection_progress import Sweep
 from fairlead.apiserver.error import ApiError, Cause, bad_request, forbidden
 from fairlead.apiserver.kind import (
     MUTATING_WEBHOOK_CONFIGURATION,
@@ -46,7 +47,6 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.patch.json_patch import apply_json_patch
 from fairlead.apiserver.request import NO_ANSWERS, Request, WebhookAnswer
 from fairlead.apiserver.schema.json_text import parse_json
-from fairlead.apiserver.serving.sweep import Sweep
 from fairlead.apiserver.storage import Storage
 
 TIMEOUT_S_DEFAULT: Final = 10

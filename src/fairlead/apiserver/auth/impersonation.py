@@ -21,6 +21,7 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from fairlead.api.field_problem import quoted
+from fairlead.apiserver.auth.authorizer import Attributes, Authorize
 from fairlead.apiserver.auth.node import NODES_GROUP
 from fairlead.apiserver.auth.node import USER_PREFIX as NODE_PREFIX
 from fairlead.apiserver.auth.rbac import SERVICE_ACCOUNT_PREFIX, refusal
@@ -33,7 +34,6 @@ from fairlead.apiserver.request import (
     UNAUTHENTICATED,
     User,
 )
-from fairlead.apiserver.serving.identity import Attributes, Authorize
 from fairlead.apiserver.validation.metadata import dns_subdomain_problems
 
 USER: Final = "impersonate-user"

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.auth.authorizer import Attributes, Verdict
 from fairlead.apiserver.auth.bootstrap_table import READ
 from fairlead.apiserver.auth.node_reference import claimed_volumes, referred
 from fairlead.apiserver.auth.rule import allows
 from fairlead.apiserver.kind import POD, RESOURCE_SLICE, SERVICE_ACCOUNT, VOLUME_ATTACHMENT
 from fairlead.apiserver.request import User
-from fairlead.apiserver.serving.identity import Attributes, Verdict
 from fairlead.apiserver.storage import Storage
 
 # Of a node and what it asks for.

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.aggregation import aggregated_rules
+from fairlead.apiserver.auth.authorizer import Attributes, Verdict
 from fairlead.apiserver.auth.rule import allows
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import (
@@ -28,7 +29,6 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
-from fairlead.apiserver.serving.identity import Attributes, Verdict
 from fairlead.apiserver.storage import Change, Storage
 
 SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.serving.identity import Attributes
+from fairlead.apiserver.auth.authorizer import Attributes
 
 ALL: Final = "*"
 

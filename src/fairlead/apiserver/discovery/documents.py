@@ -33,9 +33,8 @@ from fairlead.apiserver.discovery.legacy import (
 )
 from fairlead.apiserver.discovery.paths import paths
 from fairlead.apiserver.discovery.version import version_info
-from fairlead.apiserver.registry import Registry
-from fairlead.apiserver.request import Request, Response
-from fairlead.apiserver.serving.negotiation import (
+from fairlead.apiserver.endpoints.response.renderer import text_of
+from fairlead.apiserver.negotiation.media_type import (
     ACCEPTED,
     JSON,
     PROTOBUF,
@@ -44,8 +43,9 @@ from fairlead.apiserver.serving.negotiation import (
     negotiated,
     require_produced,
 )
-from fairlead.apiserver.serving.refusal import no_method, no_resource, not_a_view
-from fairlead.apiserver.serving.rendering import text_of
+from fairlead.apiserver.negotiation.request_error import no_method, no_resource, not_a_view
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.request import Request, Response
 
 Path = tuple[str, ...]
 

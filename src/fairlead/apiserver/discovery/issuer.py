@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.auth.authorizer import Identity
+from fairlead.apiserver.endpoints.response.encoded_objects import encode
+from fairlead.apiserver.negotiation.request_error import no_method, not_acceptable
 from fairlead.apiserver.request import Request, Response
-from fairlead.apiserver.serving.encoding import encode
-from fairlead.apiserver.serving.identity import Identity
-from fairlead.apiserver.serving.refusal import no_method, not_acceptable
 
 CONFIGURATION: Final = "/.well-known/openid-configuration"
 KEYS: Final = "/openid/v1/jwks"

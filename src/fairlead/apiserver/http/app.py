@@ -20,19 +20,19 @@ from urllib.parse import unquote_plus
 from msgspec.structs import replace
 
 from fairlead.apiserver.admission.webhook import WebhookNeeded
+from fairlead.apiserver.endpoints.audit import AUDIT_ID, audit_line, id_prefix
+from fairlead.apiserver.endpoints.collection.watch import Watch
+from fairlead.apiserver.endpoints.server import ApiServer, refused
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.http.chunk import pieces_of
 from fairlead.apiserver.http.header import headers_of
-from fairlead.apiserver.http.layout import laid_out
-from fairlead.apiserver.http.peer import PEER
-from fairlead.apiserver.http.piece import pieces_of
-from fairlead.apiserver.http.receiving import BodyTooLongError, ClientGone, read_body
-from fairlead.apiserver.http.stream import stream
+from fairlead.apiserver.http.peer_certificate import PEER
+from fairlead.apiserver.http.pretty_print import laid_out
+from fairlead.apiserver.http.request_body import BodyTooLongError, ClientGone, read_body
 from fairlead.apiserver.http.warning_header import warning_headers
-from fairlead.apiserver.http.webhooks import ask_webhook
+from fairlead.apiserver.http.watch_stream import stream
+from fairlead.apiserver.http.webhook_client import ask_webhook
 from fairlead.apiserver.request import Request, Response, User
-from fairlead.apiserver.serving.audit import AUDIT_ID, audit_line, id_prefix
-from fairlead.apiserver.serving.server import ApiServer, refused
-from fairlead.apiserver.serving.watch import Watch
 
 BODY_BYTES_MAX: Final = 3 << 20  # upstream: apiserver/pkg/server/config.go:MaxRequestBodyBytes
 BODY_SECONDS_MAX: Final = 30.0

@@ -14,7 +14,7 @@ from typing import Final
 import uvicorn
 
 from fairlead.apiserver.http.app import ApiApp
-from fairlead.apiserver.http.punctual import punctual
+from fairlead.apiserver.http.connection_timeouts import punctual
 
 GRACE_SECONDS: Final = 3
 BACKLOG: Final = 2_048

@@ -16,14 +16,14 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.discovery.legacy import api_resource_list
+from fairlead.apiserver.endpoints.response.encoded_objects import encode
+from fairlead.apiserver.negotiation.media_type import JSON, clauses
 from fairlead.apiserver.openapi.v2 import swagger
 from fairlead.apiserver.openapi.v2_protobuf import swagger_message
 from fairlead.apiserver.openapi.v3 import document, group_document, plain_document
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Headers, Request, Response
 from fairlead.apiserver.schema.model import VERSION
-from fairlead.apiserver.serving.encoding import encode
-from fairlead.apiserver.serving.negotiation import JSON, clauses
 
 _TEXT: Final = "text/plain; charset=utf-8"
 _VARY: Final = ("Vary", "Accept")

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.endpoints.handlers.delete import SHOWN
+from fairlead.apiserver.endpoints.subresources.table import PARTS
 from fairlead.apiserver.openapi import operation, parameter
 from fairlead.apiserver.openapi.operation import Subject
-from fairlead.apiserver.serving.deleting import SHOWN
-from fairlead.apiserver.serving.part.table import PARTS
 from fairlead.apiserver.subresource import Subresource
 
 # The name of a type by apiVersion and kind.

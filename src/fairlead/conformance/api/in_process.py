@@ -11,10 +11,10 @@ from urllib.parse import urlencode
 
 from msgspec.structs import replace
 
+from fairlead.apiserver.endpoints.collection.watch import Watch
+from fairlead.apiserver.endpoints.server import refused
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.request import Request, Response
-from fairlead.apiserver.serving.server import refused
-from fairlead.apiserver.serving.watch import Watch
 from fairlead.conformance.api.exchange import Asking
 from fairlead.conformance.api.own_server import START, OwnServer, token_of
 from fairlead.conformance.api.transport import Answer, WatchEnd

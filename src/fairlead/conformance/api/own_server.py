@@ -11,21 +11,21 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
 from fairlead.apiserver.admission.resource_quota import ResourceQuota
+from fairlead.apiserver.auth.authorizer import Identity
 from fairlead.apiserver.auth.bootstrap import RBAC_GROUP, bootstrap_objects
 from fairlead.apiserver.auth.certificate import new_authority
 from fairlead.apiserver.auth.node import NodeAuthorizer
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.token import Tokens, authenticated
+from fairlead.apiserver.endpoints.bootstrap import begin
+from fairlead.apiserver.endpoints.bootstrap_objects import built_in_objects
+from fairlead.apiserver.endpoints.component_status import component
+from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.lateness import Lateness
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.serving.beginning import begin
-from fairlead.apiserver.serving.built_in import built_in_objects
-from fairlead.apiserver.serving.complete import complete_server
-from fairlead.apiserver.serving.component_status import component
-from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.store import Store
 from fairlead.conformance.api.late_quotas import LateQuotas
 from fairlead.worlds.simulation.identity import SeededIds

@@ -19,7 +19,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from fairlead.api.extender import ProtocolError
-from fairlead.apiserver.http.receiving import BodyTooLongError, ClientGone, read_body
+from fairlead.apiserver.http.request_body import BodyTooLongError, ClientGone, read_body
 from fairlead.engine.adviser import AdviserError
 
 BODY_BYTES_MAX: Final = 128 << 20

@@ -15,7 +15,7 @@ from typing import Final
 import uvicorn
 import uvloop
 
-from fairlead.apiserver.http.punctual import punctual
+from fairlead.apiserver.http.connection_timeouts import punctual
 from fairlead.worlds.extender.address import Address
 from fairlead.worlds.extender.answers import Answer, Answers
 from fairlead.worlds.extender.api_binding import ApiBinding, refuse_to_bind

@@ -10,6 +10,7 @@ from typing import Final
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.pod_bound import PodBound
+from fairlead.apiserver.auth.authorizer import Identity
 from fairlead.apiserver.auth.bootstrap import bootstrap_objects
 from fairlead.apiserver.auth.certificate import Pair
 from fairlead.apiserver.auth.node import NodeAuthorizer
@@ -17,16 +18,15 @@ from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.auth.token import Tokens
 from fairlead.apiserver.cold_storage import ColdStorage
+from fairlead.apiserver.endpoints.bootstrap import begin
+from fairlead.apiserver.endpoints.bootstrap_objects import built_in_objects
+from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.endpoints.handlers.computed import NOTHING_OBSERVED
+from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.identity import ReplayedIds
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.kind import SERVICE_ACCOUNT
 from fairlead.apiserver.request import User
-from fairlead.apiserver.serving.beginning import begin
-from fairlead.apiserver.serving.built_in import built_in_objects
-from fairlead.apiserver.serving.complete import complete_server
-from fairlead.apiserver.serving.identity import Identity
-from fairlead.apiserver.serving.observed import NOTHING_OBSERVED
-from fairlead.apiserver.serving.server import ApiServer
 from fairlead.apiserver.store import Store
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig

@@ -28,6 +28,7 @@ from fairlead.api.quantity import (
 )
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.auth.bootstrap import AGGREGATE_TO
+from fairlead.apiserver.endpoints.request_scope import Observed
 from fairlead.apiserver.error import ApiError, not_found
 from fairlead.apiserver.kind import (
     API_SERVICE,
@@ -38,7 +39,6 @@ from fairlead.apiserver.kind import (
     POD_METRICS,
     Kind,
 )
-from fairlead.apiserver.serving.call import Observed
 from fairlead.apiserver.storage import Storage
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.usage import CPU, NOTHING, USAGE, Usage, parse_usage

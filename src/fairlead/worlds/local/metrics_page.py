@@ -17,9 +17,9 @@ from prometheus_client.registry import Collector
 
 from fairlead import __version__
 from fairlead.apiserver.discovery.version import version_info
+from fairlead.apiserver.endpoints.server import ApiServer
+from fairlead.apiserver.negotiation.request_error import no_method
 from fairlead.apiserver.request import Request, Response
-from fairlead.apiserver.serving.refusal import no_method
-from fairlead.apiserver.serving.server import ApiServer
 from fairlead.apiserver.store import Store
 
 PATH: Final = "/metrics"

@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Final
 
 from fairlead.apiserver.error import no_space
-from fairlead.apiserver.http.webhooks import ask_webhook
+from fairlead.apiserver.http.webhook_client import ask_webhook
 from fairlead.apiserver.request import WebhookAnswer
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.worlds.local.clock import SteeredClock

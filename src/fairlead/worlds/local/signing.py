@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.endpoints.field_manager import track
+from fairlead.apiserver.endpoints.response.encoded_objects import encode
 from fairlead.apiserver.kind import NODE, Kind
-from fairlead.apiserver.serving.encoding import encode
-from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.write import Track, Write
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.author import Program

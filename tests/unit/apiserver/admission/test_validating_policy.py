@@ -8,9 +8,9 @@ import pytest
 
 from fairlead.apiserver.admission.plugin import Operation
 from fairlead.apiserver.admission.validating_policy import ValidatingPolicies
+from fairlead.apiserver.auth.authorizer import Verdict
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.serving.identity import Verdict
 
 ALICE = authenticated("alice")
 GROUP = "admissionregistration.k8s.io/v1"

@@ -18,7 +18,7 @@ from fairlead.apiserver.admission.webhook import (
 )
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.http.webhooks import ask_webhook
+from fairlead.apiserver.http.webhook_client import ask_webhook
 from fairlead.apiserver.request import WebhookAnswer
 
 ALICE = authenticated("alice")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.auth.authorizer import Attributes
 from fairlead.apiserver.auth.impersonation import impersonated
 from fairlead.apiserver.auth.rbac import refusal
 from fairlead.apiserver.auth.token import ANONYMOUS, authenticated
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.serving.identity import Attributes
 
 BOB = authenticated("bob")
 ASKED = Attributes(BOB, "get", "", "", "v1", "pods", "", "n", "p")

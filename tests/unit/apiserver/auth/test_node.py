@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.auth.authorizer import Attributes, Verdict
 from fairlead.apiserver.auth.node import NodeAuthorizer
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.serving.identity import Attributes, Verdict
 from fairlead.apiserver.storage import Storage
 
 NODE_1 = authenticated("system:node:node-1", ("system:nodes",))

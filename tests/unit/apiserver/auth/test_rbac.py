@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.auth.authorizer import Attributes
 from fairlead.apiserver.auth.bootstrap import bootstrap_objects
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.rule import allows, compact, described, uncovered
@@ -11,7 +12,6 @@ from fairlead.apiserver.auth.token import ANONYMOUS, Tokens, authenticated
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.request import SYSTEM_MASTERS
-from fairlead.apiserver.serving.identity import Attributes
 from fairlead.apiserver.storage import Storage
 
 ALICE = authenticated("alice", ("dev",))

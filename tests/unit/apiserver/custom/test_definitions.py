@@ -7,15 +7,15 @@ import json
 import pytest
 
 from fairlead.apiserver.custom.definitions import Definitions
+from fairlead.apiserver.endpoints.request.body_type import require_type
+from fairlead.apiserver.endpoints.request.typed_object import of_another_version
+from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, find_kind
 from fairlead.apiserver.lateness import Lateness
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.serving.body_type import require_type
-from fairlead.apiserver.serving.server import ApiServer
-from fairlead.apiserver.serving.typed import of_another_version
 from fairlead.apiserver.store import Store
 from fairlead.worlds.simulation.identity import SeededIds
 

@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 import jwt
 import pytest
 
+from fairlead.apiserver.auth.authorizer import Identity
 from fairlead.apiserver.auth.certificate import new_authority
 from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
 from fairlead.apiserver.discovery.issuer import CONFIGURATION, KEYS, IssuerDocuments
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.request import Request
-from fairlead.apiserver.serving.identity import Identity
 from fairlead.apiserver.storage import Storage
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

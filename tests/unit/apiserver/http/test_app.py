@@ -10,12 +10,12 @@ import pytest
 from tests.unit.apiserver.conftest import CountedIds
 
 from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http import app as app_module
-from fairlead.apiserver.http import stream
+from fairlead.apiserver.http import watch_stream
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.request import ADMIN, Request, Response
-from fairlead.apiserver.serving.server import ApiServer
 from fairlead.apiserver.store import Store
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -262,7 +262,7 @@ def test_a_watch_ends_when_what_happens_cannot_be_kept(server):
         server.handle(
             Request("POST", CONFIG_MAPS, (), {}, b'{"metadata": {"name": "a"}}', ADMIN), 0
         )
-        await stream.stream(watch, server.watches, client.incoming.get, client.send, failing)
+        await watch_stream.stream(watch, server.watches, client.incoming.get, client.send, failing)
         return client
 
     client = asyncio.run(ended())
@@ -313,7 +313,7 @@ def test_closing_ends_all_watches_in_good_order(app, server):
 
 
 def test_what_happens_together_is_sent_together(app, server, monkeypatch):
-    monkeypatch.setattr(stream, "SEND_INTERVAL_S", 0.01)
+    monkeypatch.setattr(watch_stream, "SEND_INTERVAL_S", 0.01)
 
     async def busy():
         client, task = await _watching(app, f"{CONFIG_MAPS}?watch=1")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 
 from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Listener
-from fairlead.apiserver.serving.server import ApiServer
 
 
 def test_answers_leave_at_once(store, now):

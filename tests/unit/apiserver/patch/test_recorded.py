@@ -14,15 +14,15 @@ from urllib.parse import parse_qsl
 
 import pytest
 
+from fairlead.apiserver.endpoints.handlers.patcher import patch_of
+from fairlead.apiserver.endpoints.handlers.rest import in_namespace, named, write_of
+from fairlead.apiserver.endpoints.request.options import write_options
+from fairlead.apiserver.endpoints.request.request_info import Target
+from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.negotiation.status import failure
 from fairlead.apiserver.request import Request
-from fairlead.apiserver.serving.call import Call
-from fairlead.apiserver.serving.options import write_options
-from fairlead.apiserver.serving.patching import patch_of
-from fairlead.apiserver.serving.route import Target
-from fairlead.apiserver.serving.status import failure
-from fairlead.apiserver.serving.writing import in_namespace, named, write_of
 
 FILE = Path(__file__).with_name("recorded_patches.jsonl.gz")
 CASES = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitlines()]

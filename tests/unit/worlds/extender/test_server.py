@@ -11,7 +11,7 @@ from threading import Event, Thread
 import pytest
 import uvloop
 
-from fairlead.apiserver.http import punctual
+from fairlead.apiserver.http import connection_timeouts
 from fairlead.engine.adviser import Adviser
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
@@ -173,7 +173,7 @@ def test_what_is_no_http_is_refused(call):
 
 @pytest.mark.parametrize("beginning", [b"", b"\r\n", HEAD, HEAD + b"X-"])
 def test_a_request_that_does_not_come_to_its_point_is_given_up(monkeypatch, port, beginning):
-    monkeypatch.setattr(punctual, "HEAD_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(connection_timeouts, "HEAD_SECONDS_MAX", 0.05)
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(beginning)
         assert everything(connection) == b""
@@ -182,7 +182,7 @@ def test_a_request_that_does_not_come_to_its_point_is_given_up(monkeypatch, port
 def test_a_second_request_that_does_not_come_to_its_point_is_given_up(monkeypatch, call):
     call.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}")
     call.recv(1 << 16)
-    monkeypatch.setattr(punctual, "HEAD_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(connection_timeouts, "HEAD_SECONDS_MAX", 0.05)
     call.sendall(b"\r\n")
     assert everything(call) == b""
 
@@ -193,7 +193,7 @@ def test_headers_without_end_are_given_up(call):
 
 
 def test_a_client_that_does_not_read_is_given_up(monkeypatch):
-    monkeypatch.setattr(punctual, "READING_SECONDS_MAX", 0.05)
+    monkeypatch.setattr(connection_timeouts, "READING_SECONDS_MAX", 0.05)
 
     async def flood(_body):
         return b" " * (64 << 20)

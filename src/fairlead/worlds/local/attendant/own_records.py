@@ -25,10 +25,10 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time, format_timestamp
+from fairlead.apiserver.endpoints.bootstrap import MANAGER, begin
+from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import LEASE, NAMESPACE, Kind, kind_of
-from fairlead.apiserver.serving.beginning import MANAGER, begin
-from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import Write

@@ -14,10 +14,10 @@ from ipaddress import ip_address
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.endpoints.bootstrap import MANAGER, begin
+from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, Kind, kind_of
-from fairlead.apiserver.serving.beginning import MANAGER, begin
-from fairlead.apiserver.serving.tracking import track
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.engine.core.instant import Instant

@@ -15,11 +15,11 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.deletion import Deletion
+from fairlead.apiserver.endpoints.bootstrap import MANAGER, begin
+from fairlead.apiserver.endpoints.field_manager import track
+from fairlead.apiserver.endpoints.status_reconcilers import API_SERVICE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
-from fairlead.apiserver.serving.beginning import MANAGER, begin
-from fairlead.apiserver.serving.tracking import track
-from fairlead.apiserver.serving.upkeep import API_SERVICE
 from fairlead.apiserver.storage import Change
 from fairlead.apiserver.store import Store
 from fairlead.apiserver.write import Write

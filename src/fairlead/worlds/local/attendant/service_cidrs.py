@@ -14,11 +14,11 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.apiserver.endpoints.field_manager import tracking_of
+from fairlead.apiserver.endpoints.ip_address_reconciler import ALLOCATOR, MANAGED_BY
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
 from fairlead.apiserver.served.service_range import IP_ADDRESS, SERVICE_CIDR
-from fairlead.apiserver.serving.ip_address import ALLOCATOR, MANAGED_BY
-from fairlead.apiserver.serving.tracking import tracking_of
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store
 from fairlead.engine.core.instant import DurationNs, Instant, seconds

@@ -1,0 +1,12 @@
+"""Endpoints: the REST handlers of the API server, without its socket.
+
+A request and the time go in; a response or a watch comes out (`server.ApiServer.handle`).
+
+    request/       parses the path, the query parameters and the body
+    handlers/      one module per verb: create, update, patch, delete, get, list, watch, ...
+    subresources/  status, scale, binding, eviction, log, token, ...
+    collection/    list pages, continue tokens, selectors, watches
+    response/      renders objects, lists, Tables and watch events
+
+upstream: apiserver/pkg/endpoints
+"""

@@ -1,0 +1,78 @@
+"""Audit: who asked what, and what came of it, as lines of an audit log.
+
+Bodies are not in it: they may be secret.
+
+upstream: apiserver/pkg/apis/audit/v1/types.go:Event, level Metadata
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+from urllib.parse import urlencode
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_micro_time
+from fairlead.apiserver.auth.authorizer import Attributes, allow_all
+from fairlead.apiserver.auth.impersonation import USER, impersonated
+from fairlead.apiserver.endpoints.collection.watch import Watch
+from fairlead.apiserver.endpoints.request.options import is_true
+from fairlead.apiserver.endpoints.request.request_info import target_of, verb_of
+from fairlead.apiserver.endpoints.response.encoded_objects import encode
+from fairlead.apiserver.request import Request, Response, User
+
+AUDIT_ID: Final = "audit-id"
+KIND: Final = {"kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata"}
+
+
+def audit_line(request: Request, answer: Response | Watch, now: int) -> bytes:
+    """The line about a request that was answered at `now`, and has an id among its headers."""
+    code = 200 if isinstance(answer, Watch) else answer.status
+    when = format_micro_time(now)
+    event: Json = {
+        **KIND,
+        "auditID": request.headers.get(AUDIT_ID, ""),
+        "stage": "ResponseStarted" if isinstance(answer, Watch) else "ResponseComplete",
+        "requestURI": _uri(request),
+        "verb": request.method.lower(),
+        "user": _user(request.user),
+        "userAgent": request.headers.get("user-agent", ""),
+        "responseStatus": {"metadata": {}, "code": code},
+        "requestReceivedTimestamp": when,
+        "stageTimestamp": when,
+    }
+    if request.user.name and request.headers.get(USER):
+        # upstream: audit/request.go:LogImpersonatedUser; whoever may not is told by the code
+        asked = Attributes(request.user, event["verb"])
+        event["impersonatedUser"] = _user(impersonated(asked, request.headers, allow_all))
+    target = target_of(request.path)
+    if target is not None:
+        is_watch = is_true(request, "watch")
+        event["verb"] = verb_of(request.method, target, is_watch=is_watch) or event["verb"]
+        named = {
+            "resource": target.resource,
+            "namespace": target.namespace,
+            "name": target.name,
+            "apiGroup": target.group,
+            "apiVersion": target.version,
+            "subresource": target.subresource,
+        }
+        event["objectRef"] = {key: value for key, value in named.items() if value}
+    if request.notes:
+        event["annotations"] = request.notes
+    return encode(event) + b"\n"
+
+
+def id_prefix(now: int) -> str:
+    """What the ids of all requests to a server begin with that began at `now`; twelve follow."""
+    digits = hashlib.sha256(str(now).encode()).hexdigest()
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-8{digits[17:20]}-"
+
+
+def _uri(request: Request) -> str:
+    return f"{request.path}?{urlencode(request.query)}" if request.query else request.path
+
+
+def _user(user: User) -> Json:
+    told: Json = {"username": user.name, "groups": list(user.groups)}
+    return {**told, "uid": user.uid} if user.uid else told

@@ -1,0 +1,1 @@
+"""Collections of objects: list pages, continue tokens, selectors and watches."""

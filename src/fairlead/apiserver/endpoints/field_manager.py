@@ -1,0 +1,132 @@
+"""Tracking: whose fields are whose, for the writes that come in by HTTP.
+
+upstream: apiserver/pkg/endpoints/handlers/{create,update,patch}.go,
+GetResetFields of each kind's strategies
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.conversion import is_converted, shown, stored
+from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
+from fairlead.apiserver.kind import KINDS, Kind
+from fairlead.apiserver.patch.field_set import FieldSet
+from fairlead.apiserver.patch.managed_fields import (
+    APPLY,
+    Tracking,
+    Writer,
+    entries_of,
+    ignoring,
+    updated,
+    with_managed,
+)
+from fairlead.apiserver.patch.ownership import Version
+from fairlead.apiserver.write import Track
+
+CACHE_SIZE: Final = 512
+_STATUS: Final = ("status",)
+_SPEC: Final = ("spec",)
+_METADATA: Final = (("metadata",),)
+# What else nobody owns by writing a status.
+_NOT_BY_STATUS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
+    "pods": (("metadata", "ownerReferences"),),
+    "deployments.apps": (("metadata", "labels"),),
+    "customresourcedefinitions.apiextensions.k8s.io": _METADATA,
+    "flowschemas.flowcontrol.apiserver.k8s.io": _METADATA,
+    "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io": _METADATA,
+    "resourceclaims.resource.k8s.io": _METADATA,
+    "validatingadmissionpolicies.admissionregistration.k8s.io": _METADATA,
+    "volumeattachments.storage.k8s.io": _METADATA,
+    "certificatesigningrequests.certificates.k8s.io": (("status", "conditions"),),
+}
+# Likewise by approving.
+_NOT_BY_APPROVAL: Final = (_SPEC, ("status", "certificate"))
+# A kind whose strategies reset the fields of a version that there is not.
+_RESET_IN_VAIN: Final = "servicecidrs.networking.k8s.io"
+
+
+def tracking_of(kind: Kind, subresource: str) -> Tracking | None:
+    """How writes to a kind, or a part of it, are tracked; None where nobody knows its fields."""
+    # Each change of a definition makes another kind, which knows all of its type.
+    return _tracking(kind, subresource) if kind.is_custom else _known_tracking(kind, subresource)
+
+
+def _tracking(kind: Kind, subresource: str) -> Tracking | None:
+    schema = schema_of_kind(kind)
+    if schema is None:
+        return None
+    ignored = ignoring(*_reset(kind, subresource))
+    if kind.is_custom and not kind.all_types:
+        return Tracking(schema=schema, ignored=ignored)
+    return Tracking(
+        schema=schema,
+        ignored=ignored,
+        api_version=kind.api_version,
+        others=dict(_custom_versions(kind) if kind.is_custom else _versions(kind, ignored)),
+        must_know=kind.is_custom,
+    )
+
+
+def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
+    """What nobody owns by writing to a kind, or to a part of it."""
+    if kind.resource == _RESET_IN_VAIN:
+        return ()
+    if subresource == "status":
+        return _SPEC, *_NOT_BY_STATUS.get(kind.resource, ())
+    if subresource == "approval":
+        return _NOT_BY_APPROVAL
+    return (_STATUS,) if kind.has_status else ()
+
+
+def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, Version]]:
+    """The other versions in which a built-in kind is served, by their names."""
+    for one in KINDS:
+        is_same = (one.kind, one.stored_as) == (kind.kind, kind.stored_as) and not one.is_custom
+        schema = schema_of_kind(one) if is_same and one.api_version != kind.api_version else None
+        if schema is not None:
+            form, back = partial(_shown_as, kind, one), partial(_shown_as, one, kind)
+            yield one.api_version, Version(schema, ignored, form, back)
+
+
+def _custom_versions(kind: Kind) -> Iterator[tuple[str, Version]]:
+    """Those in which its definition describes it; what a request resets is of its own alone."""
+    for api_version, one in kind.all_types:
+        if api_version != kind.api_version:
+            form, back = partial(_named, api_version), partial(_named, kind.api_version)
+            yield api_version, Version(one.fields, {}, form, back)
+
+
+def _shown_as(one: Kind, other: Kind, obj: Json) -> Json:
+    """An object of `one` as `other` shows it."""
+    return shown(other, stored(one, obj))
+
+
+def _named(api_version: str, obj: Json) -> Json:
+    return {**obj, "apiVersion": api_version}
+
+
+_known_tracking: Final = lru_cache(maxsize=CACHE_SIZE)(_tracking)
+
+
+def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) -> Track:
+    """Notes on an object what `manager` writes of it."""
+    tracking = tracking_of(kind, subresource)
+    writer = Writer(manager, operation, kind.api_version, subresource)
+    # Who writes through a scale is noted without a time.
+    timestamp = "" if subresource == "scale" else format_timestamp(now)
+
+    def noted(old: Json | None, new: Json) -> Json:
+        if tracking is None or operation == APPLY:  # an apply has noted it itself
+            return new
+        if not is_converted(kind):
+            return updated(tracking, old, new, writer, timestamp)
+        before = None if old is None else shown(kind, old)
+        tracked = updated(tracking, before, shown(kind, new), writer, timestamp)
+        return with_managed(new, entries_of(tracked))
+
+    return noted

@@ -1,0 +1,4 @@
+"""REST handlers, one module per verb.
+
+upstream: apiserver/pkg/endpoints/handlers
+"""

@@ -1,0 +1,1 @@
+"""Parses what a client sends: path, query parameters and body."""

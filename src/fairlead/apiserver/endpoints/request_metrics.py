@@ -1,0 +1,88 @@
+"""RequestCounts: how often what was asked, and with what result.
+
+upstream: apiserver/pkg/endpoints/metrics/metrics.go (apiserver_request_total)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from fairlead.apiserver.endpoints.request_scope import Call
+
+# upstream: metrics.go:CanonicalVerb, cleanVerb
+_VERBS: Final[Mapping[str, str]] = MappingProxyType({"create": "POST", "update": "PUT"})
+_APPLY_TYPES: Final = "application/apply-patch+"
+
+
+class Asked(NamedTuple):
+    """What was asked, by the names of upstream's labels; nothing of it for what is no resource."""
+
+    verb: str
+    group: str = ""
+    version: str = ""
+    resource: str = ""
+    subresource: str = ""
+    scope: str = ""
+    dry_run: str = ""
+
+
+OTHER: Final = Asked("OTHER")
+# What is no resource.
+BY_METHOD: Final[Mapping[str, Asked]] = MappingProxyType(
+    {method: Asked(method) for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """So many requests that were answered alike."""
+
+    asked: Asked
+    code: int
+    total: int
+
+
+class RequestCounts:
+    """Counts requests that were answered; kinds and parts that are not served go without names."""
+
+    def __init__(self) -> None:
+        """Nobody has asked anything."""
+        self._totals: dict[tuple[Asked, int], int] = {}
+
+    def add(self, asked: Asked, code: int) -> None:
+        """Count one request."""
+        key = asked, code
+        self._totals[key] = self._totals.get(key, 0) + 1
+
+    def __iter__(self) -> Iterator[Count]:
+        """All counts, in the order in which they began."""
+        for (asked, code), total in self._totals.items():
+            yield Count(asked, code, total)
+
+
+def asked_by(call: Call) -> Asked:
+    """What `call` asks."""
+    kind, target, request = call.kind, call.target, call.request
+    verb = _VERBS.get(call.verb) or call.verb.upper()
+    if verb == "PATCH" and request.headers.get("content-type", "").startswith(_APPLY_TYPES):
+        verb = "APPLY"
+    dry_run = request.parameter("dryRun") if request.query else ""
+    return Asked(
+        verb,
+        kind.group,
+        kind.version,
+        kind.plural,
+        target.subresource,
+        _scope(call),
+        "All" if dry_run else "",
+    )
+
+
+def _scope(call: Call) -> str:
+    # upstream: metrics.go:CleanScope
+    if call.target.name or call.verb == "create":
+        return "resource"
+    return "namespace" if call.target.namespace else "cluster"

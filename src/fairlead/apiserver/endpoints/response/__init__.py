@@ -1,0 +1,1 @@
+"""Renders objects, lists, Tables and watch events as bytes."""

@@ -1,0 +1,162 @@
+"""Upkeep: statuses that the API server itself writes, of objects about the API server.
+
+    FlowSchema   whether there is the priority level that it names
+    APIService   whether the service that it names is there
+
+upstream: apiserver/pkg/util/flowcontrol/apf_controller.go,
+kube-aggregator/pkg/controllers/status/{local,remote}/*_available_controller.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.condition import with_conditions
+from fairlead.apiserver.endpoints.field_manager import track, tracking_of
+from fairlead.apiserver.kind import Kind, kind_of
+from fairlead.apiserver.lateness import AT_ONCE, Lateness
+from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
+from fairlead.apiserver.served.strategies import LOCAL
+from fairlead.apiserver.storage import Change, ChangeType, Storage
+from fairlead.apiserver.store import Store
+
+
+def _kind(api_version: str, kind: str) -> Kind:
+    return kind_of({"apiVersion": api_version, "kind": kind})
+
+
+FLOW_SCHEMA: Final = _kind("flowcontrol.apiserver.k8s.io/v1", "FlowSchema")
+PRIORITY_LEVEL: Final = _kind("flowcontrol.apiserver.k8s.io/v1", "PriorityLevelConfiguration")
+API_SERVICE: Final = _kind("apiregistration.k8s.io/v1", "APIService")
+SERVICE: Final = _kind("v1", "Service")
+# Priority levels that every server has (upstream: apis/flowcontrol/bootstrap/default.go).
+BUILT_IN_LEVELS: Final = (
+    "exempt", "catch-all", "system", "node-high", "leader-election", "workload-high",
+    "workload-low", "global-default",
+)  # fmt: skip
+_FLOW_MANAGER: Final = "api-priority-and-fairness-config-consumer-v1"
+_OWN_NAME: Final = "kube-apiserver"
+_Key = tuple[str, str]
+
+
+class Upkeep:
+    """Writes what follows from what clients write; nothing happens but in `settle`."""
+
+    def __init__(self, store: Store, late: Lateness = AT_ONCE) -> None:
+        """Hear of what changes in `store`; what is there already is as it was left."""
+        self._store = store
+        self._late: Mapping[str, int] = {
+            FLOW_SCHEMA.kind: late.flow_status,
+            API_SERVICE.kind: late.service_status,
+        }
+        self._heard: dict[_Key, None] = {}
+        self._due: dict[_Key, int] = {}
+        store.subscribe(self._note)
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is to happen later."""
+        return bool(self._due)
+
+    def settle(self, now: int) -> None:
+        """Write what is due at `now` (ns since 1970)."""
+        heard, self._heard = self._heard, {}
+        for key in heard:
+            self._due.setdefault(key, now + self._late[key[0]])
+        for key in [key for key, due in self._due.items() if due <= now]:
+            del self._due[key]
+            self._look_at(*key, now)
+        self._heard = {}  # its own writes
+
+    def _note(self, change: Change) -> None:
+        match change.kind.kind:
+            case "FlowSchema" | "APIService" if change.type is not ChangeType.DELETED:
+                self._heard[change.kind.kind, change.object["metadata"]["name"]] = None
+            case "PriorityLevelConfiguration" if change.kind is PRIORITY_LEVEL:
+                self._hear_all(FLOW_SCHEMA)
+            case "Service" if change.kind is SERVICE and change.type is not ChangeType.MODIFIED:
+                self._hear_all(API_SERVICE)
+
+    def _hear_all(self, kind: Kind) -> None:
+        for obj in self._store.storage.unsorted(kind):
+            self._heard[kind.kind, obj["metadata"]["name"]] = None
+
+    def _look_at(self, kind: str, name: str, now: int) -> None:
+        looked_at, write = _WRITERS[kind]
+        obj = self._store.storage.find(looked_at, "", name)
+        if obj is None:
+            return
+        changed = write(obj, self._store.storage, now)
+        if changed is not None:
+            self._store.storage.put(looked_at, changed)
+
+
+def _flow_schema(obj: Json, storage: Storage, now: int) -> Json | None:
+    """`obj` with whether its priority level is there; None if it says so already."""
+    level = obj["spec"]["priorityLevelConfiguration"]["name"]
+    about = f'This FlowSchema references the PriorityLevelConfiguration object named "{level}"'
+    is_there = level in BUILT_IN_LEVELS or storage.find(PRIORITY_LEVEL, "", level) is not None
+    condition = {
+        "type": "Dangling",
+        "status": "False" if is_there else "True",
+        "reason": "Found" if is_there else "NotFound",
+        "message": f"{about} {'and it exists' if is_there else 'but there is no such object'}",
+    }
+    status = _with_condition(obj, condition, now)
+    tracking = tracking_of(FLOW_SCHEMA, "status")
+    if status is None or tracking is None:
+        return None
+    own = [one for one in status["conditions"] if one.get("type") == condition["type"]]
+    config = {
+        "apiVersion": FLOW_SCHEMA.api_version,
+        "kind": FLOW_SCHEMA.kind,
+        "metadata": {"name": obj["metadata"]["name"]},
+        "status": {"conditions": own},
+    }
+    application = Application(
+        config=config, manager=_FLOW_MANAGER, force=True, subresource="status"
+    )
+    return server_side_apply(tracking, obj, application, format_timestamp(now))
+
+
+def _api_service(obj: Json, storage: Storage, now: int) -> Json | None:
+    """`obj` with whether its service is there; None if it says so already."""
+    status = _with_condition(obj, _availability(obj["spec"].get("service"), storage), now)
+    if status is None:
+        return None
+    return track(API_SERVICE, _OWN_NAME, "Update", "status", now)(obj, {**obj, "status": status})
+
+
+def _availability(service: Json | None, storage: Storage) -> Json:
+    if service is None:
+        return dict(LOCAL)
+    condition = {"type": "Available", "status": "False"}
+    namespace, name = service.get("namespace", ""), service.get("name", "")
+    named = f'service/{name} in "{namespace}"'
+    found = storage.find(SERVICE, namespace, name)
+    if found is None:
+        return {**condition, "reason": "ServiceNotFound", "message": f"{named} is not present"}
+    port = service.get("port", 443)
+    if not any(one.get("port") == port for one in found["spec"].get("ports") or ()):
+        why = f"{named} is not listening on port {port}"
+        return {**condition, "reason": "ServicePortError", "message": why}
+    # nothing answers behind the services of a simulated cluster
+    why = f'endpoints for {named} have no addresses with port name ""'
+    return {**condition, "reason": "MissingEndpoints", "message": why}
+
+
+def _with_condition(obj: Json, condition: Json, now: int) -> Json | None:
+    """The status of `obj` with a condition; None if it has it already."""
+    status = obj.get("status") or {}
+    had = status.get("conditions") or []
+    conditions = with_conditions(had, (condition,), format_timestamp(now))
+    return None if conditions == had else {**status, "conditions": conditions}
+
+
+_WRITERS: Final[Mapping[str, tuple[Kind, Callable[[Json, Storage, int], Json | None]]]] = {
+    FLOW_SCHEMA.kind: (FLOW_SCHEMA, _flow_schema),
+    API_SERVICE.kind: (API_SERVICE, _api_service),
+}

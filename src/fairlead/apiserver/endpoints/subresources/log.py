@@ -1,0 +1,232 @@
+"""log: the life of a simulated container, a line for each thing that is known of it.
+
+Nothing runs, so a container says when it started, was asked to stop, and ended. The options of
+`kubectl logs` mean what they mean of any log; who follows it is told more until the container
+has ended.
+
+upstream: pkg/registry/core/pod/{rest/log.go,strategy.go:LogLocation},
+pkg/apis/core/validation/validation.go:ValidatePodLogOptions,
+pkg/kubelet/kubelet_pods.go:validateContainerLogStatus, pkg/kubelet/kuberuntime/logs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import (
+    NANOSECONDS_PER_SECOND,
+    format_micro_time,
+    parse_timestamp,
+)
+from fairlead.apiserver.endpoints.collection.selector import selection
+from fairlead.apiserver.endpoints.collection.watch import Scope, Watch
+from fairlead.apiserver.endpoints.handlers.get import WATCH_TIMEOUT_S, found
+from fairlead.apiserver.endpoints.request.options import integer, is_true
+from fairlead.apiserver.endpoints.request_scope import Call
+from fairlead.apiserver.endpoints.subresources.connect import chosen_container
+from fairlead.apiserver.error import Cause, bad_request, invalid
+from fairlead.apiserver.kind import POD, Kind
+from fairlead.apiserver.request import Response
+from fairlead.apiserver.storage import Kept, value_of
+
+OPTIONS: Final = Kind("", "v1", "PodLogOptions", "podlogoptions")
+TEXT: Final = "text/plain"
+_STATUSES: Final = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+_CREATED: Final[Json] = {"state": {"waiting": {"reason": "ContainerCreating"}}}
+_UNPULLED: Final = {
+    "ErrImagePull": "image can't be pulled",
+    "ImagePullBackOff": "trying and failing to pull image",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something that is known of a container; `at` is in ns since 1970."""
+
+    at: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogOptions:
+    """Which lines, and how: those since `since` (ns), the last `tail` of them, so many bytes."""
+
+    since: int = 0
+    tail: int | None = None
+    bytes_max: int | None = None
+    has_times: bool = False
+    is_previous: bool = False
+    follows: bool = False
+
+
+def log(call: Call) -> Response | Watch:
+    """The lines of a container. Raises ApiError: 400, 404, 422."""
+    pod = found(call)
+    options = _options(call)
+    name = chosen_container(call, pod)
+    if not pod["spec"].get("nodeName"):
+        return Response(200, (b"",), TEXT)
+    _require_log(pod, name, is_previous=options.is_previous)
+    lines = [line for line in _life(pod, name, options) if line.at >= options.since]
+    lines = lines if options.tail is None else lines[max(0, len(lines) - options.tail) :]
+    text = _text(lines, options)[: options.bytes_max]
+    if options.follows and not options.is_previous and not _has_ended(pod, name):
+        return _followed(call, pod, name, options, text)
+    return Response(200, (text,), TEXT)
+
+
+def _options(call: Call) -> LogOptions:
+    request, causes = call.request, []
+    tail, limit = integer(request, "tailLines"), integer(request, "limitBytes")
+    seconds, time = integer(request, "sinceSeconds"), request.parameter("sinceTime")
+    if tail is not None and tail < 0:
+        causes.append(_wrong("tailLines", tail, "must be greater than or equal to 0"))
+    if limit is not None and limit < 1:
+        causes.append(_wrong("limitBytes", limit, "must be greater than 0"))
+    if seconds is not None and time:
+        text = "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"
+        causes.append(Cause("FieldValueForbidden", text))
+    elif seconds is not None and seconds < 1:
+        causes.append(_wrong("sinceSeconds", seconds, "must be greater than 0"))
+    if causes:
+        raise invalid(OPTIONS, "", call.target.name, tuple(causes))
+    since = 0 if seconds is None else call.now - seconds * NANOSECONDS_PER_SECOND
+    return LogOptions(
+        since=_time(time) if time else since,
+        tail=tail,
+        bytes_max=limit,
+        has_times=is_true(request, "timestamps"),
+        is_previous=is_true(request, "previous"),
+        follows=is_true(request, "follow"),
+    )
+
+
+def _wrong(field_name: str, value: int, why: str) -> Cause:
+    return Cause("FieldValueInvalid", f"Invalid value: {value}: {why}", field_name)
+
+
+def _time(text: str) -> int:
+    try:
+        return parse_timestamp(text)
+    except ValueError as cause:
+        raise bad_request(str(cause)) from None
+
+
+def _status(pod: Json, name: str) -> Json | None:
+    status = pod.get("status", {})
+    rows = (row for field_name in _STATUSES for row in status.get(field_name) or ())
+    return next((row for row in rows if row["name"] == name), None)
+
+
+def _require_log(pod: Json, name: str, *, is_previous: bool) -> None:
+    """Refuse to tell of a container that has not begun. Raises ApiError 400."""
+    named, status = f'container "{name}" in pod "{pod["metadata"]["name"]}"', _status(pod, name)
+    if status is None and not any(pod.get("status", {}).get(rows) for rows in _STATUSES):
+        status = _CREATED  # its kubelet has not reported yet
+    if status is None:
+        raise bad_request(f"{named} is not available")
+    state, last = status.get("state") or {}, status.get("lastState") or {}
+    if is_previous:
+        if "terminated" not in last:
+            raise bad_request(f"previous terminated {named} not found")
+        return
+    if "running" in state or "terminated" in state or "terminated" in last:
+        return
+    if "waiting" not in state:
+        raise bad_request(f"{named} is waiting to start - no logs yet")
+    reason = state["waiting"].get("reason", "")
+    raise bad_request(f"{named} is waiting to start: {_UNPULLED.get(reason, reason)}")
+
+
+def _has_ended(pod: Json, name: str) -> bool:
+    status = _status(pod, name) or {}
+    return "running" not in (status.get("state") or {})
+
+
+def _life(pod: Json, name: str, options: LogOptions) -> Iterator[Line]:
+    """What is known of one run of a container, in order."""
+    status = _status(pod, name) or {}
+    state, last = status.get("state") or {}, status.get("lastState") or {}
+    if options.is_previous or not ("running" in state or "terminated" in state):
+        state = last
+    run, ended = state.get("running") or {}, state.get("terminated") or {}
+    started = run.get("startedAt") or ended.get("startedAt")
+    node = pod["spec"].get("nodeName", "")
+    if started:
+        text = f"{name} started on {node} (simulated: nothing is executed)"
+        yield Line(parse_timestamp(started), text)
+    asked = pod["metadata"].get("deletionTimestamp")
+    if asked and not options.is_previous:
+        grace_s = pod["metadata"].get("deletionGracePeriodSeconds") or 0
+        at = parse_timestamp(asked) - grace_s * NANOSECONDS_PER_SECOND
+        if not ended or at <= parse_timestamp(ended["finishedAt"]):
+            yield Line(at, f"{name} is asked to stop within {grace_s} s")
+    if ended:
+        code, reason = ended.get("exitCode", 0), ended.get("reason", "")
+        text = f"{name} ended with exit code {code}" + (f" ({reason})" if reason else "")
+        yield Line(parse_timestamp(ended["finishedAt"]), text)
+
+
+def _text(lines: list[Line], options: LogOptions) -> bytes:
+    return "".join(f"{_stamp(line, options)}{line.text}\n" for line in lines).encode()
+
+
+def _stamp(line: Line, options: LogOptions) -> str:
+    """The time in front of a line, in nanoseconds."""
+    if not options.has_times:
+        return ""
+    return f"{format_micro_time(line.at).removesuffix('Z')}000Z "
+
+
+class _Followed(Watch):
+    """A watch that says nothing where there is nothing to say."""
+
+    def add(self, line: bytes) -> None:
+        """See Watch."""
+        if line:
+            super().add(line)
+
+
+@dataclass(eq=False, slots=True)
+class _NewLines:
+    """What a change of the pod adds to the log of a container."""
+
+    name: str
+    options: LogOptions
+    told: int
+    watch: list[Watch] = field(default_factory=list)
+
+    def event(self, name: str, obj: Kept, *, is_first: bool) -> bytes:
+        """See EventForm."""
+        pod = value_of(obj)
+        lines = list(_life(pod, self.name, self.options))
+        new, self.told = lines[self.told :], max(self.told, len(lines))
+        if name == "DELETED" or _has_ended(pod, self.name):
+            for watch in self.watch:
+                watch.end()
+        return _text(new, self.options)
+
+    def is_shared(self, *, is_first: bool) -> bool:
+        """See EventForm."""
+        return False
+
+
+def _followed(call: Call, pod: Json, name: str, options: LogOptions, text: bytes) -> Watch:
+    watches = call.parts.watches
+    form = _NewLines(name, options, len(list(_life(pod, name, options))))
+    wanted = selection(POD, "", "", call.target.name)
+    scope = Scope(POD, call.target.namespace, wanted, form, call.parts.store.version)
+    opened = _Followed(
+        scope,
+        timeout_s=WATCH_TIMEOUT_S,
+        bookmark_s=None,
+        content_type=TEXT,
+        close=watches.remove,
+    )
+    form.watch.append(opened)
+    opened.add(text)
+    watches.add(opened)
+    return opened

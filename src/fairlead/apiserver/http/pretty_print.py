@@ -1,0 +1,73 @@
+"""Layout: how the text of an answer stands on the page.
+
+Objects end with the end of a line. Who asks for it, and who reads with their own eyes, gets them
+laid out over several lines, which end with nothing; so does who is refused and takes no Status.
+
+upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go:isPrettyPrint, handlers/
+responsewriters/writers.go:WriteObjectNegotiated,
+apimachinery/pkg/runtime/serializer/json/json.go:doEncode
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from fairlead.apiserver.negotiation.media_type import takes_objects
+from fairlead.apiserver.request import Response
+
+_JSON: Final = "application/json"
+_OBJECTS: Final = (b'{"kind":', b'{"apiVersion":')
+_STATUS: Final = b'{"kind":"Status",'
+_SPECIAL: Final = (
+    (b"<", rb"\u003c"),
+    (b">", rb"\u003e"),
+    (b"&", rb"\u0026"),
+    ("\u2028".encode(), rb"\u2028"),
+    ("\u2029".encode(), rb"\u2029"),
+)
+_ALWAYS: Final = ("/version", "/version/")
+_TRUE: Final = ("1", "t", "T", "TRUE", "true", "True")
+_READERS: Final = ("curl", "Wget", "Mozilla/5.0")
+_INDENT: Final = 2
+
+
+def laid_out(
+    response: Response, path: str, pretty: str, headers: Mapping[str, str]
+) -> tuple[bytes, ...]:
+    """The body of `response` to a request, in parts; `pretty` is a parameter, "" if not given."""
+    parts = response.body
+    if not parts or not response.content_type.startswith(_JSON):
+        return parts
+    if not parts[0].startswith(_OBJECTS):
+        return _indented(parts) if path in _ALWAYS else parts
+    if any(map(_may_need_escapes, parts)):
+        parts = tuple(map(_escaped, parts))
+    if response.content_type == _JSON and _is_for_eyes(pretty, headers.get("user-agent", "")):
+        return _indented(parts)
+    if parts[0].startswith(_STATUS) and not takes_objects(headers.get("accept", "")):
+        return _indented(parts)
+    return (*parts[:-1], parts[-1] + b"\n")
+
+
+def _is_for_eyes(pretty: str, agent: str) -> bool:
+    return pretty in _TRUE if pretty else agent.startswith(_READERS)
+
+
+def _may_need_escapes(part: bytes) -> bool:
+    """Cheap to tell, even of a long list: it is looked through for single bytes."""
+    return b"<" in part or b">" in part or b"&" in part or b"\xe2" in part
+
+
+def _escaped(part: bytes) -> bytes:
+    """Text that may stand in a page, too; what is special there only stands in JSON's strings."""
+    # upstream: encoding/json/encode.go:appendHTMLEscape
+    for mark, written in _SPECIAL:
+        part = part.replace(mark, written)
+    return part
+
+
+def _indented(parts: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    return (msgspec.json.format(b"".join(parts), indent=_INDENT),)

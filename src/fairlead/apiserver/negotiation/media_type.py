@@ -1,0 +1,164 @@
+"""Negotiation: in which form a client wants its answer.
+
+The form is a media type (JSON or YAML) and a view: the object itself, a Table, or its metadata
+alone. Clauses of Accept are tried by their q, in their order; a clause that asks for a view that
+there is not is passed over. Protobuf is never sent: whoever asks for it takes JSON too.
+
+Routes of web services compare media types before: they know no `application/*`, and refuse in their
+own words.
+
+upstream: apiserver/pkg/endpoints/handlers/negotiation/negotiate.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.text_cache import text_cache
+from fairlead.apiserver.negotiation.request_error import not_a_view, not_acceptable
+
+JSON: Final = "application/json"
+YAML: Final = "application/yaml"
+PROTOBUF: Final = "application/vnd.kubernetes.protobuf"
+APPLY_PATCH: Final = "application/apply-patch+yaml"
+ACCEPTED: Final = (JSON, YAML, PROTOBUF)
+WATCHES: Final = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch")
+
+TABLE: Final = "Table"
+PARTIAL: Final = "PartialObjectMetadata"
+PARTIAL_LIST: Final = "PartialObjectMetadataList"
+_VIEWS: Final = (TABLE, PARTIAL, PARTIAL_LIST)
+_VIEW_PARAMETERS: Final = ("as", "g", "v")
+_VIEW_VERSIONS: Final = ("v1", "v1beta1")
+CACHE_SIZE: Final = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How to answer; `view` is "" for the object itself."""
+
+    media_type: str = JSON
+    view: str = ""
+    view_version: str = "v1"
+
+    @property
+    def view_api_version(self) -> str:
+        """`meta.k8s.io/v1`."""
+        return f"meta.k8s.io/{self.view_version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One alternative of an Accept header; names and values of `parameters` in lower case."""
+
+    media_type: str
+    parameters: tuple[tuple[str, str], ...]
+    quality: float
+
+    def parameter(self, name: str) -> str:
+        """The value of a parameter, "" when it is not given."""
+        return dict(self.parameters).get(name, "")
+
+    @property
+    def asks_for_view(self) -> bool:
+        """Whether it asks for something else than the object, whether that makes sense or not."""
+        return any(name in _VIEW_PARAMETERS and value for name, value in self.parameters)
+
+
+@text_cache(maxsize=CACHE_SIZE)
+def clauses(accept: str) -> tuple[Clause, ...]:
+    """The alternatives of an Accept header, the most wanted first."""
+    found = [_clause(text) for text in accept.split(",") if text.strip()]
+    return tuple(sorted(found, key=lambda clause: -clause.quality))
+
+
+@text_cache(maxsize=CACHE_SIZE)
+def negotiated(
+    accept: str,
+    *,
+    streams: bool = False,
+    is_list: bool = False,
+    is_routed: bool = True,
+    has_views: bool = True,
+) -> Form:
+    """The form for an answer; `streams` for a watch, `is_list` for what a watch may follow.
+
+    `is_routed` where a route of a web service leads there. Raises ApiError 406.
+    """
+    if is_routed:
+        require_produced(accept, (*ACCEPTED, *WATCHES) if is_list else ACCEPTED)
+    known = [clause for clause in clauses(accept) or clauses("*/*") if _media_type(clause)]
+    for clause in known:
+        form = _form(clause)
+        if form is None:
+            continue
+        if streams and form.media_type == YAML:
+            raise not_a_view(WATCHES)  # whatever else the client would take
+        if has_views or not form.view:
+            return form
+    if any(_media_type(clause) == PROTOBUF and not clause.parameter("as") for clause in known):
+        raise not_acceptable((JSON, YAML))
+    raise not_a_view(ACCEPTED)
+
+
+@text_cache(maxsize=CACHE_SIZE)
+def require_produced(accept: str, produced: tuple[str, ...]) -> None:
+    """Refuse a client that takes nothing of what a route produces. Raises ApiError 406."""
+    # upstream: go-restful/route.go:matchesAccept
+    if not accept:
+        return
+    taken = [text.partition(";")[0].strip() for text in accept.split(",")]
+    if not any(media_type in (*produced, "*/*") for media_type in taken):
+        raise not_acceptable(produced)
+
+
+def error_media_type(accept: str) -> str:
+    """The media type in which a refusal is told: of the clauses that ask for no view."""
+    for clause in clauses(accept):
+        media_type = _media_type(clause)
+        if media_type in (JSON, YAML) and not clause.asks_for_view:
+            return media_type
+    return JSON
+
+
+@text_cache(maxsize=CACHE_SIZE)
+def takes_objects(accept: str) -> bool:
+    """Whether a client takes objects as they are, whatever else it takes."""
+    found = clauses(accept) or clauses("*/*")
+    return any(_media_type(clause) and not clause.asks_for_view for clause in found)
+
+
+def _clause(text: str) -> Clause:
+    media_type, *written = (part.strip() for part in text.split(";"))
+    pairs = [part.partition("=") for part in written]
+    parameters = tuple((name.strip().lower(), value.strip(' "')) for name, _, value in pairs)
+    try:
+        quality = float(dict(parameters).get("q", "1"))
+    except ValueError:
+        quality = 1.0
+    return Clause(media_type.lower(), parameters, quality)
+
+
+def _media_type(clause: Clause) -> str:
+    """What of ours the clause means, "" for none."""
+    if clause.media_type in ("*/*", "application/*"):
+        return JSON
+    return clause.media_type if clause.media_type in ACCEPTED else ""
+
+
+def _form(clause: Clause) -> Form | None:
+    media_type = _media_type(clause)
+    if media_type == PROTOBUF:
+        return None
+    view = clause.parameter("as")
+    if not clause.asks_for_view:
+        return Form(media_type)
+    version = clause.parameter("v")
+    if (
+        view not in _VIEWS
+        or version not in _VIEW_VERSIONS
+        or clause.parameter("g") != "meta.k8s.io"
+    ):
+        return None
+    return Form(media_type, view, version)

@@ -1,0 +1,165 @@
+"""An API server over an empty store, asked without a socket."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import count
+from urllib.parse import parse_qsl
+
+import pytest
+
+from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
+from fairlead.apiserver.endpoints.collection.watch import Watch
+from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.request import ADMIN, Request
+from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.store import Store
+
+NOW = parse_timestamp("2026-01-01T00:00:00Z")
+MERGE = "application/merge-patch+json"
+
+
+class CountedIds:
+    """uid-1, uid-2, ..."""
+
+    def __init__(self):
+        self.numbers = count(1)
+
+    def new_uid(self, kind, namespace, name):
+        return f"uid-{next(self.numbers)}"
+
+    def new_suffix(self):
+        return f"{next(self.numbers):05}"
+
+
+@dataclass
+class Answer:
+    """A response, read."""
+
+    response: object
+
+    @property
+    def status(self):
+        return self.response.status
+
+    @property
+    def text(self):
+        return b"".join(self.response.body).decode()
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+    @property
+    def message(self):
+        return self.json["message"]
+
+
+class Api:
+    """Asks the server; time goes on a second with each request."""
+
+    def __init__(self, log_capacity=1000):
+        self.now = NOW
+        self.store = Store(
+            CountedIds(), admission=(), log_capacity=log_capacity, strategies=ServedStrategies()
+        )
+        self.server = complete_server(
+            self.store, clock=lambda: self.now, address="127.0.0.1:6443", version="0"
+        )
+
+    def ask(self, method, url, body=None, *, user=ADMIN, **headers):
+        """What comes back; a body that is no text is sent as JSON."""
+        self.now += NANOSECONDS_PER_SECOND
+        path, _, query = url.partition("?")
+        raw = body if isinstance(body, bytes) else b"" if body is None else _encoded(body)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        parameters = tuple(parse_qsl(query, keep_blank_values=True))
+        request = Request(method, path, parameters, named, raw, user)
+        answer = self.server.handle(request, self.now)
+        return answer if isinstance(answer, Watch) else Answer(answer)
+
+    def get(self, url, **headers):
+        return self.ask("GET", url, **headers)
+
+    def post(self, url, body, **headers):
+        return self.ask("POST", url, body, **headers)
+
+    def put(self, url, body, **headers):
+        return self.ask("PUT", url, body, **headers)
+
+    def patch(self, url, body, content_type=MERGE, **headers):
+        return self.ask("PATCH", url, body, content_type=content_type, **headers)
+
+    def delete(self, url, body=None, **headers):
+        return self.ask("DELETE", url, body, **headers)
+
+    def config_map(self, name, **meta):
+        """Create one in the namespace default."""
+        body = {"metadata": {"name": name, **meta}}
+        return self.post(CONFIG_MAPS, body).json
+
+
+def _encoded(body):
+    return (body if isinstance(body, str) else json.dumps(body)).encode()
+
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def make_pod(name="a", **spec):
+    return {
+        "metadata": {"name": name},
+        "spec": {"containers": [{"name": "c", "image": "i"}], **spec},
+    }
+
+
+@pytest.fixture
+def api():
+    """A fresh server."""
+    return Api()
+
+
+@pytest.fixture
+def make_api():
+    """Another one, with a log of so many changes."""
+    return Api
+
+
+def events_of(watch):
+    """What a watch has told: type, name and version of each."""
+    lines = [json.loads(line) for line in b"".join(watch.take()).splitlines()]
+    return [
+        (line["type"], line["object"]["metadata"].get("name", ""), line["object"]) for line in lines
+    ]
+
+
+@pytest.fixture
+def told():
+    """Type and name of each event of a watch."""
+    return lambda watch: [(kind, name) for kind, name, _ in events_of(watch)]
+
+
+@pytest.fixture
+def objects():
+    """The object of each event of a watch."""
+    return lambda watch: [obj for _, _, obj in events_of(watch)]
+
+
+@pytest.fixture
+def config_maps():
+    """The path of the ConfigMaps of a namespace."""
+    return CONFIG_MAPS
+
+
+@pytest.fixture
+def pods():
+    """The path of the Pods of a namespace."""
+    return PODS
+
+
+@pytest.fixture
+def pod():
+    """A pod to post."""
+    return make_pod

@@ -1,0 +1,58 @@
+"""What every API server has that is about the server itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from fairlead.apiserver.endpoints.bootstrap_objects import built_in_objects
+from fairlead.apiserver.endpoints.status_reconcilers import BUILT_IN_LEVELS
+from fairlead.apiserver.kind import KINDS
+
+MADE = list(built_in_objects())
+
+
+def of_kind(kind):
+    return {one["metadata"]["name"]: one for one in MADE if one["kind"] == kind}
+
+
+def test_nothing_is_there_twice():
+    counted = Counter((one["kind"], one["metadata"]["name"]) for one in MADE)
+    assert set(counted.values()) == {1}
+
+
+def test_every_stored_group_of_kubernetes_is_answered_for():
+    """Those of APIServices themselves are not, upstream."""
+    stored = {
+        (kind.group, kind.version)
+        for kind in KINDS
+        if ("." not in kind.group or kind.group.endswith(".k8s.io")) and "x-k8s" not in kind.group
+    }
+    stored = {(group, version) for group, version in stored if version in ("v1", "v2")}
+    told = {(one["spec"].get("group", ""), one["spec"]["version"]) for one in MADE[:21]}
+    assert stored - told == {("apiregistration.k8s.io", "v1")}
+
+
+def test_the_core_group_has_no_name():
+    core = of_kind("APIService")["v1."]
+    assert core["spec"] == {
+        "version": "v1",
+        "groupPriorityMinimum": 18_000,
+        "versionPriority": 1,
+    }
+
+
+def test_every_flow_has_a_level_that_is_there():
+    levels = of_kind("PriorityLevelConfiguration")
+    named = {
+        one["spec"]["priorityLevelConfiguration"]["name"] for one in of_kind("FlowSchema").values()
+    }
+    assert named == set(levels) == set(BUILT_IN_LEVELS)
+
+
+@pytest.mark.parametrize("name", ["exempt", "catch-all", "system-node-high", "probes"])
+def test_flows_match_somebody(name):
+    [rule] = of_kind("FlowSchema")[name]["spec"]["rules"]
+    assert rule["subjects"]
+    assert rule.get("resourceRules") or rule.get("nonResourceRules")

@@ -1,0 +1,227 @@
+"""get, list and watch."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def names(answer):
+    return [item["metadata"]["name"] for item in answer.json["items"]]
+
+
+def test_items_of_a_list_do_not_say_what_they_are(api, config_maps):
+    api.config_map("a")
+    listed = api.get(config_maps).json
+    assert listed["kind"] == "ConfigMapList"
+    assert listed["metadata"] == {"resourceVersion": "1"}
+    assert "kind" not in listed["items"][0]
+    assert api.get(f"{config_maps}/a").json["kind"] == "ConfigMap"
+
+
+def test_a_list_is_in_the_order_of_keys(api):
+    for namespace, name in (("a", "z"), ("a-b", "m"), ("a", "b-2"), ("a", "b")):
+        api.post(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": name}})
+    assert names(api.get("/api/v1/configmaps")) == ["m", "b", "b-2", "z"]
+
+
+def test_pages_show_what_was_there_when_the_first_was_asked_for(api, config_maps):
+    for name in ("a", "b", "c", "d"):
+        api.config_map(name)
+    first = api.get(f"{config_maps}?limit=2")
+    assert first.json["metadata"]["remainingItemCount"] == 2
+    api.delete(f"{config_maps}/c")
+    api.config_map("bb")
+    token = first.json["metadata"]["continue"]
+    second = api.get(f"{config_maps}?limit=2&continue={token}")
+    assert names(first) + names(second) == ["a", "b", "c", "d"]
+    assert second.json["metadata"] == {"resourceVersion": "4"}
+
+
+def test_a_page_of_a_selection_does_not_count_the_rest(api, config_maps):
+    for name in ("a", "b", "c"):
+        api.config_map(name, labels={"l": "1"})
+    listed = api.get(f"{config_maps}?limit=1&labelSelector=l").json
+    assert "remainingItemCount" not in listed["metadata"]
+
+
+def test_a_page_that_is_too_old_tells_how_to_go_on(make_api, config_maps):
+    api = make_api(log_capacity=2)
+    for name in ("a", "b", "c"):
+        api.config_map(name)
+    token = api.get(f"{config_maps}?limit=1").json["metadata"]["continue"]
+    for name in ("d", "e", "f"):
+        api.config_map(name)
+    refused = api.get(f"{config_maps}?continue={token}")
+    assert (refused.status, refused.json["reason"]) == (410, "Expired")
+    fresh = refused.json["metadata"]["continue"]
+    assert names(api.get(f"{config_maps}?continue={fresh}")) == ["b", "c", "d", "e", "f"]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "found"),
+    [
+        ("resourceVersion=1", 200, ["a", "b"]),
+        ("resourceVersion=1&resourceVersionMatch=Exact", 200, ["a"]),
+        ("resourceVersion=1&limit=5", 200, ["a"]),
+        ("resourceVersion=0&limit=1", 200, ["a", "b"]),
+        ("resourceVersionMatch=Exact", 422, None),
+        ("resourceVersion=abc", 400, None),
+        ("resourceVersion=99", 504, None),
+        ("limit=abc", 400, None),
+        ("limit=-1", 200, ["a", "b"]),
+        ("continue=garbage", 400, None),
+        ("fieldSelector=metadata.name=b", 200, ["b"]),
+        ("fieldSelector=metadata.name!=b", 200, ["a"]),
+        ("fieldSelector=data.k=1", 400, None),
+        ("fieldSelector=metadata.name", 400, None),
+        ("labelSelector=x in (1,2)", 200, ["b"]),
+        ("labelSelector=x,", 400, None),
+    ],
+)
+def test_options_of_a_list(api, config_maps, query, status, found):
+    api.config_map("a")
+    api.config_map("b", labels={"x": "1"})
+    answer = api.get(f"{config_maps}?{query}")
+    assert answer.status == status
+    if found is not None:
+        assert names(answer) == found
+
+
+def test_a_watch_tells_what_happens(api, config_maps, told):
+    api.config_map("a")
+    watch = api.get(f"{config_maps}?watch=true")
+    api.patch(f"{config_maps}/a", {"data": {"k": "v"}})
+    api.config_map("b")
+    api.delete(f"{config_maps}/a")
+    api.post("/api/v1/namespaces/other/configmaps", {"metadata": {"name": "c"}})
+    assert told(watch) == [("ADDED", "a"), ("MODIFIED", "a"), ("ADDED", "b"), ("DELETED", "a")]
+
+
+def test_a_watch_from_a_version_tells_what_came_after_it(api, config_maps, told):
+    api.config_map("a")
+    api.config_map("b")
+    assert told(api.get(f"{config_maps}?watch=1&resourceVersion=1")) == [("ADDED", "b")]
+
+
+def test_a_watch_from_the_future_waits_for_it(api, config_maps, told):
+    watch = api.get(f"{config_maps}?watch=1&resourceVersion=2")
+    for name in ("a", "b", "c"):
+        api.config_map(name)
+    assert told(watch) == [("ADDED", "c")]
+
+
+def test_a_watch_from_a_forgotten_version_ends_with_an_error(make_api, config_maps, objects):
+    api = make_api(log_capacity=1)
+    for name in ("a", "b", "c"):
+        api.config_map(name)
+    watch = api.get(f"{config_maps}?watch=1&resourceVersion=1")
+    assert watch.is_over
+    [status] = objects(watch)
+    assert (status["code"], status["reason"]) == (410, "Expired")
+
+
+def test_an_object_enters_and_leaves_a_selection(api, config_maps, told):
+    api.config_map("a", labels={"l": "1"})
+    watch = api.get(f"{config_maps}?watch=1&labelSelector=l=1")
+    api.patch(f"{config_maps}/a", {"metadata": {"labels": {"l": "2"}}})
+    api.patch(f"{config_maps}/a", {"data": {"k": "v"}})
+    api.patch(f"{config_maps}/a", {"metadata": {"labels": {"l": "1"}}})
+    assert told(watch) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
+
+
+def test_what_leaves_a_selection_is_shown_as_it_was_with_the_new_version(api, config_maps, objects):
+    api.config_map("a", labels={"l": "1"})
+    watch = api.get(f"{config_maps}?watch=1&labelSelector=l=1")
+    api.patch(f"{config_maps}/a", {"metadata": {"labels": {"l": "2"}}})
+    _, left = objects(watch)
+    assert left["metadata"]["labels"] == {"l": "1"}
+    assert left["metadata"]["resourceVersion"] == "2"
+
+
+def test_a_watch_list_ends_its_beginning_with_a_bookmark(api, config_maps, objects):
+    api.config_map("a")
+    query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    [_, bookmark] = objects(api.get(f"{config_maps}?watch=1&{query}"))
+    assert bookmark["metadata"] == {
+        "resourceVersion": "1",
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    }
+
+
+def test_a_watch_list_needs_its_match(api, config_maps):
+    refused = api.get(f"{config_maps}?watch=1&sendInitialEvents=true")
+    assert refused.status == 422
+    assert "sendInitialEvents requires setting resourceVersionMatch" in refused.message
+
+
+def test_watch_on_one_object_is_an_object(api, config_maps):
+    api.config_map("a")
+    assert api.get(f"{config_maps}/a?watch=true").json["kind"] == "ConfigMap"
+
+
+def test_the_old_way_to_watch_one_object(api, told):
+    api.config_map("a")
+    api.config_map("b")
+    watch = api.get("/api/v1/watch/namespaces/default/configmaps/b")
+    assert told(watch) == [("ADDED", "b")]
+
+
+def test_only_the_first_table_of_a_watch_has_columns(api, config_maps, objects):
+    api.config_map("a")
+    accept = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    watch = api.get(f"{config_maps}?watch=1", accept=accept)
+    api.config_map("b")
+    first, second = objects(watch)
+    assert [column["name"] for column in first["columnDefinitions"]] == ["Name", "Data", "Age"]
+    assert second["columnDefinitions"] is None
+
+
+def test_a_client_that_does_not_keep_up_is_cut_off(api, config_maps, monkeypatch):
+    monkeypatch.setattr("fairlead.apiserver.endpoints.collection.watch.BACKLOG_BYTES_MAX", 100)
+    watch = api.get(f"{config_maps}?watch=1")
+    api.config_map("a")
+    assert watch.is_over
+    assert api.server.watches.count() == 0
+
+
+def test_nobody_is_told_after_the_end(api, config_maps, told):
+    watch = api.get(f"{config_maps}?watch=1")
+    watch.end()
+    api.config_map("a")
+    assert told(watch) == []
+
+
+def test_metadata_alone(api, config_maps):
+    api.config_map("a", labels={"l": "1"})
+    accept = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    shown = api.get(f"{config_maps}/a", accept=accept).json
+    assert (shown["kind"], shown["apiVersion"]) == ("PartialObjectMetadata", "meta.k8s.io/v1")
+    refused = api.get(config_maps, accept=accept)
+    assert refused.status == 406
+    assert refused.message.endswith("but the requested object is a list (*core.ConfigMapList)")
+
+
+def test_yaml(api, config_maps):
+    api.config_map("a")
+    assert api.get(f"{config_maps}/a", accept="application/yaml").text.startswith("apiVersion: v1")
+
+
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+
+
+@pytest.mark.parametrize(
+    ("url", "status"),
+    [
+        (f"{EVENTS}?fieldSelector=regarding.kind=Pod", 200),
+        (f"{EVENTS}?fieldSelector=reportingController=x", 200),
+        (f"{EVENTS}?fieldSelector=involvedObject.kind=Pod", 400),
+        ("/api/v1/events?fieldSelector=involvedObject.kind=Pod", 200),
+        ("/api/v1/events?fieldSelector=regarding.kind=Pod", 400),
+        ("/api/v1/nodes?fieldSelector=metadata.name=n", 200),
+        ("/api/v1/nodes?fieldSelector=metadata.namespace=n", 400),
+        ("/api/v1/persistentvolumes?fieldSelector=metadata.namespace=n", 200),
+    ],
+)
+def test_fields_are_called_as_in_the_version_that_is_asked_for(api, url, status):
+    """Some kinds know that they have no namespace."""
+    assert api.get(url).status == status

@@ -1,0 +1,50 @@
+"""Bodies, right and wrong in many ways: what is made of each, recorded from upstream 1.36.4.
+
+A line is a body with its media type and the kind and fieldValidation that it was read for; then
+the object as it is stored without defaults, with its warnings, or the refusal.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from fairlead.apiserver.endpoints.request.body import decoded, parsed_yaml
+from fairlead.apiserver.endpoints.request.body_type import require_type
+from fairlead.apiserver.endpoints.request.typed_object import typed
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.registry import BUILT_IN
+
+RECORDED = gzip.decompress(Path(__file__).with_name("recorded_bodies.jsonl.gz").read_bytes())
+ROWS = [json.loads(line) for line in RECORDED.splitlines()]
+KINDS = {(kind.api_version, kind.kind): kind for kind in BUILT_IN}
+PARTS = 8
+
+
+def outcome(row):
+    """What is read of a body, in the form in which it was recorded."""
+    kind = KINDS[row["apiVersion"], row["kind"]]
+    body = row["body"].encode() if "body" in row else base64.b64decode(row["base64"])
+    try:
+        obj = decoded(body, row["type"], kind.kind)
+        repeats = parsed_yaml(body)[1] if row["type"].endswith("yaml") else []
+        made, warnings = typed(kind, require_type(obj, kind, body), row["validation"], repeats)
+    except ApiError as refusal:
+        return {"refusal": refusal.message}
+    return {"object": made} | ({"warnings": list(warnings)} if warnings else {})
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_what_is_made_of_a_body(part):
+    for row in ROWS[part::PARTS]:
+        expected = {key: row[key] for key in ("refusal", "object", "warnings") if key in row}
+        assert outcome(row) == expected, row
+
+
+def test_bodies_of_many_kinds_are_recorded():
+    assert len(ROWS) >= 300
+    assert len({row["kind"] for row in ROWS}) >= 40

@@ -1,0 +1,119 @@
+"""Who clients are by the certificates that they show."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import socket
+import ssl
+from datetime import UTC, datetime, timedelta
+
+import aiohttp
+import pytest
+
+from fairlead.apiserver.auth.certificate import new_authority, new_client, new_server
+from fairlead.apiserver.auth.token import Tokens, authenticated
+from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.http.listener import Certificate, Listener
+from fairlead.apiserver.http.peer_certificate import user_of_certificate
+from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.store import Store
+
+# Certificates are judged by the machine's clock, not by the server's.
+REAL_NOW = datetime.now(UTC)  # noqa: TID251
+AUTHORITY = new_authority(REAL_NOW)
+REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+class Ids:
+    """None are needed."""
+
+    def new_uid(self, kind, namespace, name):
+        return "uid"
+
+    def new_suffix(self):
+        return "00000"
+
+
+@pytest.fixture
+def who_am_i(tmp_path, now):
+    """What a server says who shows this certificate, or none, and this token."""
+
+    def written(name, pair):
+        (tmp_path / name).write_text(pair.certificate + pair.key)
+        return str(tmp_path / name)
+
+    async def asking(shown, token):
+        server = written("server", new_server(AUTHORITY, ("127.0.0.1",), REAL_NOW))
+        clients = tmp_path / "clients"
+        clients.write_text(AUTHORITY.certificate)
+        api = complete_server(
+            Store(Ids(), strategies=ServedStrategies()),
+            clock=lambda: now,
+            address="127.0.0.1:1",
+            version="0",
+        )
+        app = ApiApp(api, Tokens({"t": authenticated("by-token")}), lambda: now)
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+            listener = Listener(app, listening, Certificate(server, server, str(clients)))
+            await listener.start()
+            context = ssl.create_default_context(cadata=AUTHORITY.certificate)
+            if shown is not None:
+                context.load_cert_chain(written("client", shown))
+            headers = {"authorization": f"Bearer {token}"} if token else {}
+            try:
+                async with (
+                    aiohttp.ClientSession() as session,
+                    session.post(
+                        f"https://127.0.0.1:{port}{REVIEWS}",
+                        data=json.dumps({}),
+                        headers=headers | {"content-type": "application/json"},
+                        ssl=context,
+                    ) as response,
+                ):
+                    return (await response.json())["status"]["userInfo"]
+            finally:
+                await listener.stop()
+
+    return lambda shown=None, token="": asyncio.run(asking(shown, token))
+
+
+def test_a_certificate_says_who_one_is(who_am_i):
+    shown = new_client(AUTHORITY, "alice", ("dev", "ops"), REAL_NOW)
+    user = who_am_i(shown)
+    assert user["username"] == "alice"
+    digest = hashlib.sha256(ssl.PEM_cert_to_DER_cert(shown.certificate)).hexdigest()
+    told = {"authentication.kubernetes.io/credential-id": [f"X509SHA256={digest}"]}
+    assert user["extra"] == told
+    assert sorted(user["groups"]) == ["dev", "ops", "system:authenticated"]
+
+
+def test_it_says_more_than_a_token(who_am_i):
+    assert who_am_i(new_client(AUTHORITY, "alice", (), REAL_NOW), "t")["username"] == "alice"
+    assert who_am_i(token="t")["username"] == "by-token"
+
+
+def test_whoever_shows_neither_is_anonymous(who_am_i):
+    assert who_am_i()["username"] == "system:anonymous"
+
+
+@pytest.mark.parametrize("age", [timedelta(0), timedelta(days=4000)], ids=["foreign", "old"])
+def test_certificates_of_others_or_of_long_ago_are_turned_away(who_am_i, age):
+    authority = AUTHORITY if age else new_authority(REAL_NOW)
+    shown = new_client(authority, "mallory", ("system:masters",), REAL_NOW - age)
+    with pytest.raises(aiohttp.ClientError):
+        who_am_i(shown)
+
+
+def test_a_servers_certificate_makes_nobody_a_client(who_am_i):
+    """Its key lies where others than the administrator may read it."""
+    with pytest.raises(aiohttp.ClientError):
+        who_am_i(new_server(AUTHORITY, ("127.0.0.1",), REAL_NOW))
+
+
+def test_a_certificate_without_a_name_says_nothing():
+    assert user_of_certificate({}) is None
+    assert user_of_certificate({"subject": ((("organizationName", "dev"),),)}) is None

@@ -1,0 +1,70 @@
+"""How answers stand on the page: recorded from upstream 1.36.4."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.http.pretty_print import laid_out
+from fairlead.apiserver.request import Response
+
+OBJECT = b'{"kind":"Status","apiVersion":"v1","metadata":{}}'
+LINES = b'{\n  "kind": "Status",\n  "apiVersion": "v1",\n  "metadata": {}\n}'
+
+
+@pytest.mark.parametrize(
+    ("pretty", "agent", "expected"),
+    [
+        pytest.param("", "kubectl/v1", OBJECT + b"\n", id="programs get one line"),
+        pytest.param("", "curl/8", LINES, id="curl shows it to somebody"),
+        pytest.param("", "Wget/1", LINES, id="so does Wget"),
+        pytest.param("", "Mozilla/5.0 (X11)", LINES, id="and a browser"),
+        pytest.param("true", "kubectl/v1", LINES, id="who asks for it gets it"),
+        pytest.param("false", "curl/8", OBJECT + b"\n", id="who does not want it does not"),
+        pytest.param("maybe", "curl/8", OBJECT + b"\n", id="what means nothing means no"),
+    ],
+)
+def test_objects(pretty, agent, expected):
+    parts = laid_out(Response(200, (OBJECT,)), "/api/v1/x", pretty, {"user-agent": agent})
+    assert b"".join(parts) == expected
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_one_line"),
+    [
+        ("application/json", True),
+        ("application/json;as=Table;g=meta.k8s.io;v=v1,application/json", True),
+        ("*/*", True),
+        ("application/json;as=Table;g=meta.k8s.io;v=v1", False),
+        ("text/html", False),
+    ],
+)
+def test_a_refusal_of_who_takes_no_objects(accept, is_one_line):
+    """It is laid out, as it is written without an encoder."""
+    parts = laid_out(Response(404, (OBJECT,)), "/api/v1/x", "", {"accept": accept})
+    assert b"".join(parts) == (OBJECT + b"\n" if is_one_line else LINES)
+
+
+def test_what_is_special_in_pages_is_escaped():
+    """Wherever it stands in a string."""
+    text = '{"kind":"A","a":"<b>&\u2028"}'.encode()
+    parts = laid_out(Response(200, (text,)), "/api/v1/x", "", {})
+    assert b"".join(parts) == rb'{"kind":"A","a":"\u003cb\u003e\u0026\u2028"}' + b"\n"
+
+
+def test_a_version_is_always_laid_out():
+    """It is no object."""
+    parts = laid_out(Response(200, (b'{"major":"1"}',)), "/version", "", {})
+    assert b"".join(parts) == b'{\n  "major": "1"\n}'
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        pytest.param(Response(200, (b"ok",), "text/plain; charset=utf-8"), id="text"),
+        pytest.param(Response(200, (b"a: b\n",), "application/yaml"), id="YAML"),
+        pytest.param(Response(200, (b'{"openapi":"3.0.0"}',)), id="a document"),
+        pytest.param(Response(304), id="nothing"),
+    ],
+)
+def test_everything_else_is_left_alone(response):
+    assert laid_out(response, "/x", "true", {"user-agent": "curl/8"}) is response.body

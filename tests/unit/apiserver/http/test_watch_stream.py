@@ -1,0 +1,65 @@
+"""Watches over time: their bookmarks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from tests.unit.apiserver.conftest import CountedIds
+
+from fairlead.apiserver.endpoints.server import ApiServer
+from fairlead.apiserver.http.watch_stream import stream
+from fairlead.apiserver.request import ADMIN, Request
+from fairlead.apiserver.store import Store
+
+NODES = "/api/v1/nodes"
+
+
+class Leaping(asyncio.SelectorEventLoop):
+    """Time leaps to the next timer when nothing else is to do."""
+
+    now_s = 0.0
+
+    def time(self):
+        return self.now_s
+
+    def _run_once(self):
+        if not self._ready and self._scheduled:
+            self.now_s = max(self.now_s, self._scheduled[0].when())
+        super()._run_once()
+
+
+def bookmarks(query):
+    """When a watch of nodes that says nothing else is marked, and when it ends, in seconds."""
+    server = ApiServer(Store(CountedIds(), admission=()), clock=lambda: 0)
+    loop = Leaping()
+    marked = []
+
+    async def send(message):
+        events = map(json.loads, message.get("body", b"").splitlines())
+        marked.extend(round(loop.time()) for event in events if event["type"] == "BOOKMARK")
+
+    watch = server.handle(Request("GET", NODES, (("watch", "1"), *query), {}, b"", ADMIN), 0)
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        runner.run(stream(watch, server.watches, asyncio.Queue().get, send))
+    return marked, round(loop.time())
+
+
+WANTED = ("allowWatchBookmarks", "1")
+NOW = ("resourceVersion", "1")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ((WANTED, NOW, ("timeoutSeconds", "30")), ([28], 30)),
+        ((WANTED, NOW, ("timeoutSeconds", "200")), ([60, 120, 180, 198], 200)),
+        ((WANTED, NOW, ("timeoutSeconds", "122")), ([60, 120], 122)),
+        ((WANTED, ("timeoutSeconds", "70")), ([0, 60, 68], 70)),
+        ((NOW, ("timeoutSeconds", "200")), ([], 200)),
+    ],
+)
+def test_a_watch_that_has_nothing_to_tell_is_marked_each_minute_and_before_it_ends(query, expected):
+    """So that its client need not begin anew when the log has forgotten where it was."""
+    assert bookmarks(query) == expected

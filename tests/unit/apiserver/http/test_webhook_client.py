@@ -1,0 +1,67 @@
+"""Webhooks are asked over HTTP: whatever comes back, or does not, is an answer."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+
+import pytest
+
+from fairlead.apiserver.admission.webhook import WebhookCall
+from fairlead.apiserver.http import webhook_client
+from fairlead.apiserver.http.webhook_client import ask_webhook
+
+
+async def _asked(answer, ca):
+    """What is made of `answer`, the whole text of a response; for HTTPS with `ca`."""
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        url = f"{'https' if ca else 'http'}://127.0.0.1:{port}/"
+        return await ask_webhook(WebhookCall("key", url, ca, 5, b"{}"))
+
+
+def asked(body, ca=""):
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return asyncio.run(_asked(head % len(body) + body, ca))
+
+
+@pytest.mark.parametrize("length", [0, 10, 1 << 20])
+def test_an_answer_is_read_to_its_end(length):
+    """However many pieces it comes in."""
+    body = b"x" * length
+    assert asked(body).body == body
+
+
+def test_an_answer_without_end_is_a_failure(monkeypatch):
+    monkeypatch.setattr(webhook_client, "ANSWER_BYTES_MAX", 100_000)
+    assert asked(b"x" * 200_000).failure == "the answer is longer than 100000 bytes"
+
+
+@pytest.mark.parametrize("authority", ["nonsense", "\0\u2603"])
+def test_an_authority_that_is_none_is_a_failure(authority):
+    assert asked(b"", ca=authority).failure == (
+        "unable to load root certificates: unable to parse bytes as PEM block"
+    )
+
+
+def test_packed_answers_are_not_unpacked_without_end(monkeypatch):
+    """A kilobyte may be a megabyte."""
+    packed = gzip.compress(b"0" * 1_000_000)
+    monkeypatch.setattr(webhook_client, "ANSWER_BYTES_MAX", 100_000)
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n"
+    found = asyncio.run(_asked(head % len(packed) + packed, ""))
+    assert found.failure == "the answer is longer than 100000 bytes"
+
+
+def test_nobody_is_sent_elsewhere():
+    moved = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    found = asyncio.run(_asked(moved, ""))
+    assert found.failure.startswith("the server responded with the status code 302")
