@@ -19,7 +19,7 @@ from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.store import Store
-from fairlead.worlds.local.identity import RandomIds
+from fairlead.worlds.local.random_ids import RandomIds
 
 PODS_LISTED: Final = 5_000
 GETS: Final = 10_000

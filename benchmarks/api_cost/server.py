@@ -30,11 +30,11 @@ from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.request import ADMIN
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.store import Store
-from fairlead.worlds.collector import collect_rarely
-from fairlead.worlds.local.home import Home, new_home
-from fairlead.worlds.local.identity import RandomIds
+from fairlead.worlds.gc_thresholds import collect_rarely
+from fairlead.worlds.local.bootstrap.nodes import node_manifests
+from fairlead.worlds.local.data_dir import DataDir, new_data_dir
 from fairlead.worlds.local.kubeconfig import kubeconfig, write_secret
-from fairlead.worlds.local.nodes import node_manifests
+from fairlead.worlds.local.random_ids import RandomIds
 
 HOST: Final = "127.0.0.1"
 NODES: Final = 20
@@ -62,7 +62,7 @@ def new_store() -> Store:
 
 async def serve(directory: Path, config: Path, *, is_plain: bool) -> None:
     """Serve until SIGINT, by HTTP or HTTPS."""
-    home, store, ended = new_home((), now()), new_store(), asyncio.Event()
+    home, store, ended = new_data_dir((), now()), new_store(), asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
     journal = Journal(directory / "objects.db", clock=time_ns)
     journal.begin(store.storage)
@@ -89,7 +89,7 @@ async def serve(directory: Path, config: Path, *, is_plain: bool) -> None:
     journal.close()
 
 
-def certificate(home: Home, directory: Path) -> Certificate:
+def certificate(home: DataDir, directory: Path) -> Certificate:
     """The server's certificate and key, in files."""
     pair = new_server(home.authority, (HOST,), now())
     chain, key = directory / "server.crt", directory / "server.key"

@@ -13,7 +13,7 @@ from fairlead.bench.measure import measure
 from fairlead.bench.measurement import IncompleteRunError, Measurement
 from fairlead.bench.outage import OUTAGES, measure_outage
 from fairlead.bench.workloads import WORKLOADS
-from fairlead.worlds.collector import collect_rarely
+from fairlead.worlds.gc_thresholds import collect_rarely
 
 NAMES: Final = (*WORKLOADS, *OUTAGES)
 

@@ -17,7 +17,7 @@ from cyclopts import App, Argument, CycloptsError, MissingArgumentError
 
 from fairlead import __version__
 from fairlead.cli import exit_code
-from fairlead.worlds.collector import collect_rarely
+from fairlead.worlds.gc_thresholds import collect_rarely
 
 DEBUG_FLAG: Final = "--debug"
 

@@ -10,9 +10,9 @@ from fairlead.apiserver.request import User
 from fairlead.cli.options import Names
 from fairlead.cli.up_user import user_of
 from fairlead.whatif.input_error import InputError
-from fairlead.worlds.local.clock_control import SPEED_MAX
 from fairlead.worlds.local.cluster import PARTS
 from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster
+from fairlead.worlds.local.server.clock_control import SPEED_MAX
 
 NODES_MAX: Final = 10_000
 PORT_MAX: Final = 65_535

@@ -27,12 +27,12 @@ from fairlead.cli.up_door import (
 )
 from fairlead.cli.up_wanted import Wanted
 from fairlead.whatif.input_error import InputError
-from fairlead.worlds.local.clock import SteeredClock
+from fairlead.worlds.local.bootstrap.nodes import ZONE
+from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
-from fairlead.worlds.local.home import Home, kept_home, new_home, objects_file
+from fairlead.worlds.local.data_dir import DataDir, new_data_dir, objects_file, open_data_dir
 from fairlead.worlds.local.kubeconfig import NAME, kubeconfig, write_secret
-from fairlead.worlds.local.nodes import ZONE
-from fairlead.worlds.local.serve import Door, serve_cluster
+from fairlead.worlds.local.server.serve import ServeOptions, serve_cluster
 
 
 def serve(wanted: Wanted) -> int:
@@ -46,7 +46,7 @@ def serve(wanted: Wanted) -> int:
         address = str(told_address(wanted.host, listening))
         # Whether a certificate is good is judged by the clocks of clients, not by the cluster's.
         real_now = datetime.now(UTC)  # noqa: TID251
-        clock = SteeredClock(speed=wanted.speed, paused=wanted.paused)
+        clock = LocalClock(speed=wanted.speed, paused=wanted.paused)
         journal = opened.enter_context(_journal(wanted, clock))
         home = _home(wanted, real_now)
         cluster = _cluster(wanted, address, home, clock, journal)
@@ -57,7 +57,7 @@ def serve(wanted: Wanted) -> int:
             print(f"export KUBECONFIG={place}  # {_about(cluster)}; Ctrl-C ends it", flush=True)
 
         pair = new_server(home.authority, hosts_of(wanted.host), real_now)
-        door = Door(
+        door = ServeOptions(
             listening=listening,
             authenticate=cluster.tokens,
             certificate=opened.enter_context(certificate_files(pair, home.authority.certificate)),
@@ -77,7 +77,7 @@ def _hand_out(place: Path, text: str) -> None:
 
 
 @contextmanager
-def _journal(wanted: Wanted, clock: SteeredClock) -> Iterator[Journal | None]:
+def _journal(wanted: Wanted, clock: LocalClock) -> Iterator[Journal | None]:
     """Where objects are kept, None where they are not; time goes on from where it was there.
 
     Raises InputError.
@@ -95,18 +95,18 @@ def _journal(wanted: Wanted, clock: SteeredClock) -> Iterator[Journal | None]:
         yield journal
 
 
-def _home(wanted: Wanted, now: datetime) -> Home:
+def _home(wanted: Wanted, now: datetime) -> DataDir:
     """Who is known, and by what. Raises InputError."""
     if wanted.data_dir is None:
-        return new_home(wanted.further_users, now)
+        return new_data_dir(wanted.further_users, now)
     try:
-        return kept_home(wanted.data_dir, wanted.further_users, now)
+        return open_data_dir(wanted.data_dir, wanted.further_users, now)
     except (OSError, ValueError) as cause:
         raise _refused_home(cause) from None
 
 
 def _cluster(
-    wanted: Wanted, address: str, home: Home, clock: SteeredClock, journal: Journal | None
+    wanted: Wanted, address: str, home: DataDir, clock: LocalClock, journal: Journal | None
 ) -> LocalCluster:
     """The cluster, with what the journal holds. Raises InputError."""
     options = LocalOptions(
@@ -137,13 +137,13 @@ def _refused_home(cause: Exception) -> InputError:
     return InputError("--data-dir", str(cause))
 
 
-def _kubeconfig(url: str, home: Home, pairs: Mapping[str, Pair]) -> str:
+def _kubeconfig(url: str, home: DataDir, pairs: Mapping[str, Pair]) -> str:
     others = {user.name: token for token, user in home.users.items() if user.name != ADMIN.name}
     authority = home.authority.certificate
     return kubeconfig(url, home.token_of(ADMIN.name), authority, others, pairs)
 
 
-def _pairs(home: Home, now: datetime) -> dict[str, Pair]:
+def _pairs(home: DataDir, now: datetime) -> dict[str, Pair]:
     """A certificate for everybody who is known, by the names that the kubeconfig has for them."""
     return {
         NAME if user.name == ADMIN.name else user.name: new_client(

@@ -24,7 +24,7 @@ from fairlead.conformance.node_objects import (
 from fairlead.conformance.node_world import NodeWorld, instant, to_ms
 from fairlead.engine.core.command import DeleteObject, ObjectRef
 from fairlead.engine.core.instant import Instant
-from fairlead.worlds.simulation.performing import perform
+from fairlead.worlds.perform import perform
 
 _FOUND = find_kind("lease")
 assert _FOUND is not None

@@ -23,8 +23,8 @@ from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.worlds.drive import Driver
-from fairlead.worlds.simulation.performing import perform
+from fairlead.worlds.driver import Driver
+from fairlead.worlds.perform import perform
 
 Act = Callable[[Instant], None]
 

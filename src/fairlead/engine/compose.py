@@ -15,7 +15,7 @@ from fairlead.engine.core.tie_break import TieBreak
 from fairlead.engine.engine import Engine
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.kubelet.controller import Kubelets
-from fairlead.engine.loop_watch import LoopWatch
+from fairlead.engine.loop_detector import LoopDetector
 from fairlead.engine.nodelifecycle.compose import node_controllers
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
@@ -39,7 +39,7 @@ def build_engine(config: EngineConfig, reporter: Reporter, without: Collection[s
     profile that cannot be served, and ConfigurationError for a batch configuration that names what
     nobody knows.
     """
-    cluster, watch = Cluster(), LoopWatch(reporter)
+    cluster, watch = Cluster(), LoopDetector(reporter)
     is_observed = config.workloads.is_observed
     parts: tuple[tuple[str, tuple[Controller, ...]], ...] = (
         ("kubelet", (Kubelets(_kubelet_config(config, without), watch),)),

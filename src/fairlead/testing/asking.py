@@ -12,7 +12,7 @@ from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import ADMIN, Request, Response
 from fairlead.testing.cluster_thread import ClusterThread
 from fairlead.testing.refusal import RefusedError, speaks_for_itself
-from fairlead.worlds.local.runner import Runner
+from fairlead.worlds.local.server.runner import Runner
 
 DONE: Final = range(200, 300)
 _NONE: Final[Mapping[str, str]] = {}

@@ -21,12 +21,12 @@ from fairlead.apiserver.auth.certificate import new_authority, new_server
 from fairlead.apiserver.http.listener import Certificate
 from fairlead.apiserver.request import ADMIN
 from fairlead.testing.refusal import speaks_for_itself
-from fairlead.worlds.local.clock import SteeredClock
+from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
-from fairlead.worlds.local.identity import new_token
 from fairlead.worlds.local.kubeconfig import kubeconfig, write_secret
-from fairlead.worlds.local.runner import Runner
-from fairlead.worlds.local.serve import Door, served
+from fairlead.worlds.local.random_ids import new_token
+from fairlead.worlds.local.server.runner import Runner
+from fairlead.worlds.local.server.serve import ServeOptions, served
 
 HOST: Final = "127.0.0.1"
 STOP_SECONDS_MAX: Final = 10.0
@@ -49,7 +49,7 @@ class Place:
 class ClusterThread:
     """A running cluster; made by `running`."""
 
-    def __init__(self, cluster: LocalCluster, door: Door, place: Place) -> None:
+    def __init__(self, cluster: LocalCluster, door: ServeOptions, place: Place) -> None:
         """Nothing happens before `start`."""
         self.cluster = cluster
         self.place = place
@@ -100,7 +100,7 @@ class ClusterThread:
 
 
 @contextmanager
-def running(options: LocalOptions, clock: SteeredClock, folder: Path) -> Iterator[ClusterThread]:
+def running(options: LocalOptions, clock: LocalClock, folder: Path) -> Iterator[ClusterThread]:
     """A fresh cluster while the block lasts; its kubeconfig and keys are in `folder`."""
     with socket() as listening:
         listening.bind((HOST, 0))
@@ -114,7 +114,7 @@ def running(options: LocalOptions, clock: SteeredClock, folder: Path) -> Iterato
 
 
 def _prepared(
-    options: LocalOptions, clock: SteeredClock, folder: Path, listening: socket
+    options: LocalOptions, clock: LocalClock, folder: Path, listening: socket
 ) -> ClusterThread:
     address = f"{HOST}:{listening.getsockname()[1]}"
     # Whether a certificate is good is judged by the clocks of clients, not by the cluster's.
@@ -128,7 +128,7 @@ def _prepared(
     write_secret(chain, server.certificate)
     write_secret(key, server.key)
     write_secret(place.kubeconfig, kubeconfig(place.url, token, authority.certificate))
-    door = Door(
+    door = ServeOptions(
         listening=listening,
         authenticate=cluster.tokens,
         certificate=Certificate(str(chain), str(key)),

@@ -33,7 +33,7 @@ from fairlead.testing.pod_story import (
 )
 from fairlead.testing.refusal import speaks_for_itself
 from fairlead.testing.waiting import Waiting
-from fairlead.worlds.local.runner import Runner
+from fairlead.worlds.local.server.runner import Runner
 
 Objects = list[Json]
 Duration = str | timedelta

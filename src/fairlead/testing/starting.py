@@ -8,9 +8,9 @@ from pathlib import Path
 
 from fairlead.testing.cluster_thread import running
 from fairlead.testing.local_cluster import TestCluster
-from fairlead.worlds.local.clock import SteeredClock
-from fairlead.worlds.local.clock_control import SPEED_MAX
+from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import PARTS, LocalOptions
+from fairlead.worlds.local.server.clock_control import SPEED_MAX
 
 
 def start_cluster(
@@ -36,10 +36,10 @@ def start_cluster(
         if part not in PARTS:
             raise ValueError(f"without {part!r}: must be among {', '.join(PARTS)}")
     options = LocalOptions(nodes=nodes, zones=zones, without=tuple(without))
-    return _started(options, SteeredClock(speed=speed, paused=paused), folder)
+    return _started(options, LocalClock(speed=speed, paused=paused), folder)
 
 
 @contextmanager
-def _started(options: LocalOptions, clock: SteeredClock, folder: Path) -> Iterator[TestCluster]:
+def _started(options: LocalOptions, clock: LocalClock, folder: Path) -> Iterator[TestCluster]:
     with running(options, clock, folder) as thread:
         yield TestCluster(thread)

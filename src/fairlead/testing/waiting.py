@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from fairlead.apiserver.kind import Kind
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.testing.cluster_thread import ClusterThread
-from fairlead.worlds.local.runner import Runner
+from fairlead.worlds.local.server.runner import Runner
 
 REACTION_S: Final = 0.02
 PATIENCE_S: Final = 3.0

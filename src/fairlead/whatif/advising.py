@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.apiserver.store import Store
-from fairlead.engine.adviser import Adviser
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.serving import refuse_unserved
+from fairlead.engine.extender_backend import ExtenderBackend
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.whatif.explaining import loaded
@@ -19,13 +19,13 @@ from fairlead.whatif.input_error import InputError
 from fairlead.whatif.scheduler_config import read_scheduler_config
 from fairlead.whatif.snapshot import read_snapshot
 from fairlead.whatif.user_plugin import OPTION, UserPlugins
-from fairlead.worlds.simulation.identity import SeededIds
+from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 # A profile must have these two, whatever it is asked.
 _LEAST: Final = (("PrioritySort", 0), ("DefaultBinder", 0))
 
 
-def read_adviser(config: str | None, plugins: UserPlugins, snapshot: str | None) -> Adviser:
+def read_adviser(config: str | None, plugins: UserPlugins, snapshot: str | None) -> ExtenderBackend:
     """An adviser with the plugins of `config` and with `plugins`, which knows `snapshot`.
 
     Without either, the default plugins are asked. Raises InputError.
@@ -37,8 +37,8 @@ def read_adviser(config: str | None, plugins: UserPlugins, snapshot: str | None)
         problem = "an extender asks no extenders"
         raise InputError(config or "", problem, field="extenders")
     if snapshot is None:
-        return Adviser(scheduler)
-    return Adviser(scheduler, loaded(read_snapshot(snapshot), Store(SeededIds(0))))
+        return ExtenderBackend(scheduler)
+    return ExtenderBackend(scheduler, loaded(read_snapshot(snapshot), Store(SeededIds(0))))
 
 
 def _alone(plugins: UserPlugins) -> SchedulerConfig:

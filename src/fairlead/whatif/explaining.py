@@ -43,7 +43,7 @@ from fairlead.whatif.result import API_VERSION
 from fairlead.whatif.snapshot import Snapshot
 from fairlead.worlds.extender.caller import Answer, ExtenderCaller, reaching
 from fairlead.worlds.extender.request import held_by, request_body
-from fairlead.worlds.simulation.identity import SeededIds
+from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 SOURCE: Final = "explain"
 REMEDIES_MAX: Final = 200  # nodes; each is tried out, which takes milliseconds

@@ -28,7 +28,7 @@ from fairlead.whatif.input_error import InputError, known_names
 from fairlead.whatif.inventory import Inventory
 from fairlead.whatif.result import API_VERSION
 from fairlead.whatif.snapshot import Snapshot
-from fairlead.worlds.simulation.identity import SeededIds
+from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 GROUP_KINDS: Final = ("podgroup", "podgroups", "pg")
 

@@ -38,7 +38,7 @@ from fairlead.engine.core.stimulus import (
     ObjectsLoaded,
     Stimulus,
 )
-from fairlead.engine.loop_watch import cycle_text
+from fairlead.engine.loop_detector import cycle_text
 from fairlead.engine.workloads.annotation import original_name
 from fairlead.engine.workloads.drain import WHY as DRAINED
 from fairlead.whatif.drain_recorder import DrainRecorder

@@ -45,7 +45,7 @@ from fairlead.whatif.recorder import Recorder
 from fairlead.whatif.refusal import as_input_error, refusal_of
 from fairlead.whatif.stock import allocations, nodes_at_end, requested_in
 from fairlead.worlds.extender.caller import reaching
-from fairlead.worlds.simulation.performing import perform
+from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from tests.up_process import up
 from fairlead.apiserver.auth.token import authenticated
 from fairlead.cli.main import run
 from fairlead.cli.up_door import hosts_of
-from fairlead.worlds.local.home import kept_home, objects_file
+from fairlead.worlds.local.data_dir import objects_file, open_data_dir
 from fairlead.worlds.local.kubeconfig import is_of_a_local_cluster, kubeconfig
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -105,7 +105,7 @@ def test_what_makes_no_sense_is_told_in_a_line(capsys, options, told):
 )
 def test_a_damaged_home_is_refused_and_stays_as_it_is(tmp_path, capsys, name, content, told):
     home = tmp_path / "home"
-    kept_home(home_of(home), [], NOW)
+    open_data_dir(home_of(home), [], NOW)
     (home / name).write_text(content)
     before = {file.name: file.read_bytes() for file in home.iterdir() if file.name in MINE}
     assert run(["up", "--data-dir", str(home), "--user", "bob"]) == 2
@@ -198,9 +198,9 @@ def test_a_kubeconfig_of_others_is_not_overwritten(tmp_path, capsys):
 
 def test_users_keep_their_tokens_and_take_the_groups_they_are_given(tmp_path):
     home_of(tmp_path)
-    first = kept_home(tmp_path, [authenticated("alice", ("dev",)), authenticated("bob")], NOW)
-    later = kept_home(tmp_path, [authenticated("alice", ("ops",)), authenticated("carol")], NOW)
-    assert later == kept_home(tmp_path, [authenticated("alice")], NOW)
+    first = open_data_dir(tmp_path, [authenticated("alice", ("dev",)), authenticated("bob")], NOW)
+    later = open_data_dir(tmp_path, [authenticated("alice", ("ops",)), authenticated("carol")], NOW)
+    assert later == open_data_dir(tmp_path, [authenticated("alice")], NOW)
     assert later.token_of("alice") == first.token_of("alice")
     groups = {user.name: user.groups[:-1] for user in later.users.values()}
     assert groups == {

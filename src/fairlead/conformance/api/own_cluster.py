@@ -19,10 +19,10 @@ from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.config import KubeletConfig
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.worlds.local.attendant.own_records import OwnRecords
-from fairlead.worlds.local.attendant.own_service import OwnService
-from fairlead.worlds.local.attendant.registration import Registrations
-from fairlead.worlds.local.life import Life
+from fairlead.worlds.local.control_plane import ControlPlane
+from fairlead.worlds.local.controllers.api_service_registration import Registrations
+from fairlead.worlds.local.controllers.apiserver_records import OwnRecords
+from fairlead.worlds.local.controllers.kubernetes_service import OwnService
 
 # The kubelets of the recordings were scripts, and quick; ours only see to nodes.
 CONFIG: Final = EngineConfig(
@@ -75,7 +75,7 @@ class OwnCluster(OwnServer):
         for name in ("kube-controller-manager", "kube-scheduler"):
             self.store.create(_lease(name, self.now), self.now)
         self._kubelet = RecordedKubelet()
-        self._life = Life(
+        self._control_plane = ControlPlane(
             self.store,
             self.now,
             config=replace(CONFIG, scheduler=scheduler),
@@ -100,13 +100,13 @@ class OwnCluster(OwnServer):
         while (due := self._next_due()) is not None and due <= self.now:
             self._acts_at, self._hears_at = max(due, self._acts_at or due), None
             self._is_reacting = True
-            self._life.run_until(self._acts_at)
+            self._control_plane.run_until(self._acts_at)
             self._is_reacting = False
             self._kubelet.run(self.store, self._acts_at)
         self._acts_at = None
 
     def _next_due(self) -> int | None:
-        dues = (self._hears_at, self._life.next_due(), self._kubelet.next_due())
+        dues = (self._hears_at, self._control_plane.next_due(), self._kubelet.next_due())
         return min((due for due in dues if due is not None), default=None)
 
     def _see(self, change: Change) -> None:

@@ -28,7 +28,7 @@ from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.store import Store
 from fairlead.conformance.api.late_quotas import LateQuotas
-from fairlead.worlds.simulation.identity import SeededIds
+from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 
 def _refused(port: int) -> str:

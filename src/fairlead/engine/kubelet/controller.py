@@ -32,11 +32,11 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.kubelet.config import KubeletConfig
+from fairlead.engine.kubelet.heartbeat import Heartbeats
 from fairlead.engine.kubelet.mirror_pods import MirrorPods
 from fairlead.engine.kubelet.node_pressure import NodePressure
-from fairlead.engine.kubelet.node_voice import NodeVoices
-from fairlead.engine.kubelet.pod_life import asked_to_stop_at
-from fairlead.engine.kubelet.tenants import Tenants
+from fairlead.engine.kubelet.pod_lifecycle import asked_to_stop_at
+from fairlead.engine.kubelet.pod_workers import PodWorkers
 
 
 class Kubelets:
@@ -48,8 +48,8 @@ class Kubelets:
         """Start without nodes; `reporter` hears of evictions."""
         config = config or KubeletConfig()
         self._nodes = config.nodes
-        self._voices = voices = NodeVoices(config.lease_period, config.promises_renewals)
-        self._tenants = Tenants(config, voices.is_heard)
+        self._voices = voices = Heartbeats(config.lease_period, config.promises_renewals)
+        self._tenants = PodWorkers(config, voices.is_heard)
         self._mirrors = MirrorPods()
         self._pressure = NodePressure(
             config.eviction, voices.measure, voices.is_heard, reporter or SilentReporter()

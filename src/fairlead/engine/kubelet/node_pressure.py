@@ -32,7 +32,7 @@ from fairlead.engine.kubelet.eviction_config import (
 )
 from fairlead.engine.kubelet.eviction_rank import may_be_evicted, message, ranked
 from fairlead.engine.kubelet.node_condition import node_ref
-from fairlead.engine.kubelet.pod_life import granted_grace
+from fairlead.engine.kubelet.pod_lifecycle import granted_grace
 from fairlead.engine.kubelet.shortage import Shortage, shortages
 from fairlead.engine.kubelet.usage import NOTHING, usage_of
 

@@ -30,9 +30,9 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Node, Pod
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.loading import as_stored
-from fairlead.engine.adviser import Adviser, AdviserError
 from fairlead.engine.core.status import Code, Status
-from fairlead.worlds.simulation.identity import SeededIds
+from fairlead.engine.extender_backend import ExtenderBackend, ExtenderBackendError
+from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 Answer = Callable[[bytes], bytes]
 View = TypeVar("View", Pod, Node)
@@ -45,7 +45,7 @@ class Answers:
     fails and the protocol has no word for it.
     """
 
-    def __init__(self, adviser: Adviser) -> None:
+    def __init__(self, adviser: ExtenderBackend) -> None:
         """Answer what `adviser` thinks."""
         self._adviser = adviser
         self._versions: dict[str, object] = {}
@@ -62,7 +62,7 @@ class Answers:
         pod, names = self._pod(question.pod), self._names(question)
         try:
             verdicts = self._adviser.verdicts(pod, names)
-        except AdviserError as cause:
+        except ExtenderBackendError as cause:
             return encode(FilterResult(error=str(cause)))
         failed = {name: why for name, why in verdicts.items() if why is not None}
         left = tuple(name for name in names if name not in failed)

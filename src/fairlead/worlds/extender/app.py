@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from fairlead.api.extender import ProtocolError
 from fairlead.apiserver.http.request_body import BodyTooLongError, ClientGone, read_body
-from fairlead.engine.adviser import AdviserError
+from fairlead.engine.extender_backend import ExtenderBackendError
 
 BODY_BYTES_MAX: Final = 128 << 20
 BODY_SECONDS_MAX: Final = 30.0
@@ -91,7 +91,7 @@ class ExtenderApp:
             return await verb(body)
         except ProtocolError as cause:
             raise _Refusal(HTTPStatus.BAD_REQUEST, str(cause)) from None
-        except AdviserError as cause:
+        except ExtenderBackendError as cause:
             raise _Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, str(cause)) from None
         except Exception as cause:  # noqa: BLE001 - one bad question must not end the service
             text = f"internal error: {type(cause).__name__}: {cause}"

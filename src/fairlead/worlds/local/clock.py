@@ -1,4 +1,4 @@
-"""SteeredClock: the time in a local world, which may run fast, stand still or jump ahead."""
+"""LocalClock: the time in a local world, which may run fast, stand still or jump ahead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fairlead.engine.core.instant import DurationNs, Instant
 
 
-class SteeredClock:
+class LocalClock:
     """Runs `speed` times as fast as the machine's clock, from `start` (ns since 1970) on."""
 
     def __init__(

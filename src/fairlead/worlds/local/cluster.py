@@ -31,19 +31,19 @@ from fairlead.apiserver.store import Store
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import Instant
-from fairlead.worlds.local.attendant.follow_up import FollowUps
-from fairlead.worlds.local.attendant.own_records import OwnRecords
-from fairlead.worlds.local.attendant.own_service import OwnService
-from fairlead.worlds.local.attendant.registration import Registrations
-from fairlead.worlds.local.attendant.signers import Signers
-from fairlead.worlds.local.clock import SteeredClock
-from fairlead.worlds.local.event_writer import HOST
-from fairlead.worlds.local.identity import RandomIds
-from fairlead.worlds.local.job_kinds import job_kinds
-from fairlead.worlds.local.life import OBSERVED, Life
-from fairlead.worlds.local.measured import MEASUREMENTS, measured
-from fairlead.worlds.local.nodes import node_manifests
-from fairlead.worlds.local.signing import registered
+from fairlead.worlds.local.bootstrap.batch_definitions import job_kinds
+from fairlead.worlds.local.bootstrap.nodes import node_manifests
+from fairlead.worlds.local.clock import LocalClock
+from fairlead.worlds.local.control_plane import OBSERVED, ControlPlane
+from fairlead.worlds.local.controllers.api_service_registration import Registrations
+from fairlead.worlds.local.controllers.apiserver_records import OwnRecords
+from fairlead.worlds.local.controllers.certificate_signer import Signers
+from fairlead.worlds.local.controllers.follow_up import FollowUps
+from fairlead.worlds.local.controllers.kubernetes_service import OwnService
+from fairlead.worlds.local.events.writer import HOST
+from fairlead.worlds.local.field_manager import registered
+from fairlead.worlds.local.random_ids import RandomIds
+from fairlead.worlds.local.resource_metrics import MEASUREMENTS, measured
 from fairlead.worlds.local.strategies import LocalStrategies
 
 METRICS: Final = "metrics"
@@ -79,7 +79,7 @@ class LocalCluster:
     def __init__(
         self,
         options: LocalOptions,
-        clock: SteeredClock,
+        clock: LocalClock,
         users: Mapping[str, User],
         account_key: str,
         journal: Journal | None = None,
@@ -130,7 +130,7 @@ class LocalCluster:
             if journal is not None:
                 journal.begin(self.store.storage)
         self.journal = journal
-        self.life = Life(
+        self.control_plane = ControlPlane(
             self.store,
             now,
             config=options.engine,

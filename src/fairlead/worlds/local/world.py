@@ -23,13 +23,13 @@ from fairlead.engine.core.command import (
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
-from fairlead.worlds.local.attendant.container_events import ContainerEvents
-from fairlead.worlds.local.event_writer import HOST, EventWriter
-from fairlead.worlds.local.outside import Outside, Waiting
-from fairlead.worlds.local.pod_detail import PodDetails, with_generate_name
-from fairlead.worlds.local.signing import Signatures
-from fairlead.worlds.simulation.performing import Outcome, refused
-from fairlead.worlds.telling import is_told, net_changes, told_if_known
+from fairlead.worlds.informer import is_told, net_changes, told_if_known
+from fairlead.worlds.local.admission_gateway import AdmissionGateway, PendingCommand
+from fairlead.worlds.local.events.writer import HOST, EventWriter
+from fairlead.worlds.local.field_manager import FieldManagers
+from fairlead.worlds.local.kubelet.container_events import ContainerEvents
+from fairlead.worlds.local.kubelet.pod_status import PodDetails, with_generate_name
+from fairlead.worlds.perform import Outcome, refused
 
 
 class Attendant(Protocol):
@@ -73,8 +73,8 @@ class LocalWorld:
         self.extenders: ExtenderCaller = NoExtenders()
         self._details = PodDetails()
         self._timed = [one for one in attendants if isinstance(one, TimedAttendant)]
-        signatures = Signatures()
-        self.outside = Outside(store, signatures)
+        signatures = FieldManagers()
+        self.outside = AdmissionGateway(store, signatures)
         self._events = EventWriter(store, signatures, host)
         kubelets = (ContainerEvents(self._events.record_part),) if has_kubelets else ()
         self._attendants: tuple[Attendant, ...] = (self._details, *kubelets, *attendants)
@@ -106,7 +106,7 @@ class LocalWorld:
         self._do(command, now)
         return None
 
-    def go_on(self, waiting: Waiting, answer: WebhookAnswer, now: Instant) -> None:
+    def go_on(self, waiting: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
         """Do a command that waited for this answer, or let it wait for another."""
         answers = {**waiting.answers, waiting.call.key: answer}
         self._do(waiting.command, now, answers, waiting.drawn)

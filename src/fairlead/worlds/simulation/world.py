@@ -34,14 +34,14 @@ from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.worlds.drive import Driver
+from fairlead.worlds.driver import Driver
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders, has_bound
 from fairlead.worlds.extender.request import held_by, request_body
+from fairlead.worlds.informer import net_changes, told
+from fairlead.worlds.perform import perform
 from fairlead.worlds.simulation.command_log import command_line
 from fairlead.worlds.simulation.event_list import EventList
-from fairlead.worlds.simulation.identity import SeededIds
-from fairlead.worlds.simulation.performing import perform
-from fairlead.worlds.telling import net_changes, told
+from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 Act = Callable[[Store, Instant], None]
 

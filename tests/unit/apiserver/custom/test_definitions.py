@@ -17,7 +17,7 @@ from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.served.strategies import ServedStrategies
 from fairlead.apiserver.store import Store
-from fairlead.worlds.simulation.identity import SeededIds
+from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 NOW = 1_767_226_000_000_000_000
 NAME = "widgets.example.com"

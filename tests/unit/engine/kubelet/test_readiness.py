@@ -9,7 +9,7 @@ from fairlead.api.objects import Pod
 from fairlead.engine.core.command import Condition
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.kubelet.config import KubeletConfig
-from fairlead.engine.kubelet.pod_life import Act, Due, next_act
+from fairlead.engine.kubelet.pod_lifecycle import Act, Due, next_act
 from fairlead.engine.kubelet.readiness import is_held_by_gates, readiness, says_ready
 
 NOW = seconds(1_000)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.api.extender import ProtocolError
-from fairlead.engine.adviser import Adviser, AdviserError
+from fairlead.engine.extender_backend import ExtenderBackend, ExtenderBackendError
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.builders import make_node, make_pod
@@ -48,7 +48,7 @@ class Broken:
 def make_answers(*objects, plugins=(("NodeResourcesFit", 1), ("NodeUnschedulable", 0))):
     profile = Profile(plugins=(("PrioritySort", 0), *plugins, ("DefaultBinder", 0)))
     factories = {"Broken": lambda _handle, _args: Broken()}
-    return Answers(Adviser(SchedulerConfig((profile,), out_of_tree=factories), objects))
+    return Answers(ExtenderBackend(SchedulerConfig((profile,), out_of_tree=factories), objects))
 
 
 @pytest.fixture
@@ -155,9 +155,9 @@ def test_candidates_stay_where_preemption_helps(ask, is_meta):
 def test_a_broken_plugin_is_an_error_where_there_is_a_word_for_it(ask):
     question = ask(make_node("a"), plugins=(("Broken", 1),))
     assert "out of order" in question("filter", Pod=POD, NodeNames=["a"])["Error"]
-    with pytest.raises(AdviserError, match="out of order"):
+    with pytest.raises(ExtenderBackendError, match="out of order"):
         question("prioritize", Pod=POD, NodeNames=["a"])
-    with pytest.raises(AdviserError, match="out of order"):
+    with pytest.raises(ExtenderBackendError, match="out of order"):
         question("preempt", Pod=POD, NodeNameToMetaVictims={"a": {"Pods": []}})
 
 
@@ -210,7 +210,7 @@ def test_objects_that_make_no_sense_are_refused_or_answered(place, value, in_pod
     for key in outer:
         spoiled = spoiled.setdefault(key, {})
     spoiled[last] = value
-    answers = Answers(Adviser(SchedulerConfig()))
+    answers = Answers(ExtenderBackend(SchedulerConfig()))
     body = json.dumps({"Pod": pod, "Nodes": {"items": [one]}}).encode()
     for verb in ("filter", "prioritize"):
         with suppress(ProtocolError):

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from fairlead.api.extender import ProtocolError
-from fairlead.engine.adviser import AdviserError
+from fairlead.engine.extender_backend import ExtenderBackendError
 from fairlead.worlds.extender import app as module
 from fairlead.worlds.extender.app import ExtenderApp
 
@@ -23,7 +23,7 @@ async def malformed(_body):
 
 
 async def failing(_body):
-    raise AdviserError("plugin failed")
+    raise ExtenderBackendError("plugin failed")
 
 
 async def broken(_body):

@@ -12,7 +12,7 @@ import pytest
 import uvloop
 
 from fairlead.apiserver.http import connection_timeouts
-from fairlead.engine.adviser import Adviser
+from fairlead.engine.extender_backend import ExtenderBackend
 from fairlead.engine.framework.profile import Profile
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.testing.builders import make_node, make_pod
@@ -61,7 +61,7 @@ def port():
     plugins = (("PrioritySort", 0), ("NodeResourcesFit", 1), ("DefaultBinder", 0))
     config = SchedulerConfig((Profile(plugins=plugins),))
     full = make_pod("v", node="full", requests={"cpu": "4"}, uid="uv")
-    adviser = Adviser(config, [make_node("full"), make_node("free"), full])
+    adviser = ExtenderBackend(config, [make_node("full"), make_node("free"), full])
     with served(verbs_of(Answers(adviser))) as found:
         yield found
 

@@ -12,7 +12,7 @@ from fairlead.apiserver.auth.certificate import new_authority
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.request import ADMIN, Request
 from fairlead.engine.core.instant import seconds
-from fairlead.worlds.local.clock import SteeredClock
+from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 
 START = parse_timestamp("2026-01-01T00:00:00Z")
@@ -23,13 +23,13 @@ class Cluster:
     """What a client sees of it."""
 
     def __init__(self, **options):
-        self.clock = SteeredClock(START, paused=True)
+        self.clock = LocalClock(START, paused=True)
         self.local = LocalCluster(LocalOptions(**options), self.clock, {"t": ADMIN}, KEY)
         self.pass_time(0)
 
     def pass_time(self, duration_s):
         self.clock.jump_to(self.clock.now() + seconds(duration_s))
-        self.local.life.run_until(self.clock.now())
+        self.local.control_plane.run_until(self.clock.now())
 
     def ask(self, method, path, body=None, content_type="application/json", accept="", query=()):
         """The answer as JSON; what it causes at once has happened."""

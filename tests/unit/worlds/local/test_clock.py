@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.engine.core.instant import seconds
-from fairlead.worlds.local.clock import SteeredClock
+from fairlead.worlds.local.clock import LocalClock
 
 
 class Outside:
@@ -24,20 +24,20 @@ def outside():
 
 
 def test_time_passes_as_outside(outside):
-    clock = SteeredClock(50, monotonic=outside)
+    clock = LocalClock(50, monotonic=outside)
     outside.now += 7
     assert clock.now() == 57
 
 
 def test_time_may_run_fast(outside):
-    clock = SteeredClock(0, speed=60, monotonic=outside)
+    clock = LocalClock(0, speed=60, monotonic=outside)
     outside.now += seconds(1)
     assert clock.now() == seconds(60)
     assert clock.seconds_until(seconds(120)) == pytest.approx(1.0)
 
 
 def test_time_may_stand_still_but_for_jumps(outside):
-    clock = SteeredClock(5, paused=True, monotonic=outside)
+    clock = LocalClock(5, paused=True, monotonic=outside)
     outside.now += seconds(1)
     assert (clock.now(), clock.seconds_until(9)) == (5, None)
     clock.jump_to(8)
@@ -46,7 +46,7 @@ def test_time_may_stand_still_but_for_jumps(outside):
 
 
 def test_steering_never_turns_time_back(outside):
-    clock = SteeredClock(0, speed=10, monotonic=outside)
+    clock = LocalClock(0, speed=10, monotonic=outside)
     outside.now += 5
     clock.steer(speed=1)
     outside.now += 5

@@ -1,0 +1,169 @@
+"""ExtenderBackend: lets another scheduler use our plugins through the extender protocol.
+
+It believes in the cluster it was loaded with and in the nodes it is shown later, and answers for
+one pod at a time: which of the given nodes fit, how they score, and whether the pod would fit a
+node without certain pods. It emits no commands and keeps nothing about the pods it is asked for.
+`percentageOfNodesToScore` and extenders in its own configuration have no effect here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fairlead.api.objects import ApiObject, Node, Pod
+from fairlead.engine.core.status import Code, Status, unresolvable
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded
+from fairlead.engine.core.tie_break import TieBreak
+from fairlead.engine.framework.fault import PluginFault
+from fairlead.engine.framework.feasibility import Feasibility
+from fairlead.engine.framework.interface import SCORE_MAX
+from fairlead.engine.framework.nominator import Nominator
+from fairlead.engine.scheduling.compose import Beliefs, Served, serve
+from fairlead.engine.scheduling.config import SchedulerConfig
+from fairlead.engine.scheduling.feasibility import find_nodes_that_fit
+from fairlead.engine.scheduling.prioritization import explain_scores
+from fairlead.engine.state.cluster import Cluster
+from fairlead.engine.state.node_info import NodeInfo
+from fairlead.engine.state.pod_info import PodInfo
+
+UNKNOWN: Final = unresolvable("node is not known to the extender")
+
+
+class ExtenderBackendError(Exception):
+    """A plugin failed; `str()` is its message."""
+
+
+class ExtenderBackend:
+    """Filters, scores and preemption checks for one pod at a time."""
+
+    def __init__(self, config: SchedulerConfig, objects: Iterable[ApiObject] = ()) -> None:
+        """Load `objects`. Raises ProfileError for a profile that cannot be served."""
+        self._cluster = Cluster()
+        self._cluster.apply(ObjectsLoaded(list(objects)))
+        beliefs = Beliefs(self._cluster, Nominator())
+        self._served = {
+            profile.scheduler_name: serve(profile, beliefs, TieBreak(0), config.out_of_tree)
+            for profile in config.profiles
+        }
+        self._usual = self._served[config.profiles[0].scheduler_name]
+
+    def know(self, node: Node) -> None:
+        """Replace what is known of `node`."""
+        self._cluster.apply(ObjectChanged(node))
+
+    def verdicts(self, pod: Pod, nodes: Sequence[str]) -> dict[str, Status | None]:
+        """By node, why `pod` does not fit, or None. Raises ExtenderBackendError."""
+        question, table = self._question(pod), self._cluster.table
+        if question is None:
+            return dict.fromkeys(nodes, UNKNOWN)
+        found = question.found()
+        diagnosis = found.diagnosis()
+        verdicts: dict[str, Status | None] = {}
+        for name in nodes:
+            node = table.find(name)
+            if node is None:
+                verdicts[name] = UNKNOWN
+            else:
+                fits = found.is_feasible(node)
+                verdicts[name] = None if fits else diagnosis.status_of(node.row)
+        return verdicts
+
+    def scores(self, pod: Pod, nodes: Sequence[str], score_max: int) -> dict[str, int]:
+        """Score each of `nodes` from 0 to `score_max`; 0 where `pod` does not fit.
+
+        `score_max` stands for the highest total that the plugins could give. Raises
+        ExtenderBackendError.
+        """
+        scores = dict.fromkeys(nodes, 0)
+        question = self._question(pod)
+        if question is not None:
+            for name, ratio in question.ratios(nodes).items():
+                scores[name] = int(ratio * score_max + 0.5)
+        return scores
+
+    def with_room(self, pod: Pod, candidates: Mapping[str, Sequence[str]]) -> list[str]:
+        """The nodes of `candidates` that `pod` fits once the pods with these uids are gone.
+
+        Unknown nodes are kept, since nothing speaks against them. Raises ExtenderBackendError.
+        """
+        question, table = self._question(pod), self._cluster.table
+        if question is None:
+            return list(candidates)
+        found = question.found()
+        return [
+            name
+            for name, uids in candidates.items()
+            if (node := table.find(name)) is None or question.has_room(found, node, uids)
+        ]
+
+    def _question(self, pod: Pod) -> _Question | None:
+        """The pod and the plugins of its profile; None while no node is known."""
+        before = self._cluster.pods.get(pod.key)
+        if before is not None and before.pod.spec.node_name:
+            # The caller is scheduling the pod, so its binding that we believe in is outdated.
+            self._cluster.apply(ObjectDeleted(before.pod))
+        if not self._cluster.table.count:
+            return None
+        served = self._served.get(pod.spec.scheduler_name, self._usual)
+        return _Question(served, PodInfo(pod, self._cluster.shapes.shape_of(pod)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """One pod and the profile whose plugins judge it."""
+
+    served: Served
+    pod: PodInfo
+
+    def found(self) -> Feasibility:
+        """Run the filters on all nodes. Raises ExtenderBackendError."""
+        found = find_nodes_that_fit(self.served.plans, self.pod)
+        _demand(found.error())
+        return found
+
+    def ratios(self, nodes: Sequence[str]) -> dict[str, float]:
+        """By fitting node, its total as a ratio of the highest possible total."""
+        found = self.found()
+        table, plan = found.plan.table, found.plan
+        known = [node for name in nodes if (node := table.find(name)) is not None]
+        fitting = [plan.position(node.row) for node in known if found.is_feasible(node)]
+        highest = SCORE_MAX * sum(self.served.framework.weights().values())
+        if not fitting or not highest:
+            return {}
+        found.keep(np.array(fitting, np.int64))
+        ranked = explain_scores(self.served.plans, self.pod, found)
+        _demand(ranked.error)
+        rows = plan.rows[ranked.positions].tolist()
+        totals = zip(rows, ranked.totals.tolist(), strict=True)
+        return {table.at(row).name: total / highest for row, total in totals}
+
+    def has_room(self, found: Feasibility, node: NodeInfo, uids: Sequence[str]) -> bool:
+        """Whether the pod fits `node` without the pods `uids`. Raises ExtenderBackendError."""
+        if found.rejected is not None or _is_excluded(found, node):
+            return False
+        leaving = [other for other in node.pods.values() if other.uid in uids]
+        try:
+            with self.served.framework.trial(found.state, self.pod) as trial:
+                for other in leaving:
+                    trial.remove(other, node)
+                verdict = trial.verdict(node)
+        except PluginFault as fault:
+            raise ExtenderBackendError(str(fault)) from None
+        if verdict is not None and verdict.code is Code.ERROR:
+            raise ExtenderBackendError(verdict.message)
+        return verdict is None
+
+
+def _is_excluded(found: Feasibility, node: NodeInfo) -> bool:
+    """Whether PreFilter excluded the node."""
+    at = found.plan.position(node.row)
+    return at is None or bool(found.codes[at] < 0)
+
+
+def _demand(failure: Status | None) -> None:
+    if failure is not None:
+        raise ExtenderBackendError(failure.message)

@@ -1,1 +1,0 @@
-"""Attendants: what a cluster's smaller controllers do, at once, whenever something changes."""

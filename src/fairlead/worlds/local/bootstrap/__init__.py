@@ -1,0 +1,1 @@
+"""Objects that a new local cluster starts with."""

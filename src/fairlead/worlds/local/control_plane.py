@@ -1,0 +1,133 @@
+"""ControlPlane: the engine at work on a store that others write to as well.
+
+    client --request--> store --changes--> engine --commands--> store --changes--> watches
+
+Nothing here waits: whoever runs it calls `run_until` with the time whenever something has changed
+and whenever `next_due` has come.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Final
+
+from fairlead.api.codec import DecodeError, decode_stored
+from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject
+from fairlead.apiserver.request import WebhookAnswer
+from fairlead.apiserver.store import Store
+from fairlead.engine.batch.configuration import RECOMMENDED, shipped_configuration
+from fairlead.engine.compose import build_engine
+from fairlead.engine.config import EngineConfig
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.reporter import SilentReporter
+from fairlead.engine.core.stimulus import ObjectsLoaded
+from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.worlds.driver import Driver
+from fairlead.worlds.informer import is_told
+from fairlead.worlds.local.admission_gateway import PendingCommand
+from fairlead.worlds.local.controllers.absent_owner import AbsentOwners
+from fairlead.worlds.local.controllers.namespace_defaults import Namespaces
+from fairlead.worlds.local.controllers.namespace_deletion import NamespaceEnds
+from fairlead.worlds.local.controllers.node_ttl import NodeTtl
+from fairlead.worlds.local.controllers.quota import Quotas
+from fairlead.worlds.local.controllers.service_cidr import ServiceCidrs
+from fairlead.worlds.local.events.writer import HOST
+from fairlead.worlds.local.world import Attendant, LocalWorld
+
+# People read here what a simulation need not write, and do not wait for containers that would
+# end as soon as they are asked to.
+STOPPING: Final[DurationNs] = seconds(1)
+# Nobody can attach and type, so that what lives on that has heard all there is.
+LISTENING: Final[DurationNs] = seconds(2)
+OBSERVED: Final = EngineConfig(
+    kubelet=KubeletConfig(
+        stop=StopAfter(STOPPING), accepts_pods=True, heeds_gates=True, input_duration=LISTENING
+    ),
+    workloads=WorkloadsConfig(is_observed=True),
+    batch=shipped_configuration(RECOMMENDED),
+)
+
+
+class ControlPlane:
+    """What happens by itself in a cluster. Single writer: one call after the other."""
+
+    def __init__(  # noqa: PLR0913 - what a cluster is made of
+        self,
+        store: Store,
+        now: Instant,
+        *,
+        config: EngineConfig = OBSERVED,
+        authority: str = "",
+        without: Collection[str] = (),
+        more: Sequence[Attendant] = (),
+        host: str = HOST,
+    ) -> None:
+        """Begin at `now` with what is in `store`.
+
+        `authority` is the PEM text of the CA that every namespace shows, "" for none; `without`
+        names parts of the engine to leave out, `more` see to what else a cluster has,
+        `host` is where its controllers say that they run.
+        """
+        engine = build_engine(replace(config, start=now), SilentReporter(), without)
+        standing = (
+            Namespaces(authority),
+            NamespaceEnds(),
+            NodeTtl(),
+            Quotas(),
+            AbsentOwners(),
+            ServiceCidrs(),
+        )
+        has_kubelets = config.kubelet.tends_pods and "kubelet" not in without
+        self._world = LocalWorld(store, (*standing, *more), host, has_kubelets=has_kubelets)
+        self._driver = Driver(engine, self._world, now=now)
+        self._world.tell(ObjectsLoaded(_views(store)))
+        self._world.look_around(now)
+
+    @property
+    def waiting(self) -> deque[PendingCommand]:
+        """What waits for webhooks, once somebody asks them: take it, ask, and `go_on`."""
+        self._world.outside.is_asking = True
+        return self._world.outside.waiting
+
+    def go_on(self, waiting: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
+        """Let happen what waited for this answer."""
+        self._world.go_on(waiting, answer, now)
+
+    def next_due(self) -> Instant | None:
+        """When the engine has something to do next, None when only a change can give it work."""
+        return self._driver.next_due()
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left undone, by a slice that ended or since there were changes."""
+        return self._driver.is_settled
+
+    def run_until(
+        self, instant: Instant, *, stop_when: Callable[[], bool] | None = None
+    ) -> Instant:
+        """Let everything happen that is due by then, or until `stop_when`; what time it is.
+
+        What is left undone is due next. Raises LivelockError.
+        """
+        self._driver.pass_time(instant)
+        until = max(instant, self._driver.now)
+        self._driver.run(until, stop_when=stop_when, pause_when=stop_when)
+        return self._driver.now
+
+
+def _views(store: Store) -> list[ApiObject]:
+    """Everything that is there, kind by kind, as far as anybody can read it."""
+    kinds = filter(is_told, store.storage.kinds())
+    objects = [obj for kind in kinds for obj in store.list(kind)]
+    return [view for obj in objects if (view := _view(obj)) is not None]
+
+
+def _view(obj: Json) -> ApiObject | None:
+    try:
+        return decode_stored(obj)
+    except DecodeError:
+        return None

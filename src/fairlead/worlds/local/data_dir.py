@@ -1,0 +1,142 @@
+"""DataDir: where a local cluster lives on when its process ends, and what it is known by.
+
+    DIR/objects.db     what is stored          DIR/ca.crt, ca.key    the authority
+    DIR/accounts.key   signs accounts' tokens  DIR/tokens            token,user,uid,"group,..."
+
+Only the user may read any of it.
+
+upstream: kube-apiserver's --token-auth-file has the form of `tokens`
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from io import StringIO
+from pathlib import Path
+from typing import Final
+
+from msgspec import structs
+
+from fairlead.apiserver.auth.certificate import Pair, is_certificate, is_key, new_authority
+from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.request import ADMIN, AUTHENTICATED, User
+from fairlead.worlds.local.kubeconfig import write_secret
+from fairlead.worlds.local.random_ids import new_token
+
+OBJECTS: Final = "objects.db"
+_AUTHORITY: Final = ("ca.crt", "ca.key")
+_ACCOUNTS: Final = "accounts.key"
+_TOKENS: Final = "tokens"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataDir:
+    """`users` by token; `token_of` finds one's token by name."""
+
+    authority: Pair
+    account_key: str
+    users: Mapping[str, User]
+
+    def token_of(self, name: str) -> str:
+        """The token of a user that is known here."""
+        return next(token for token, user in self.users.items() if user.name == name)
+
+
+def new_data_dir(users: Iterable[User], now: datetime) -> DataDir:
+    """A home that is not kept, for the administrator and `users`."""
+    return DataDir(
+        authority=new_authority(now),
+        account_key=new_authority(now).key,
+        users={new_token(): user for user in (ADMIN, *users)},
+    )
+
+
+def open_data_dir(directory: Path, users: Iterable[User], now: datetime) -> DataDir:
+    """The home in `directory`, made if there is none; `users` it does not know are added.
+
+    Those it knows keep their tokens, and are in the groups that are named now, if any are.
+    Raises OSError when the directory cannot be written, ValueError for a file that is not ours.
+    """
+    found = _read(directory)
+    fresh = new_data_dir(users, now)
+    if found is None:
+        _write(directory, fresh)
+        return fresh
+    home = replace(found, users=_joined(found.users, fresh.users))
+    if home != found:
+        _write(directory, home)
+    return home
+
+
+def objects_file(directory: Path) -> Path:
+    """The file of the journal, which only the user may read; `directory` is made if need be.
+
+    Raises OSError.
+    """
+    directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = directory / OBJECTS
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    return path
+
+
+def _joined(found: Mapping[str, User], named: Mapping[str, User]) -> dict[str, User]:
+    """Who was known, and who is named now, by their tokens."""
+    by_name = {user.name: user for user in named.values()}
+    known = {user.name for user in found.values()}
+    kept = {token: _regrouped(user, by_name.get(user.name)) for token, user in found.items()}
+    return kept | {token: user for token, user in named.items() if user.name not in known}
+
+
+def _regrouped(user: User, named: User | None) -> User:
+    is_told = named is not None and named.groups != (AUTHENTICATED,)
+    return structs.replace(user, groups=named.groups) if is_told and named is not None else user
+
+
+def _read(directory: Path) -> DataDir | None:
+    if not (directory / _TOKENS).exists():
+        return None
+    certificate, key = (_text(directory / name) for name in _AUTHORITY)
+    rows = csv.reader(StringIO(_text(directory / _TOKENS)))
+    try:
+        users = {row[0]: _user(*row[1:]) for row in rows}
+    except (IndexError, TypeError) as cause:
+        raise ValueError(f"{directory / _TOKENS}: not a file of tokens") from cause
+    if ADMIN not in users.values():
+        raise ValueError(f"{directory / _TOKENS}: knows no {ADMIN.name}")
+    account_key = _text(directory / _ACCOUNTS)
+    _require(directory, _AUTHORITY[0], is_certificate, certificate)
+    _require(directory, _AUTHORITY[1], is_key, key)
+    _require(directory, _ACCOUNTS, is_key, account_key)
+    return DataDir(authority=Pair(certificate, key), account_key=account_key, users=users)
+
+
+def _require(directory: Path, name: str, is_one: Callable[[str], bool], text: str) -> None:
+    if not is_one(text):
+        raise ValueError(f"{directory / name}: is damaged")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path}: is not text") from None
+
+
+def _user(name: str, uid: str, groups: str) -> User:
+    named = tuple(filter(None, groups.split(",")))
+    return ADMIN if name == ADMIN.name else authenticated(name, named, uid)
+
+
+def _write(directory: Path, home: DataDir) -> None:
+    text = StringIO()
+    csv.writer(text).writerows(
+        (token, user.name, user.uid, ",".join(user.groups[:-1]))
+        for token, user in home.users.items()
+    )
+    texts = dict(zip(_AUTHORITY, (home.authority.certificate, home.authority.key), strict=True))
+    for name, content in {**texts, _ACCOUNTS: home.account_key, _TOKENS: text.getvalue()}.items():
+        write_secret(directory / name, content)

@@ -1,0 +1,115 @@
+"""EventCorrelator: counts repeated events, aggregates similar ones and drops spam.
+
+An event equal to an earlier one increments its count. From the tenth similar event (same object,
+type and reason, other message) within ten minutes on, all become one "(combined from similar
+events)". A component may send 25 events about an object at once, then one every five minutes; the
+rest is dropped.
+
+upstream: client-go/tools/record/events_cache.go
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+from fairlead.engine.core.command import RecordEvent
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+
+Value = TypeVar("Value")
+Key = tuple[str, ...]
+
+ENTRIES_MAX: Final = 4096
+SIMILAR_MAX: Final = 10
+SIMILAR_WITHIN: Final[DurationNs] = seconds(600)
+BURST: Final = 25
+REFILL: Final[DurationNs] = seconds(300)
+COMBINED: Final = "(combined from similar events): "
+
+
+class _LruCache(Generic[Value]):
+    """An LRU cache of ENTRIES_MAX entries."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[Key, Value] = OrderedDict()
+
+    def get(self, key: Key) -> Value | None:
+        found = self._entries.get(key)
+        if found is not None:
+            self._entries.move_to_end(key)
+        return found
+
+    def put(self, key: Key, value: Value) -> None:
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        if len(self._entries) > ENTRIES_MAX:
+            self._entries.popitem(last=False)
+
+
+@dataclass(slots=True)
+class _Similar:
+    """The distinct messages of one aggregation key, last seen `at`."""
+
+    at: Instant
+    notes: dict[str, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _SpamFilter:
+    """Token bucket of one component and object: `left` tokens as of `at`."""
+
+    left: float
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelatedEvent:
+    """The message to write, and the key of the stored event to increment."""
+
+    key: Key
+    note: str
+
+
+class EventCorrelator:
+    """Remembers recent events."""
+
+    def __init__(self) -> None:
+        """Start with no events."""
+        self._similar: _LruCache[_Similar] = _LruCache()
+        self._spam_filters: _LruCache[_SpamFilter] = _LruCache()
+
+    def of(self, event: RecordEvent, part: str, now: Instant) -> CorrelatedEvent | None:
+        """The event to write for `event` about `part` of its object; None drops it."""
+        correlated = self._aggregated(event, part, now)
+        return correlated if self._is_allowed(event, now) else None
+
+    def _aggregated(self, event: RecordEvent, part: str, now: Instant) -> CorrelatedEvent:
+        key = (*_aggregation_key(event), part)
+        similar = self._similar.get(key)
+        if similar is None or now - similar.at > SIMILAR_WITHIN:
+            similar = _Similar(now)
+        similar.at = now
+        similar.notes[event.note] = None
+        self._similar.put(key, similar)
+        if len(similar.notes) < SIMILAR_MAX:
+            return CorrelatedEvent((*key, event.note), event.note)
+        similar.notes.pop(next(iter(similar.notes)))
+        return CorrelatedEvent(key, COMBINED + event.note)
+
+    def _is_allowed(self, event: RecordEvent, now: Instant) -> bool:
+        source = (event.reporting_controller, *_subject(event))
+        known = self._spam_filters.get(source) or _SpamFilter(BURST, now)
+        left = min(BURST, known.left + (now - known.at) / REFILL)
+        is_allowed = left >= 1
+        self._spam_filters.put(source, _SpamFilter(left - is_allowed, now))
+        return is_allowed
+
+
+def _aggregation_key(event: RecordEvent) -> Key:
+    return (event.reporting_controller, *_subject(event), event.type, event.reason)
+
+
+def _subject(event: RecordEvent) -> Key:
+    ref = event.regarding
+    return ref.kind, ref.namespace, ref.name, ref.uid

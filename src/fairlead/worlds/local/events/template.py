@@ -1,0 +1,80 @@
+"""EventTemplates: an event like one before it is stored without going the whole way again.
+
+Events come by the thousand, and few texts tell them apart. What the stations of the store make of
+an event (its type's form, defaults, who owns which field) and whether they let it in follows from
+its form: which fields it has, and the values of those that somebody looks at. So the first event of
+a form goes through all of them, and every other is a copy of it with its own values. What can
+change from one to the next is asked of each: whether its namespace lives, and its name is free.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
+from fairlead.apiserver.admission.plugin import Asked, Operation
+from fairlead.apiserver.error import already_exists
+from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.store import Store
+from fairlead.apiserver.write import Write
+from fairlead.engine.core.instant import Instant
+from fairlead.worlds.local.component_identity import Component
+from fairlead.worlds.local.field_manager import FieldManagers
+
+Form = tuple[object, ...]
+
+FORMS_MAX: Final = 512
+EVENT: Final = kind_of({"apiVersion": "v1", "kind": "Event"})
+_LIVING: Final = NamespaceLifecycle()
+# What events of one form say alike; of what else they say it counts whether they say anything.
+_ALIKE: Final = ("reason", "type", "action", "reportingComponent")
+
+
+class EventTemplates:
+    """Creates events in `store`, signed as `signatures` have it."""
+
+    def __init__(self, store: Store, signatures: FieldManagers) -> None:
+        """No form is known."""
+        self._store = store
+        self._signatures = signatures
+        self._known: dict[Form, Json] = {}
+
+    def create(self, manifest: Json, program: Component, now: Instant) -> Json:
+        """Store a new event that `program` writes; gives back what was stored. Raises ApiError."""
+        form = _form_of(manifest, program)
+        known = self._known.get(form)
+        if known is not None:
+            return self._create_like(known, manifest, now)
+        track = self._signatures.of(program, EVENT, "", now)
+        stored = self._store.create(manifest, now, write=Write(track=track))
+        if len(self._known) >= FORMS_MAX:
+            self._known.clear()
+        self._known[form] = stored
+        return stored
+
+    def _create_like(self, known: Json, manifest: Json, now: Instant) -> Json:
+        storage, meta = self._store.storage, manifest["metadata"]
+        namespace, name = meta["namespace"], meta["name"]
+        _LIVING.admit(Asked(Operation.CREATE, EVENT, manifest), storage)
+        if storage.find(EVENT, namespace, name) is not None:
+            raise already_exists(EVENT, namespace, name)
+        stamp = format_timestamp(now)
+        own = {
+            "name": name,
+            "namespace": namespace,
+            "uid": self._store.ids.new_uid(EVENT, namespace, name),
+            "creationTimestamp": stamp,
+            "managedFields": [
+                {**entry, "time": stamp} for entry in known["metadata"]["managedFields"]
+            ],
+        }
+        said = {key: value for key, value in manifest.items() if value}
+        return storage.put(EVENT, {**known, **said, "metadata": {**known["metadata"], **own}})
+
+
+def _form_of(manifest: Json, program: Component) -> Form:
+    alike = (manifest.get(key) for key in _ALIKE)
+    said = (tuple(value) if type(value) is dict else not value for value in manifest.values())
+    return (program, *alike, *manifest, *said)

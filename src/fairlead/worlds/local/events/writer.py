@@ -1,0 +1,187 @@
+"""EventWriter: what controllers record becomes Event objects, as clients of the API expect them.
+
+Schedulers write events of events.k8s.io, most others those of the core group; both are the same
+objects, with other fields filled in. A repeated event counts up the stored one (`EventCorrelator`
+for the core group). Events go after an hour, as they do behind a real API server.
+
+upstream: client-go/tools/events/event_recorder.go, event_broadcaster.go, tools/record/event.go,
+cmd/kube-apiserver --event-ttl
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_micro_time, format_timestamp
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import POD, Kind, find_kind
+from fairlead.apiserver.store import Store
+from fairlead.engine.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.worlds.local.component_identity import Component, program_called, program_of
+from fairlead.worlds.local.events.correlator import EventCorrelator, Key
+from fairlead.worlds.local.events.template import EVENT, EventTemplates
+from fairlead.worlds.local.field_manager import FieldManagers
+from fairlead.worlds.simulation.event_list import cut_note
+
+HOST: Final = "fairlead"
+TTL: Final[DurationNs] = seconds(3_600)
+EVENTS_MAX: Final = 20_000
+SERIES_WITHIN: Final[DurationNs] = seconds(360)
+# What schedulers do, in events of the newer group.
+_SCHEDULERS_ACTIONS: Final = ("Binding", "Preempting", "Scheduling")
+
+
+class EventWriter:
+    """Writes events into `store`; `host` is where controllers say that they run."""
+
+    def __init__(self, store: Store, signatures: FieldManagers, host: str = HOST) -> None:
+        """Nothing is written yet."""
+        self._store = store
+        self._forms = EventTemplates(store, signatures)
+        self._host = host
+        self._correlation = EventCorrelator()
+        self._names: dict[Key, tuple[str, str]] = {}
+        self._written: deque[tuple[Instant, Key, str, str]] = deque()
+
+    def record(self, event: RecordEvent, now: Instant) -> None:
+        """Write `event`, or count it."""
+        self.record_part(event, "", now)
+
+    def record_part(self, event: RecordEvent, part: str, now: Instant) -> None:
+        """The same for an event about a part of its object, such as `spec.containers{name}`."""
+        self._forget(now)
+        if event.action in _SCHEDULERS_ACTIONS:
+            self._record_in_series(event, now)
+        else:
+            self._record_counted(event, part, now)
+
+    def _record_counted(self, event: RecordEvent, part: str, now: Instant) -> None:
+        """In the core group, where whoever says the same again counts it."""
+        told = self._correlation.of(event, part, now)
+        if told is None:
+            return
+        found, stamp = self._find(told.key), format_timestamp(now)
+        if found is not None:
+            counted = {"count": found.get("count", 1) + 1, "lastTimestamp": stamp}
+            self._store.storage.put(EVENT, {**found, **counted, "message": cut_note(told.note)})
+            return
+        source = {"component": event.reporting_controller}
+        instance = self._node(event) if program_of(event) is Component.KUBELET else ""
+        fields = {
+            "message": cut_note(told.note),
+            "source": source | ({"host": instance} if instance else {}),
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "count": 1,
+            "eventTime": None,
+            "reportingInstance": instance,
+        }
+        self._create(event, told.key, fields, now, part)
+
+    def _record_in_series(self, event: RecordEvent, now: Instant) -> None:
+        """In the newer group, where a series of events with one reason says how long it is."""
+        key, stamp = _series_of(event), format_micro_time(now)
+        found = self._find(key)
+        if found is not None and not _is_over(found, now):
+            count = (found.get("series") or {"count": 1})["count"] + 1
+            series = {"count": count, "lastObservedTime": stamp}
+            self._store.storage.put(EVENT, {**found, "series": series})
+            return
+        fields: Json = {
+            "message": cut_note(event.note),
+            "source": {},
+            "firstTimestamp": None,
+            "lastTimestamp": None,
+            "eventTime": stamp,
+            "action": event.action,
+            "reportingInstance": f"{event.reporting_controller}-{self._host}",
+        }
+        self._create(event, key, fields, now)
+
+    def _find(self, key: Key) -> Json | None:
+        place = self._names.get(key)
+        return self._store.find(EVENT, *place) if place else None
+
+    def _create(
+        self, event: RecordEvent, key: Key, fields: Json, now: Instant, part: str = ""
+    ) -> None:
+        ref = event.regarding
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {
+                "name": f"{ref.name}.{now + len(self._written):x}",
+                "namespace": ref.namespace or "default",
+            },
+            "involvedObject": self._subject(ref, event, part),
+            "reason": event.reason,
+            "type": event.type,
+            "reportingComponent": event.reporting_controller,
+            **fields,
+        }
+        try:
+            stored = self._forms.create(manifest, program_of(event), now)
+        except ApiError:
+            return  # its namespace has gone, and nobody will ask for it
+        meta = stored["metadata"]
+        self._names[key] = (meta["namespace"], meta["name"])
+        self._written.append((now, key, meta["namespace"], meta["name"]))
+
+    def _node(self, event: RecordEvent) -> str:
+        """The node whose kubelet speaks."""
+        ref = event.regarding
+        if ref.kind != POD.kind:
+            return ref.name
+        pod = self._store.find(POD, ref.namespace, ref.name) or {}
+        return str(pod.get("spec", {}).get("nodeName", ""))
+
+    def _subject(self, ref: ObjectRef, event: RecordEvent, part: str) -> Json:
+        kind = find_kind(ref.kind)
+        found = self._store.find(kind, ref.namespace, ref.name) if kind else None
+        version = found["metadata"]["resourceVersion"] if found else ""
+        # Kubelets do not know the uids of their nodes.
+        is_kubelets = program_called(event.reporting_controller) is Component.KUBELET
+        uid = ref.name if is_kubelets and ref.kind == "Node" else ref.uid
+        known = found["metadata"].get("uid", "") if found and not uid else uid
+        told = {
+            "kind": ref.kind,
+            "namespace": ref.namespace,
+            "name": ref.name,
+            "uid": known,
+            "apiVersion": _api_version(kind),
+            "resourceVersion": version,
+            "fieldPath": part,
+        }
+        return {key: value for key, value in told.items() if value}
+
+    def _forget(self, now: Instant) -> None:
+        while self._written and (
+            self._written[0][0] + TTL <= now or len(self._written) > EVENTS_MAX
+        ):
+            _, key, namespace, name = self._written.popleft()
+            if self._names.get(key) == (namespace, name):
+                del self._names[key]
+            if self._store.find(EVENT, namespace, name) is not None:
+                self._store.storage.remove(EVENT, namespace, name)
+
+
+def _api_version(kind: Kind | None) -> str:
+    return kind.api_version if kind else ""
+
+
+def _series_of(event: RecordEvent) -> Key:
+    """What makes events one series; what they say is no part of that."""
+    # upstream: client-go/tools/events/event_broadcaster.go:getKey
+    ref = event.regarding
+    who = (event.reporting_controller, event.action, event.reason, event.type)
+    return (*who, ref.kind, ref.namespace, ref.name, ref.uid)
+
+
+def _is_over(found: Json, now: Instant) -> bool:
+    """Whether nothing was added to that series for so long that another one begins."""
+    series = found.get("series")
+    last = series["lastObservedTime"] if series else found["eventTime"]
+    return bool(last < format_micro_time(now - SERIES_WITHIN))

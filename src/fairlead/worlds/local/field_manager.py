@@ -1,0 +1,107 @@
+"""Field managers: records what each component writes in metadata.managedFields.
+
+Controllers write the same again and again: pods of one template, and reports about them. What a
+new object's entries are is remembered by its text, and equal sets of fields are kept once.
+
+upstream: apimachinery/pkg/util/managedfields
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.endpoints.field_manager import track
+from fairlead.apiserver.endpoints.response.encoded_objects import encode
+from fairlead.apiserver.kind import NODE, Kind
+from fairlead.apiserver.write import Track, Write
+from fairlead.engine.core.instant import Instant
+from fairlead.worlds.local.component_identity import Component
+
+REMEMBERED_MAX: Final = 512
+_OPERATION: Final = "Update"
+_EVENT: Final = "Event"
+
+
+def controllers_write(kind: Kind, subresource: str, now: Instant) -> Write:
+    """How a controller writes a kind, or a part of it, that no command is about."""
+    return Write(track=track(kind, Component.CONTROLLERS.value, _OPERATION, subresource, now))
+
+
+class FieldManagers:
+    """Notes who wrote what; what is remembered changes how fast that goes, and nothing else."""
+
+    def __init__(self) -> None:
+        """Nothing is remembered."""
+        self._entries: dict[bytes, list[Json]] = {}
+        self._fields: dict[bytes, Json] = {}
+
+    def of(self, program: Component, kind: Kind, subresource: str, now: Instant) -> Track:
+        """Notes on an object of `kind` what `program` writes of it, or of a part of it."""
+        noted = track(kind, program.value, _OPERATION, subresource, now)
+
+        def signed(old: Json | None, new: Json) -> Json:
+            if old is not None:
+                return self._shared(noted(old, new))
+            shape = _shape(new) if kind.kind == _EVENT else _nameless(new)
+            key = encode((program, now, shape))
+            known = self._entries.get(key)
+            if known is None:
+                made = self._shared(noted(None, new))
+                _remember(self._entries, key, made["metadata"].get("managedFields") or [])
+                return made
+            return _with_entries(new, known)
+
+        return signed
+
+    def _shared(self, obj: Json) -> Json:
+        entries = obj["metadata"].get("managedFields")
+        return _with_entries(obj, [self._one(entry) for entry in entries]) if entries else obj
+
+    def _one(self, entry: Json) -> Json:
+        fields = entry.get("fieldsV1") or {}
+        key = encode(fields)
+        known = self._fields.get(key)
+        if known is None:
+            _remember(self._fields, key, fields)
+            known = fields
+        return {**entry, "fieldsV1": known}
+
+
+def registered(nodes: Iterable[Json], now: Instant) -> Iterator[Json]:
+    """New nodes, of which all say the same fields, as their kubelets have written them."""
+    entries: list[Json] = []
+    for node in nodes:
+        if not entries:
+            bare = {key: node[key] for key in node if key != "status"}
+            own = track(NODE, Component.KUBELET.value, _OPERATION, "", now)(None, bare)
+            reported = track(NODE, Component.KUBELET.value, _OPERATION, "status", now)
+            signed = reported(own, {**own, "status": node["status"]})
+            entries = signed["metadata"]["managedFields"]
+        yield _with_entries(node, entries)
+
+
+def _nameless(obj: Json) -> Json:
+    """`obj` without its name, which is in no set of fields."""
+    meta = {key: value for key, value in obj["metadata"].items() if key != "name"}
+    return {**obj, "metadata": meta}
+
+
+def _shape(event: Json) -> Json:
+    """Which fields an event has, and those of what it is about: no two events say the same."""
+    return {
+        key: sorted(value) if isinstance(value, dict) else not value for key, value in event.items()
+    }
+
+
+def _with_entries(obj: Json, entries: list[Json]) -> Json:
+    if not entries:
+        return obj
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": entries}}
+
+
+def _remember(known: dict[bytes, Any], key: bytes, value: Any) -> None:
+    if len(known) >= REMEMBERED_MAX:
+        known.clear()
+    known[key] = value

@@ -1,0 +1,1 @@
+"""The local cluster as a process: event loop, sockets, clock and metrics endpoints."""

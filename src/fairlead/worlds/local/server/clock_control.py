@@ -1,0 +1,79 @@
+"""ClockControl: the clock of a local cluster by HTTP, for whoever may.
+
+GET  /fairlead/clock    {"now": "2026-01-01T00:00:00.000000Z", "speed": 1.0, "paused": false}
+POST /fairlead/clock    {"advance": "5m"}, {"speed": 60}, {"paused": true}; the same answer
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.timestamp import format_micro_time, parse_duration
+from fairlead.apiserver.endpoints.response.encoded_objects import encode
+from fairlead.apiserver.error import bad_request
+from fairlead.apiserver.negotiation.request_error import no_method
+from fairlead.apiserver.request import Request, Response
+from fairlead.engine.core.instant import DurationNs, seconds
+from fairlead.worlds.local.server.runner import Runner
+
+PATH: Final = "/fairlead/clock"
+SPEED_MAX: Final = 100_000.0
+ADVANCE_MAX: Final[DurationNs] = seconds(366 * 24 * 3_600)
+
+
+class _Wish(msgspec.Struct, forbid_unknown_fields=True):
+    advance: str = ""
+    speed: float | None = None
+    paused: bool | None = None
+
+
+class ClockControl:
+    """Steers the clock of what `runner` drives."""
+
+    def __init__(self, runner: Runner) -> None:
+        """Nothing is changed unless asked for."""
+        self._runner = runner
+
+    async def __call__(self, request: Request) -> Response:
+        """The answer. Raises ApiError: 400, 405."""
+        if request.method == "POST":
+            await self._steer(_wish(request.body))
+        elif request.method != "GET":
+            raise no_method()
+        return Response(200, (encode(self._state()),))
+
+    def _state(self) -> dict[str, Any]:
+        clock = self._runner.clock
+        return {
+            "now": format_micro_time(clock.now()),
+            "speed": clock.speed,
+            "paused": clock.is_paused,
+        }
+
+    async def _steer(self, wish: _Wish) -> None:
+        duration = _duration(wish.advance) if wish.advance else 0
+        if wish.speed is not None and not 0 < wish.speed <= SPEED_MAX:
+            raise bad_request(f"speed: must be more than 0 and at most {SPEED_MAX:g}")
+        if wish.speed is not None or wish.paused is not None:
+            self._runner.steer(speed=wish.speed, paused=wish.paused)
+        if duration:
+            await self._runner.advance(duration)
+
+
+def _wish(body: bytes) -> _Wish:
+    try:
+        return msgspec.json.decode(body, type=_Wish)
+    except msgspec.DecodeError as cause:
+        raise bad_request(str(cause)) from None
+
+
+def _duration(text: str) -> DurationNs:
+    try:
+        duration = parse_duration(text)
+    except ValueError as cause:
+        raise bad_request(f"advance: {cause}") from None
+    if not 0 <= duration <= ADVANCE_MAX:
+        raise bad_request("advance: must be at least 0 and at most 366 days")
+    return duration

@@ -1,0 +1,125 @@
+"""MetricsEndpoint: counts of the API server for Prometheus, under upstream's names.
+
+upstream: apiserver/pkg/endpoints/metrics/metrics.go, pkg/storage/etcd3/metrics/metrics.go,
+component-base/metrics/version.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from fairlead import __version__
+from fairlead.apiserver.discovery.version import version_info
+from fairlead.apiserver.endpoints.server import ApiServer
+from fairlead.apiserver.negotiation.request_error import no_method
+from fairlead.apiserver.request import Request, Response
+from fairlead.apiserver.store import Store
+
+PATH: Final = "/metrics"
+_COMPONENT: Final = "apiserver"
+_REQUEST_LABELS: Final = (
+    "code",
+    "component",
+    "dry_run",
+    "group",
+    "resource",
+    "scope",
+    "subresource",
+    "verb",
+    "version",
+)
+
+
+class MetricsEndpoint:
+    """Answers with everything that `server` and `store` can tell now."""
+
+    def __init__(self, server: ApiServer, store: Store) -> None:
+        """Nothing is counted here; it is read when somebody asks."""
+        self._registry = CollectorRegistry()
+        self._registry.register(_Counted(server, store))
+        ProcessCollector(registry=self._registry)
+
+    async def __call__(self, request: Request) -> Response:
+        """The page. Raises ApiError 405."""
+        if request.method != "GET":
+            raise no_method()
+        return Response(200, (generate_latest(self._registry),), CONTENT_TYPE_LATEST)
+
+
+class _Counted(Collector):
+    """What the API server has counted."""
+
+    def __init__(self, server: ApiServer, store: Store) -> None:
+        self._server = server
+        self._store = store
+
+    def collect(self) -> Iterator[Metric]:
+        """See Collector."""
+        yield _built()
+        yield self._requests()
+        yield self._watches()
+        yield self._objects()
+
+    def _requests(self) -> Metric:
+        family = CounterMetricFamily(
+            "apiserver_request_total",
+            "Counter of apiserver requests broken out for each verb, dry run value, group, "
+            "version, resource, scope, component, and HTTP response code.",
+            labels=_REQUEST_LABELS,
+        )
+        for count in self._server.counts:
+            asked = count.asked
+            labels = (
+                str(count.code),
+                _COMPONENT if asked.resource else "",
+                asked.dry_run,
+                asked.group,
+                asked.resource,
+                asked.scope,
+                asked.subresource,
+                asked.verb,
+                asked.version,
+            )
+            family.add_metric(labels, count.total)
+        return family
+
+    def _watches(self) -> Metric:
+        family = GaugeMetricFamily(
+            "apiserver_longrunning_requests",
+            "Gauge of all active long-running apiserver requests broken out by verb, group, "
+            "version and resource.",
+            labels=("component", "group", "resource", "verb", "version"),
+        )
+        for kind in self._server.registry.all_kinds():
+            count = self._server.watches.count(kind)
+            if count:
+                labels = (_COMPONENT, kind.group, kind.plural, "WATCH", kind.version)
+                family.add_metric(labels, count)
+        return family
+
+    def _objects(self) -> Metric:
+        family = GaugeMetricFamily(
+            "apiserver_resource_objects",
+            "Number of stored objects at the time of last check split by kind.",
+            labels=("group", "resource"),
+        )
+        for kind in self._store.storage.kinds():
+            count = sum(1 for _ in self._store.storage.kept(kind))
+            family.add_metric((kind.group, kind.plural), count)
+        return family
+
+
+def _built() -> Metric:
+    labels = ("git_version", "major", "minor")
+    text = "A metric with a constant '1' value labeled by version."
+    family = GaugeMetricFamily("kubernetes_build_info", text, labels=labels)
+    info = version_info(__version__)
+    family.add_metric((info["gitVersion"], info["major"], info["minor"]), 1)
+    return family

@@ -1,0 +1,154 @@
+"""Runner: lets a local cluster live in an event loop, between the requests.
+
+What a request changes is told to the engine as soon as the loop comes round; otherwise the engine
+is called when something is due. Long work is done in slices, so that requests are answered
+meanwhile. While nothing can be stored, nothing happens.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from typing import Final
+
+from fairlead.apiserver.error import no_space
+from fairlead.apiserver.http.webhook_client import ask_webhook
+from fairlead.apiserver.request import WebhookAnswer
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.worlds.local.admission_gateway import PendingCommand
+from fairlead.worlds.local.clock import LocalClock
+from fairlead.worlds.local.cluster import LocalCluster
+
+SLICE_S: Final = 0.02
+AFTER_DEFECT_S: Final = 1.0
+LOOK_FOR_ROOM_S: Final = 1.0
+
+
+class Runner:
+    """Drives `cluster` by its clock, in the running event loop."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        """Nothing happens before `start`."""
+        self._cluster = cluster
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.Handle | None = None
+        self._asking: set[asyncio.Task[None]] = set()
+        self._answered: deque[tuple[PendingCommand, WebhookAnswer]] = deque()
+        self._is_woken = False
+        self._is_stepping = False
+        self._unsubscribe: Callable[[], None] | None = None
+
+    @property
+    def clock(self) -> LocalClock:
+        """The cluster's clock; steer it here, so that what is due is known anew."""
+        return self._cluster.clock
+
+    def steer(self, *, speed: float | None = None, paused: bool | None = None) -> None:
+        """See SteeredClock.steer."""
+        self._cluster.clock.steer(speed=speed, paused=paused)
+        self.wake()
+
+    def next_due(self) -> Instant | None:
+        """When something happens by itself next, None when nothing will."""
+        return self._cluster.control_plane.next_due()
+
+    def start(self) -> None:
+        """Begin."""
+        self._unsubscribe = self._cluster.store.subscribe(lambda _: self.wake())
+        self.wake()
+
+    def stop(self) -> None:
+        """End; what is due stays undone."""
+        if self._unsubscribe is not None:
+            self._unsubscribe()
+        if self._timer is not None:
+            self._timer.cancel()
+        for task in self._asking:
+            task.cancel()
+
+    def wake(self) -> None:
+        """Look what is to be done, soon."""
+        if not self._is_woken and not self._is_stepping:
+            self._is_woken = True
+            self._loop.call_soon(self._step)
+
+    async def advance(self, duration: DurationNs) -> Instant:
+        """Let `duration` pass at once, with everything that falls due in it; what time it is.
+
+        Raises ApiError when nothing more can be stored.
+        """
+        clock = self._cluster.clock
+        target = clock.now() + duration
+        control_plane = self._cluster.control_plane
+        while True:
+            # What a slice has left undone is not to happen later than it fell due.
+            now = self._slice(target if control_plane.is_settled else clock.now(), waits=True)
+            clock.jump_to(now)
+            if self._asking:
+                await asyncio.wait(self._asking)
+                self._slice(now)  # what the answers lead to happens before time goes on
+                continue
+            due = self.next_due()
+            if now >= target and (due is None or due > target):
+                self.wake()
+                return now
+            await asyncio.sleep(0)
+
+    def _slice(self, until: Instant, *, waits: bool = False) -> Instant:
+        """Work until then, or for a slice of real time; how far that went.
+
+        With `waits` no time passes while webhooks are asked. Raises ApiError when nothing more can
+        be stored.
+        """
+        if not self._has_room():
+            raise no_space()
+        end = perf_counter() + SLICE_S
+        control_plane = self._cluster.control_plane
+        waiting = control_plane.waiting
+        self._is_stepping = True
+        try:
+            while self._answered:
+                control_plane.go_on(*self._answered.popleft(), self._cluster.clock.now())
+            return control_plane.run_until(
+                until, stop_when=lambda: perf_counter() > end or (waits and bool(waiting))
+            )
+        finally:
+            self._is_stepping = False
+            while waiting:
+                task = self._loop.create_task(self._ask(waiting.popleft()))
+                self._asking.add(task)
+                task.add_done_callback(self._asking.discard)
+
+    async def _ask(self, waiting: PendingCommand) -> None:
+        """Ask a webhook about what a controller wants to do."""
+        self._answered.append((waiting, await ask_webhook(waiting.call)))
+        self.wake()
+
+    def _has_room(self) -> bool:
+        return self._cluster.store.storage.look_for_room()
+
+    def _step(self) -> None:
+        self._is_woken = False
+        clock = self._cluster.clock
+        now = clock.now()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._has_room():
+            self._timer = self._loop.call_later(LOOK_FOR_ROOM_S, self.wake)
+            return
+        try:
+            reached = self._slice(now)
+        except Exception:
+            # The loop tells of it; what is left to do is done all the same.
+            self._timer = self._loop.call_later(AFTER_DEFECT_S, self.wake)
+            raise
+        due = self._cluster.control_plane.next_due()
+        if reached < now or (due is not None and due <= now):
+            self.wake()
+            return
+        wait_s = None if due is None else clock.seconds_until(due)
+        if wait_s is not None:
+            self._timer = self._loop.call_later(wait_s, self.wake)

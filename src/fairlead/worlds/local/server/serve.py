@@ -1,0 +1,78 @@
+"""serve_cluster: a local cluster on a socket, until somebody ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from socket import socket
+from typing import Final
+
+import uvloop
+
+from fairlead.apiserver.http.app import ApiApp, Audit, Authenticate
+from fairlead.apiserver.http.listener import Certificate, Listener
+from fairlead.worlds.gc_thresholds import collect_rarely
+from fairlead.worlds.local.cluster import LocalCluster
+from fairlead.worlds.local.server import clock_control, metrics_endpoint
+from fairlead.worlds.local.server.clock_control import ClockControl
+from fairlead.worlds.local.server.metrics_endpoint import MetricsEndpoint
+from fairlead.worlds.local.server.runner import Runner
+
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """Where clients come in, and how they are known."""
+
+    listening: socket
+    authenticate: Authenticate
+    certificate: Certificate | None = None
+    audit: Audit | None = None
+
+
+def serve_cluster(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
+    """Serve until a signal of ENDING; `on_ready` is called when clients may come."""
+    collect_rarely()
+    uvloop.run(_serve(cluster, door, on_ready))
+
+
+async def _serve(cluster: LocalCluster, door: ServeOptions, on_ready: Callable[[], None]) -> None:
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in ENDING:
+        # Whoever starts it with nohup wants it to go on.
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, ended.set)
+    async with served(cluster, door):
+        on_ready()
+        await ended.wait()
+
+
+@asynccontextmanager
+async def served(cluster: LocalCluster, door: ServeOptions) -> AsyncIterator[Runner]:
+    """Let `cluster` live and clients come in while the block lasts, in the running event loop."""
+    runner = Runner(cluster)
+    app = ApiApp(
+        cluster.server,
+        door.authenticate,
+        cluster.clock.now,
+        None if cluster.journal is None else cluster.journal.settle,
+        acts={
+            clock_control.PATH: ClockControl(runner),
+            metrics_endpoint.PATH: MetricsEndpoint(cluster.server, cluster.store),
+        },
+        audit=door.audit,
+    )
+    listener = Listener(app, door.listening, door.certificate)
+    await listener.start()
+    runner.start()
+    try:
+        yield runner
+    finally:
+        runner.stop()
+        await listener.stop()
+        if cluster.journal is not None:
+            cluster.journal.close()

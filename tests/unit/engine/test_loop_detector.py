@@ -1,0 +1,74 @@
+"""LoopWatch: what is reported, and what is said in the cluster."""
+
+from __future__ import annotations
+
+from fairlead.engine.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.reporter import DisplacementCycle, PodPreempting, WorkloadStarving
+from fairlead.engine.loop_detector import STARVING_AFTER, LoopDetector
+
+
+class Listener:
+    """A reporter that keeps everything."""
+
+    def __init__(self):
+        self.records = []
+
+    def report(self, record):
+        """Keep it."""
+        self.records.append(record)
+
+
+def preempting(by, victim, at=0):
+    """`by` preempts `victim`, both named as their workloads are."""
+    return PodPreempting(
+        pod=ObjectRef("Pod", "ns", by, by),
+        node="n",
+        victims=(ObjectRef("Pod", "ns", victim, victim),),
+        pdb_violations=0,
+        rule="cheapest first",
+        candidates=1,
+        equals=1,
+        at=at,
+        workload=f"Job/ns/{by}",
+        victim_workloads=(f"Job/ns/{victim}",),
+    )
+
+
+def test_a_loop_becomes_a_record_and_a_warning():
+    """The cycle is told to the reporter with its rules, and to the victim as an event."""
+    listener = Listener()
+    watch = LoopDetector(listener)
+    assert watch.next_deadline() is None
+    watch.report(preempting("a", "b", at=1))
+    watch.report(preempting("b", "a", at=2))
+    cycle = next(r for r in listener.records if isinstance(r, DisplacementCycle))
+    assert cycle.workloads == ("Job/ns/a", "Job/ns/b")
+    assert cycle.rules == ("cheapest first", "cheapest first")
+    assert watch.next_deadline() == 0
+    (event,) = watch.handle_deadline(2)
+    assert isinstance(event, RecordEvent)
+    assert (event.type, event.reason) == ("Warning", "PreemptionLoop")
+    assert event.note == (
+        "Job/ns/a pushes out Job/ns/b (cheapest first), "
+        "Job/ns/b pushes out Job/ns/a (cheapest first): once"
+    )
+    assert watch.next_deadline() is None
+
+
+def test_starvation_is_told():
+    """A workload displaced too often is named."""
+    listener = Listener()
+    watch = LoopDetector(listener)
+    for i in range(STARVING_AFTER + 1):
+        watch.report(preempting(f"strong{i}", "weak", at=i))
+    (starving,) = [r for r in listener.records if isinstance(r, WorkloadStarving)]
+    assert (starving.workload, starving.times) == ("Job/ns/weak", STARVING_AFTER + 1)
+
+
+def test_everything_heard_is_passed_on_first():
+    """A listener sees the records in the order in which they were made."""
+    listener = Listener()
+    record = preempting("a", "a")
+    LoopDetector(listener).report(record)
+    assert listener.records[0] is record
+    assert isinstance(listener.records[1], DisplacementCycle)

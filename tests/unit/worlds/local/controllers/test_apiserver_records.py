@@ -1,0 +1,77 @@
+"""What the API server writes down of itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.worlds.local.controllers.apiserver_records import OwnRecords, server_name
+
+AUTHENTICATION = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+TRACKING = (
+    "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking"
+)
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+LEASE = f"{LEASES}/{server_name('fairlead')}"
+
+
+def added(store, name):
+    namespace = store.get(find_kind("Namespace"), "", name)
+    return Change(ChangeType.ADDED, find_kind("Namespace"), namespace, None, 0)
+
+
+def test_a_server_is_known_by_its_host():
+    """The same name as a kube-apiserver has there."""
+    assert server_name("vm") == "apiserver-wlv32tlttr4jl3gtroqexyxapa"
+
+
+def test_others_learn_whose_certificates_are_accepted(cluster):
+    assert cluster.ask("GET", AUTHENTICATION)["data"] == {"client-ca-file": "PEM"}
+    assert cluster.ask("GET", TRACKING)["data"] == {"since": "2026-01-01"}
+
+
+def test_without_certificates_nothing_is_said_of_them(make_cluster):
+    assert make_cluster().ask("GET", AUTHENTICATION)["code"] == 404
+
+
+@pytest.mark.parametrize("path", [AUTHENTICATION, TRACKING, LEASE])
+def test_they_come_back(cluster, path):
+    before = cluster.ask("GET", path)["metadata"]
+    cluster.ask("DELETE", path)
+    after = cluster.ask("GET", path)["metadata"]
+    assert after["uid"] != before["uid"]
+    assert after["managedFields"][0]["manager"] == "kube-apiserver"
+
+
+def test_the_authority_of_another_server_stays(cluster):
+    """Each adds its own, once."""
+    store, now = cluster.local.store, cluster.clock.now()
+    other = OwnRecords("other", "10.0.0.2:6443", "OTHER\n")
+    for _ in range(2):
+        other.attend(added(store, "kube-system"), store, now)
+    assert cluster.ask("GET", AUTHENTICATION)["data"] == {"client-ca-file": "PEMOTHER\n"}
+    assert [one["metadata"]["name"] for one in cluster.ask("GET", LEASES)["items"]] == sorted(
+        (server_name("fairlead"), server_name("other"))
+    )
+
+
+def test_the_lease_is_renewed_when_the_server_starts_again(cluster):
+    """By who was there first; nothing is written meanwhile."""
+    before = cluster.ask("GET", LEASE)["spec"]
+    assert before["leaseDurationSeconds"] == 3600
+    assert before["holderIdentity"].startswith(f"{server_name('fairlead')}_")
+    cluster.pass_time(7200)
+    assert cluster.ask("GET", LEASE)["spec"] == before
+    again = OwnRecords("fairlead", "127.0.0.1:0", "PEM")
+    for _ in range(2):
+        again.attend(added(cluster.local.store, "kube-system"), cluster.local.store, 0)
+    after = cluster.ask("GET", LEASE)["spec"]
+    assert after == {**before, "renewTime": "1970-01-01T00:00:00.000000Z"}
+
+
+def test_a_scheduler_of_its_own_may_read_them(cluster):
+    """As the reader of this one ConfigMap."""
+    role = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/"
+    binding = cluster.ask("GET", f"{role}system::extension-apiserver-authentication-reader")
+    assert {one["name"] for one in binding["subjects"]} >= {"system:kube-scheduler"}

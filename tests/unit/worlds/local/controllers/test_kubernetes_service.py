@@ -1,0 +1,64 @@
+"""The Service of the API server itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.worlds.local.controllers.kubernetes_service import OwnService
+
+SERVICE = "/api/v1/namespaces/default/services/kubernetes"
+ENDPOINTS = "/api/v1/namespaces/default/endpoints/kubernetes"
+
+
+@pytest.fixture
+def cluster(make_cluster):
+    return make_cluster(address="10.0.0.1:6443")
+
+
+def ends(obj):
+    return obj["subsets"][0]["addresses"][0]["ip"], obj["subsets"][0]["ports"][0]["port"]
+
+
+def test_it_leads_to_the_server(cluster):
+    """Under the first address of all Services, as in any cluster."""
+    spec = cluster.ask("GET", SERVICE)["spec"]
+    assert (spec["clusterIP"], spec["type"]) == ("10.96.0.1", "ClusterIP")
+    assert spec["ports"] == [
+        {"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443},
+    ]
+    assert ends(cluster.find("Endpoints", "kubernetes")) == ("10.0.0.1", 6443)
+    (entry,) = cluster.find("EndpointSlice", "kubernetes")["endpoints"]
+    assert entry["addresses"] == ["10.0.0.1"]
+    assert cluster.find("ServiceCIDR", "kubernetes", "")["spec"]["cidrs"] == ["10.96.0.0/16"]
+
+
+@pytest.mark.parametrize("path", [SERVICE, ENDPOINTS])
+def test_it_comes_back(cluster, path):
+    """Other Services stay gone."""
+    before = cluster.ask("GET", path)["metadata"]["uid"]
+    cluster.ask("DELETE", path)
+    assert cluster.ask("GET", path)["metadata"]["uid"] != before
+
+
+def test_it_follows_the_server(cluster):
+    """Which listens at another port after a restart."""
+    store, now = cluster.local.store, cluster.clock.now()
+    moved = OwnService("10.0.0.1:7000")
+    namespace = store.get(find_kind("Namespace"), "", "default")
+    for _ in range(2):
+        moved.attend(_added(namespace), store, now)
+    assert ends(cluster.find("Endpoints", "kubernetes")) == ("10.0.0.1", 7000)
+    (port,) = cluster.find("EndpointSlice", "kubernetes")["ports"]
+    assert port["port"] == 7000
+
+
+def test_a_name_is_no_address(make_cluster):
+    cluster = make_cluster(address="box.example:6443")
+    assert cluster.find("Service", "kubernetes") is not None
+    assert cluster.find("Endpoints", "kubernetes") is None
+
+
+def _added(obj):
+    return Change(ChangeType.ADDED, find_kind("Namespace"), obj, None, 0)

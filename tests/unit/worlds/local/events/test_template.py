@@ -1,0 +1,99 @@
+"""Events that were written before, and others like them."""
+
+from __future__ import annotations
+
+import json
+from itertools import count, product
+
+import pytest
+
+from fairlead.apiserver.error import ApiError
+from fairlead.engine.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.instant import seconds
+from fairlead.worlds.local.component_identity import Component
+from fairlead.worlds.local.events import template
+from fairlead.worlds.local.events.template import EventTemplates
+from fairlead.worlds.local.events.writer import EventWriter
+from fairlead.worlds.local.field_manager import FieldManagers
+
+POD = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+PODS = "/api/v1/namespaces/default/pods"
+SUBJECTS = (
+    ObjectRef("Pod", "default", "a", "u"),
+    ObjectRef("Pod", "default", "a"),
+    ObjectRef("Pod", "kube-system", "gone", "u"),
+    ObjectRef("Node", "", "node-0", "u"),
+    ObjectRef("Widget", "default", "w"),
+)
+WRITERS = (("kubelet", ""), ("default-scheduler", "Binding"), ("job-controller", ""))
+TEXTS = (("Pulled", "Pulled an image"), ("Killing", ""), ("Pulled", "twice " * 400))
+PARTS = ("", "spec.containers{c}")
+
+
+def all_events():
+    """Every writer about everything, in all words, and then all of it again."""
+    for number in range(2):
+        for (writer, action), subject, (reason, note) in product(WRITERS, SUBJECTS, TEXTS):
+            sort = "Normal" if note else "Warning"
+            said = note and f"{note} {number}"
+            yield RecordEvent(subject, sort, reason, action, said, writer)
+
+
+def texts_of(cluster):
+    """What is stored of all events, but for what is chance."""
+    uid = cluster.ask("POST", PODS, POD)["metadata"]["uid"]
+    writer = EventWriter(cluster.local.store, FieldManagers())
+    instants = count(seconds(1_767_225_600), seconds(10))
+    for event, part in product(all_events(), PARTS):
+        writer.record_part(event, part, next(instants))
+    for event in cluster.list("event", None):
+        meta = {**event["metadata"], "uid": "", "resourceVersion": ""}
+        yield json.dumps({**event, "metadata": meta}).replace(uid, "")
+
+
+def test_what_is_written_like_one_before_is_what_the_long_way_leads_to(make_cluster, monkeypatch):
+    """Byte for byte, whoever writes about whatever."""
+    short = list(texts_of(make_cluster(nodes=1)))
+    monkeypatch.setattr(template, "FORMS_MAX", 0)  # nothing is remembered for longer than once
+    assert short == list(texts_of(make_cluster(nodes=1)))
+    assert len(short) > 2 * len(WRITERS) * len(SUBJECTS)
+
+
+@pytest.fixture
+def create(cluster):
+    """Stores an event in a namespace, under a name."""
+    cluster.ask("POST", "/api/v1/namespaces", {"metadata": {"name": "other"}})
+    forms = EventTemplates(cluster.local.store, FieldManagers())
+    numbers = count()
+
+    def create(namespace, name=""):
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": name or f"e{next(numbers)}", "namespace": namespace},
+            "involvedObject": {"kind": "Pod", "namespace": namespace, "name": "a"},
+            "reason": "Why",
+        }
+        return forms.create(manifest, Component.KUBELET, cluster.clock.now())
+
+    return create
+
+
+def test_events_live_in_living_namespaces(cluster, create):
+    """Whatever was written in others."""
+    create("other")
+    with pytest.raises(ApiError, match='namespaces "nowhere" not found'):
+        create("nowhere")
+    cluster.ask("POST", "/api/v1/namespaces/other/configmaps", {"metadata": {"name": "c"}})
+    held = {"metadata": {"name": "c", "finalizers": ["example.com/held"]}}
+    cluster.ask("PUT", "/api/v1/namespaces/other/configmaps/c", held)
+    cluster.ask("DELETE", "/api/v1/namespaces/other")
+    with pytest.raises(ApiError, match="is being terminated"):
+        create("other")
+
+
+def test_names_are_given_once(create):
+    """A name that is taken is refused."""
+    create("default", "one")
+    with pytest.raises(ApiError, match='events "one" already exists'):
+        create("default", "one")

@@ -1,0 +1,89 @@
+"""What Prometheus reads from a local cluster."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.request import ADMIN, Request
+from fairlead.worlds.local.server.metrics_endpoint import PATH, MetricsEndpoint
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+APPLY = "application/apply-patch+yaml"
+
+
+@pytest.fixture
+def samples(cluster):
+    """Values by name and labels, as somebody reads them now."""
+    page = MetricsEndpoint(cluster.local.server, cluster.local.store)
+
+    def read():
+        response = asyncio.run(page(Request("GET", PATH, user=ADMIN)))
+        assert response.content_type.startswith("text/plain")
+        families = text_string_to_metric_families(b"".join(response.body).decode())
+        return [sample for family in families for sample in family.samples]
+
+    return read
+
+
+def value(samples, name, **labels):
+    found = [
+        sample.value
+        for sample in samples
+        if sample.name == name and labels.items() <= sample.labels.items()
+    ]
+    return sum(found)
+
+
+def test_requests_are_counted_by_what_they_ask(cluster, samples):
+    """Under upstream's verbs and scopes, with the answer's code."""
+    cluster.ask("POST", MAPS, {"metadata": {"name": "a"}})
+    cluster.ask("POST", MAPS, {"metadata": {"name": "a"}})
+    cluster.ask("GET", f"{MAPS}/a")
+    cluster.ask("GET", MAPS)
+    cluster.ask("GET", "/api/v1/configmaps")
+    cluster.ask("DELETE", f"{MAPS}/a", query=(("dryRun", "All"),))
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"b": "c"}}
+    cluster.ask("PATCH", f"{MAPS}/a", body, APPLY, query=(("fieldManager", "me"),))
+    found, name = samples(), "apiserver_request_total"
+    asked = {"resource": "configmaps", "component": "apiserver", "group": "", "version": "v1"}
+    assert value(found, name, verb="POST", scope="resource", code="201", **asked) == 1
+    assert value(found, name, verb="POST", code="409", **asked) == 1
+    assert value(found, name, verb="GET", scope="resource", code="200", **asked) == 1
+    assert value(found, name, verb="LIST", scope="namespace", **asked) == 1
+    assert value(found, name, verb="LIST", scope="cluster", **asked) == 1
+    assert value(found, name, verb="DELETE", dry_run="All", **asked) == 1
+    assert value(found, name, verb="APPLY", **asked) == 1
+
+
+def test_nobody_makes_names_up(cluster, samples):
+    """What is not served is counted without its name, however it is asked."""
+    cluster.ask("GET", "/api/v1/namespaces/default/nonsense")
+    cluster.ask("GET", f"{MAPS}/a/nonsense")
+    request = Request("BREW", "/version", user=ADMIN)
+    cluster.local.server.handle(request, cluster.clock.now())
+    found = [s for s in samples() if s.name == "apiserver_request_total"]
+    assert not any("nonsense" in text for s in found for text in s.labels.values())
+    assert value(found, "apiserver_request_total", verb="GET", resource="", code="404") == 2
+    assert value(found, "apiserver_request_total", verb="OTHER") == 1
+
+
+def test_what_is_there_and_who_watches(cluster, samples):
+    request = Request("GET", "/api/v1/pods", (("watch", "true"),), user=ADMIN)
+    watch = cluster.local.server.handle(request, cluster.clock.now())
+    found = samples()
+    assert value(found, "apiserver_resource_objects", resource="nodes") == 3
+    assert value(found, "apiserver_longrunning_requests", resource="pods", verb="WATCH") == 1
+    assert value(found, "kubernetes_build_info", major="1") == 1
+    watch.close()
+    assert value(samples(), "apiserver_longrunning_requests", resource="pods") == 0
+
+
+def test_it_is_only_read(cluster):
+    page = MetricsEndpoint(cluster.local.server, cluster.local.store)
+    with pytest.raises(ApiError) as refused:
+        asyncio.run(page(Request("POST", PATH, user=ADMIN)))
+    assert refused.value.code == 405

@@ -1,0 +1,158 @@
+"""The runner does what is due when it is due, in slices."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass, field
+from itertools import count
+
+import pytest
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.storage import Storage
+from fairlead.engine.core.instant import seconds
+from fairlead.worlds.local.clock import LocalClock
+from fairlead.worlds.local.server import runner
+from fairlead.worlds.local.server.runner import Runner
+
+START = seconds(1000)
+
+
+@dataclass
+class ControlPlaneDouble:
+    """Something due at each of these instants; the first one may go wrong."""
+
+    due: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    fails: int = 0
+    waiting: deque = field(default_factory=deque)
+    is_settled: bool = True
+
+    def next_due(self):
+        return self.due[0] if self.due else None
+
+    def run_until(self, instant, *, stop_when=None):
+        if self.fails:
+            self.fails -= 1
+            raise ValueError("defect")
+        while self.due and self.due[0] <= instant:
+            self.done.append(self.due.pop(0))
+            if stop_when is not None and stop_when():
+                break
+        return instant
+
+
+@dataclass
+class Store:
+    """Nobody writes into it."""
+
+    storage: Storage = field(default_factory=Storage)
+
+    def subscribe(self, _):
+        return lambda: None
+
+
+@dataclass
+class Cluster:
+    """All that a runner looks at."""
+
+    control_plane: ControlPlaneDouble
+    clock: LocalClock = field(default_factory=lambda: LocalClock(START, paused=True))
+    store: Store = field(default_factory=Store)
+
+
+def run(control_plane, body):
+    """Let `body` have a started runner in a loop; what the loop was told of defects."""
+    told = []
+
+    async def main():
+        asyncio.get_running_loop().set_exception_handler(lambda _, about: told.append(about))
+        one = Runner(Cluster(control_plane))
+        one.start()
+        await body(one)
+        one.stop()
+
+    asyncio.run(main())
+    return told
+
+
+def test_what_is_due_is_done_though_time_stands_still(monkeypatch):
+    """One slice after the other, until nothing is left."""
+    monkeypatch.setattr(runner, "SLICE_S", 0)
+    control_plane = ControlPlaneDouble([START - 2, START - 1, START, START + 1])
+    assert run(control_plane, lambda _: asyncio.sleep(0.05)) == []
+    assert control_plane.done == [START - 2, START - 1, START]
+
+
+def test_advancing_waits_for_everything(monkeypatch):
+    """It comes back when nothing more is due by then."""
+    monkeypatch.setattr(runner, "SLICE_S", 0)
+    control_plane = ControlPlaneDouble([START + second for second in range(1, 6)])
+
+    async def advance(one):
+        assert await one.advance(4) == START + 4
+
+    run(control_plane, advance)
+    assert control_plane.done == [START + second for second in range(1, 5)]
+
+
+def test_a_defect_ends_nothing(monkeypatch):
+    """It is told, and what is left is done after a while."""
+    monkeypatch.setattr(runner, "AFTER_DEFECT_S", 0.01)
+    control_plane = ControlPlaneDouble([START], fails=1)
+    told = run(control_plane, lambda _: asyncio.sleep(0.2))
+    assert [str(about["exception"]) for about in told] == ["defect"]
+    assert control_plane.done == [START]
+
+
+def test_advancing_tells_of_a_defect():
+    """Whoever asked is told."""
+    control_plane = ControlPlaneDouble([START], fails=2)
+
+    async def advance(one):
+        with pytest.raises(ValueError, match="defect"):
+            await one.advance(1)
+
+    run(control_plane, advance)
+
+
+def test_nothing_happens_while_there_is_no_room(monkeypatch):
+    """What is due waits, advancing is refused; it goes on by itself when there is room again."""
+    monkeypatch.setattr(runner, "LOOK_FOR_ROOM_S", 0.01)
+    control_plane, room = ControlPlaneDouble([START, START + 1]), []
+
+    async def fill_and_empty(one):
+        one._cluster.store.storage.has_room = lambda: bool(room)
+        await asyncio.sleep(0.05)
+        assert control_plane.done == []
+        with pytest.raises(ApiError, match="database space exceeded"):
+            await one.advance(1)
+        room.append("made")
+        await asyncio.sleep(0.05)
+        assert control_plane.done == [START]
+        await one.advance(1)
+
+    assert run(control_plane, fill_and_empty) == []
+    assert control_plane.done == [START, START + 1]
+
+
+def test_slices_make_nothing_happen_later_than_it_falls_due(monkeypatch, cluster):
+    """Whatever ends a slice in the midst of an instant, the rest of it belongs there."""
+    monkeypatch.setattr(runner, "SLICE_S", 4)
+    monkeypatch.setattr(runner, "perf_counter", count().__next__)
+    pod = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}
+    job = {"spec": {"parallelism": 3, "template": {"spec": pod}}}
+    spec = {"schedule": "*/5 * * * *", "jobTemplate": job}
+    path = "/apis/batch/v1/namespaces/default/cronjobs"
+    cluster.ask("POST", path, {"metadata": {"name": "often"}, "spec": spec})
+
+    async def main():
+        one = Runner(cluster.local)
+        one.start()
+        await one.advance(seconds(14 * 60 + 58))
+        one.stop()
+
+    asyncio.run(main())
+    times = [pod["metadata"]["creationTimestamp"] for pod in cluster.list("pod")]
+    assert times == ["2026-01-01T00:05:00Z"] * 3 + ["2026-01-01T00:10:00Z"] * 3

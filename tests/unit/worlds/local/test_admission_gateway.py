@@ -1,0 +1,179 @@
+"""What those outside have to say about what controllers write."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import ssl
+from datetime import UTC, datetime
+
+import pytest
+from aiohttp import web
+
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.apiserver.auth.certificate import new_authority, new_server
+from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.request import ADMIN
+from fairlead.engine.core.instant import seconds
+from fairlead.worlds.local.clock import LocalClock
+from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
+from fairlead.worlds.local.server.runner import Runner
+
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+LABELS = {"app": "web"}
+POD = {"containers": [{"name": "c", "image": "i"}]}
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "default"},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": LABELS},
+        "template": {"metadata": {"labels": LABELS}, "spec": POD},
+    },
+}
+RULE = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}
+ALL = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}
+REAL_NOW = datetime.now(UTC)  # noqa: TID251 - by which certificates are judged
+AUTHORITY = new_authority(REAL_NOW)
+
+
+def policy(expression, rule=RULE):
+    """A policy, and what binds it."""
+    group = {"apiVersion": "admissionregistration.k8s.io/v1"}
+    meta = {"metadata": {"name": "p"}}
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": expression}],
+    }
+    bound = {"policyName": "p", "validationActions": ["Deny"]}
+    return (
+        {**group, "kind": "ValidatingAdmissionPolicy", **meta, "spec": spec},
+        {**group, "kind": "ValidatingAdmissionPolicyBinding", **meta, "spec": bound},
+    )
+
+
+def webhook(url, rule=RULE, **more):
+    bundle = base64.b64encode(AUTHORITY.certificate.encode()).decode()
+    hook = {
+        "name": "side.example.com",
+        "clientConfig": {"url": url, "caBundle": bundle},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        **more,
+    }
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "w"},
+        "webhooks": [hook],
+    }
+
+
+def test_policies_judge_controllers_too(cluster):
+    users = "request.userInfo.username != 'system:serviceaccount:kube-system:replicaset-controller'"
+    for manifest in policy(users):
+        cluster.local.store.create(manifest, cluster.clock.now())
+    cluster.ask("POST", DEPLOYMENTS, DEPLOYMENT)
+    cluster.pass_time(5)
+    assert cluster.list("pod") == []
+    [replica_set] = cluster.list("replicaset")
+    [condition] = replica_set["status"]["conditions"]
+    assert condition["reason"] == "FailedCreate"
+    assert "ValidatingAdmissionPolicy 'p' with binding 'p' denied request" in condition["message"]
+
+
+def test_a_policy_that_all_keep_changes_nothing(cluster):
+    for manifest in policy("true", ALL):
+        cluster.local.store.create(manifest, cluster.clock.now())
+    cluster.ask("POST", DEPLOYMENTS, DEPLOYMENT)
+    cluster.pass_time(5)
+    assert [pod["status"]["phase"] for pod in cluster.list("pod")] == ["Running", "Running"]
+
+
+def test_where_nobody_asks_webhooks_controllers_go_on_without(cluster):
+    cluster.local.store.create(webhook("https://127.0.0.1:1/"), cluster.clock.now())
+    cluster.ask("POST", DEPLOYMENTS, DEPLOYMENT)
+    cluster.pass_time(5)
+    assert len(cluster.list("pod")) == 2
+
+
+class Injector:
+    """Adds a container to each pod, and remembers who asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    async def answer(self, request):
+        review = await request.json()
+        asked = review["request"]
+        self.asked.append((asked["userInfo"]["username"], asked["object"]["metadata"]["name"]))
+        added = {"name": "side", "image": "s"}
+        patch = [{"op": "add", "path": "/spec/containers/-", "value": added}]
+        review["response"] = {
+            "uid": asked["uid"],
+            "allowed": True,
+            "patchType": "JSONPatch",
+            "patch": base64.b64encode(json.dumps(patch).encode()).decode(),
+        }
+        return web.json_response(review)
+
+
+@pytest.fixture
+def context(tmp_path):
+    """How a server shows that it is 127.0.0.1."""
+    pair = new_server(AUTHORITY, ("127.0.0.1",), REAL_NOW)
+    (tmp_path / "pair").write_text(pair.certificate + pair.key)
+    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    made.load_cert_chain(tmp_path / "pair")
+    return made
+
+
+@pytest.fixture
+def injected(context):
+    """The pods of a deployment, and who asked an injector about them, when it lives here."""
+
+    async def living(port_of_webhook):
+        injector = Injector()
+        app = web.Application()
+        app.router.add_post("/", injector.answer)
+        served = web.AppRunner(app)
+        await served.setup()
+        await web.TCPSite(served, "127.0.0.1", 0, ssl_context=context).start()
+        port = port_of_webhook or served.addresses[0][1]
+        clock = LocalClock(parse_timestamp("2026-01-01T00:00:00Z"), paused=True)
+        cluster = LocalCluster(LocalOptions(nodes=1), clock, {"t": ADMIN}, AUTHORITY.key)
+        runner = Runner(cluster)
+        runner.start()
+        try:
+            cluster.store.create(webhook(f"https://127.0.0.1:{port}/"), clock.now())
+            cluster.store.create(DEPLOYMENT, clock.now())
+            await runner.advance(0)  # what was written is noticed
+            await runner.advance(seconds(5))
+            return cluster.store.list(find_kind("pod")), injector.asked, cluster
+        finally:
+            runner.stop()
+            await served.cleanup()
+
+    return lambda port=0: asyncio.run(living(port))
+
+
+def test_webhooks_are_asked_about_pods_that_controllers_make(injected):
+    pods, asked, _ = injected()
+    names = [[one["name"] for one in pod["spec"]["containers"]] for pod in pods]
+    assert names == [["c", "side"], ["c", "side"]]
+    user = "system:serviceaccount:kube-system:replicaset-controller"
+    assert sorted(asked) == sorted((user, pod["metadata"]["name"]) for pod in pods)
+    assert [pod["status"]["phase"] for pod in pods] == ["Running", "Running"]
+    assert {row["name"] for row in pods[0]["status"]["containerStatuses"]} == {"c", "side"}
+
+
+def test_a_webhook_that_is_not_there_keeps_controllers_from_making_any(injected):
+    pods, _, cluster = injected(port=1)
+    assert pods == []
+    [replica_set] = cluster.store.list(find_kind("replicaset"))
+    [condition] = replica_set["status"]["conditions"]
+    assert 'failed calling webhook "side.example.com"' in condition["message"]

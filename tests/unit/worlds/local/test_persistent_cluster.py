@@ -1,0 +1,96 @@
+"""A local cluster whose objects are kept in a file."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+from tests.unit.worlds.local.conftest import KEY, START
+
+from fairlead.apiserver.journal import Journal
+from fairlead.apiserver.journal_file import JournalFile
+from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.request import ADMIN, Request
+from fairlead.apiserver.storage import ChangeType
+from fairlead.worlds.local.clock import LocalClock
+from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+FULL = "etcdserver: mvcc: database space exceeded"
+
+
+@contextmanager
+def kept(path, **options):
+    """A cluster of no nodes whose journal is the file `path`."""
+    journal = Journal(path, synced=False, **options)
+    clock = LocalClock(START, paused=True)
+    yield LocalCluster(LocalOptions(nodes=0), clock, {"t": ADMIN}, KEY, journal)
+    journal.close()
+
+
+def ask(cluster, method, path, body=None, query=()):
+    text = b"" if body is None else json.dumps(body).encode()
+    request = Request(method, path, query, {"content-type": "application/json"}, text, ADMIN)
+    response = cluster.server.handle(request, START)
+    return response.status, json.loads(b"".join(response.body))
+
+
+def test_when_the_disk_fills_up_reading_goes_on_and_writing_is_refused(tmp_path):
+    """As by a kube-apiserver whose etcd has no space; what stores nothing is done all the same."""
+    named = {"metadata": {"name": "a"}}
+    room = ["room"]
+    with kept(tmp_path / "j") as cluster:
+        assert ask(cluster, "POST", MAPS, named)[0] == 201
+        cluster.store.storage.has_room = lambda: bool(room)
+        room.clear()
+        for method, path in (("POST", MAPS), ("PUT", f"{MAPS}/a"), ("DELETE", f"{MAPS}/a")):
+            body = (
+                {"metadata": {"name": "b"}} if method == "POST" else {**named, "data": {"k": "v"}}
+            )
+            status, said = ask(cluster, method, path, None if method == "DELETE" else body)
+            assert (status, said["message"], "reason" in said) == (500, FULL, False)
+        again = {"metadata": {"name": "b"}}
+        assert ask(cluster, "GET", f"{MAPS}/a")[0] == 200
+        assert ask(cluster, "POST", MAPS, again, (("dryRun", "All"),))[0] == 201
+        assert ask(cluster, "POST", MAPS, {"metadata": {"name": "B"}})[0] == 422
+        review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
+        assert ask(cluster, "POST", REVIEWS, review)[0] == 201
+        room.append("room")
+        assert ask(cluster, "POST", MAPS, again)[0] == 201
+
+
+def test_what_a_restart_writes_is_kept_like_everything_else(tmp_path):
+    """A definition whose names were not accepted yet when the process died."""
+    names = {"kind": "Widget", "plural": "widgets", "listKind": "WidgetList", "singular": "widget"}
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    spec = {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": names,
+        "versions": [version],
+        "conversion": {"strategy": "None"},
+    }
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com", "uid": "u"},
+        "spec": spec,
+        "status": {"storedVersions": ["v1"]},
+    }
+    with kept(tmp_path / "j"):
+        pass
+    file = JournalFile(tmp_path / "j", synced=False, log_capacity=9)
+    newest = file.version + 1
+    definition["metadata"]["resourceVersion"] = str(newest)
+    kind = find_kind("crd")
+    row = (kind.resource, "", "widgets.example.com", json.dumps(definition).encode())
+    file.write([(newest, ChangeType.ADDED, *row)], None)
+    file.close()
+    with kept(tmp_path / "j") as cluster:
+        told = cluster.store.find(kind, "", "widgets.example.com")
+        assert told["status"]["acceptedNames"]["plural"] == "widgets"
+        assert ask(cluster, "POST", MAPS, {"metadata": {"name": "a"}})[0] == 201
+    with kept(tmp_path / "j") as cluster:
+        assert cluster.store.find(kind, "", "widgets.example.com") == told

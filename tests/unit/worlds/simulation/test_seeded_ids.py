@@ -1,0 +1,43 @@
+"""Ids from a seed."""
+
+from __future__ import annotations
+
+import uuid
+from itertools import repeat
+
+from fairlead.apiserver.identity import SUFFIX_ALPHABET
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.worlds.simulation.seeded_ids import SeededIds
+
+
+def uids(seed, count=50):
+    ids = SeededIds(seed)
+    return [ids.new_uid(POD, "n", name) for name in repeat("a", count)]
+
+
+def test_equal_seeds_give_equal_ids_and_others_others():
+    assert uids(1) == uids(1)
+    assert set(uids(1)).isdisjoint(uids(2))
+
+
+def test_what_an_id_is_for_makes_no_difference():
+    first, second = SeededIds(1), SeededIds(1)
+    assert first.new_uid(POD, "n", "a") == second.new_uid(NODE, "", "b")
+
+
+def test_uids_look_like_random_ones():
+    for text in uids(-3):
+        parsed = uuid.UUID(text)
+        assert (str(parsed), parsed.version, parsed.variant) == (text, 4, uuid.RFC_4122)
+
+
+def test_ids_do_not_repeat():
+    assert len(set(uids(0, 5000))) == 5000
+
+
+def test_suffixes():
+    ids = SeededIds(7)
+    suffixes = [ids.new_suffix() for _ in range(200)]
+    assert all(len(suffix) == 5 and set(suffix) <= set(SUFFIX_ALPHABET) for suffix in suffixes)
+    assert len(set(suffixes)) == 200
+    assert set("".join(suffixes)) == set(SUFFIX_ALPHABET)

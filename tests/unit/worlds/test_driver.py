@@ -1,0 +1,234 @@
+"""One thing after the other: what happens settles before the next thing happens."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import ObjectRef, PatchObject
+from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged
+from fairlead.worlds.driver import Driver, LivelockError
+
+
+def command(name):
+    return PatchObject(ObjectRef("Node", "", name), {})
+
+
+class Diary:
+    """A world whose script is {instant: [names]}, and a controller whose replies and deadlines are
+    given; both write down what they are asked to do.
+    """
+
+    def __init__(self, script=None, replies=None, deadlines=None, answers_at_once=False):
+        self.script = [(at, name) for at, names in (script or {}).items() for name in names]
+        self.replies = replies or {}
+        self.deadlines = list(deadlines or ())
+        self.answers_at_once = answers_at_once
+        self.untold = []
+        self.entries = []
+
+    # the world
+
+    def perform(self, given, now):
+        self.entries.append(("perform", given.target.name, now))
+        outcome = CommandSucceeded(given)
+        if self.answers_at_once:
+            return outcome
+        self.untold.append(outcome)
+        return None
+
+    def poll(self, now):
+        if not self.untold and self.script and self.script[0][0] <= now:
+            self.untold.append(ObjectChanged(self.script.pop(0)[1]))
+        told, self.untold = self.untold, []
+        return told
+
+    def next_event(self):
+        return self.script[0][0] if self.script else None
+
+    # the controller
+
+    def handle(self, told, now):
+        match told:
+            case ObjectChanged(name):
+                self.entries.append(("see", name, now))
+            case CommandSucceeded(done):
+                name = f"{done.target.name} done"
+                self.entries.append(("see", name, now))
+        return [command(reply) for reply in self.replies.get(name, ())]
+
+    def next_deadline(self):
+        return self.deadlines[0] if self.deadlines else None
+
+    def handle_deadline(self, now):
+        self.deadlines.pop(0)
+        self.entries.append(("deadline", "", now))
+        return [command(reply) for reply in self.replies.get("deadline", ())]
+
+
+def run(diary, until=100, **options):
+    driver = Driver(diary, diary, now=0)
+    driver.run(until, **options)
+    return [
+        f"{what} {name}@{at}".replace(" @", "@") for what, name, at in diary.entries
+    ], driver.now
+
+
+def test_a_line_of_the_script_settles_before_the_next():
+    diary = Diary({5: ["a", "b"]}, replies={"a": ["x"], "x done": ["y"]})
+    assert run(diary)[0] == [
+        "see a@5",
+        "perform x@5",
+        "see x done@5",
+        "perform y@5",
+        "see y done@5",
+        "see b@5",
+    ]
+
+
+def test_the_world_comes_before_the_controllers_deadline():
+    diary = Diary({5: ["a", "b"]}, deadlines=[5, 5])
+    assert run(diary)[0] == ["see a@5", "see b@5", "deadline@5", "deadline@5"]
+
+
+def test_a_unit_of_work_settles_before_the_next():
+    diary = Diary(replies={"deadline": ["x"]}, deadlines=[3, 3])
+    assert run(diary)[0] == [
+        "deadline@3",
+        "perform x@3",
+        "see x done@3",
+        "deadline@3",
+        "perform x@3",
+        "see x done@3",
+    ]
+
+
+def test_commands_given_together_are_all_sent_before_anything_is_told():
+    diary = Diary({1: ["a"]}, replies={"a": ["x", "y"], "x done": ["z"]})
+    assert run(diary)[0] == [
+        "see a@1",
+        "perform x@1",
+        "perform y@1",
+        "see x done@1",
+        "perform z@1",
+        "see y done@1",
+        "see z done@1",
+    ]
+
+
+def test_an_outcome_may_come_at_once():
+    diary = Diary({1: ["a"]}, replies={"a": ["x"]}, answers_at_once=True)
+    assert run(diary)[0] == ["see a@1", "perform x@1", "see x done@1"]
+
+
+def test_a_deadline_in_the_past_means_at_once():
+    assert run(Diary(deadlines=[-7]))[0] == ["deadline@0"]
+
+
+def test_time_passes_to_whatever_is_due_next_and_ends_at_the_end():
+    entries, now = run(Diary({7: ["a"], 50: ["late"]}, deadlines=[3, 9, 60]), until=40)
+    assert entries == ["deadline@3", "see a@7", "deadline@9"]
+    assert now == 40
+
+
+def test_what_is_due_at_the_end_still_happens():
+    assert run(Diary({40: ["a"]}, deadlines=[40]), until=40)[0] == ["see a@40", "deadline@40"]
+
+
+def test_a_run_goes_on_where_it_ended():
+    diary = Diary({7: ["a"], 50: ["b"]})
+    driver = Driver(diary, diary, now=0)
+    for until, entries in ((6, 0), (49, 1), (49, 1), (50, 2)):
+        driver.run(until)
+        assert (driver.now, len(diary.entries)) == (until, entries)
+
+
+def test_time_does_not_go_back():
+    driver = Driver(Diary(), Diary(), now=9)
+    driver.run(3)
+    assert driver.now == 9
+
+
+def test_a_run_stops_where_it_is_told_to():
+    diary = Diary({1: ["a"], 2: ["b"], 3: ["c"]})
+    entries, now = run(diary, stop_when=lambda: ("see", "b", 2) in diary.entries)
+    assert (entries[-1], now) == ("see b@2", 2)
+
+
+def test_a_run_is_asked_to_stop_only_when_all_has_settled():
+    diary = Diary({1: ["a"]}, replies={"a": ["x"], "x done": ["y"]})
+    entries, _ = run(diary, stop_when=lambda: bool(diary.entries))
+    assert entries[-1] == "see y done@1"
+
+
+def test_progress_is_told_after_each_unit_of_work():
+    instants = []
+    run(Diary({1: ["a"]}, deadlines=[1, 1, 8]), until=9, on_progress=instants.append)
+    assert instants == [0, 1, 1, 1, 8, 8]
+
+
+def test_stimuli_without_end_are_a_livelock():
+    diary = Diary({1: ["a"]}, replies={"a": ["x"], "x done": ["x"]})
+    driver = Driver(diary, diary, now=0, steps_per_instant_max=50)
+    with pytest.raises(LivelockError) as livelock:
+        driver.run(100)
+    assert (livelock.value.now, livelock.value.steps) == (1, 51)
+    assert livelock.value.story[-1] == CommandSucceeded(command("x"))
+    assert len(livelock.value.story) == 20
+
+
+def test_a_controller_that_is_never_done_is_a_livelock():
+    diary = Diary(deadlines=[4] * 60)
+    driver = Driver(diary, diary, now=0, steps_per_instant_max=50)
+    with pytest.raises(LivelockError, match="time stands still at 4 ns: 51 steps and no end"):
+        driver.run(100)
+
+
+def test_a_world_that_promises_and_never_tells_is_a_livelock():
+    diary = Diary(deadlines=[9])
+    diary.next_event = lambda: 4
+    driver = Driver(diary, diary, now=0, steps_per_instant_max=50)
+    with pytest.raises(LivelockError):
+        driver.run(100)
+    assert diary.entries == []
+
+
+def test_many_steps_at_many_instants_are_none():
+    diary = Diary({at: ["a"] for at in range(90)}, replies={"a": ["x"]})
+    driver = Driver(diary, diary, now=0, steps_per_instant_max=3)
+    driver.run(100)
+    assert len(diary.entries) == 270
+
+
+def test_time_passes_up_to_what_is_due() -> None:
+    """What others did by then is not told as of the past."""
+    driver = Driver(diary := Diary(deadlines=[7]), diary, now=0)
+    driver.pass_time(5)
+    assert driver.now == 5
+    driver.pass_time(9)
+    assert driver.now == 7
+    driver.pass_time(3)
+    assert driver.now == 7
+
+
+def test_a_pause_leaves_the_rest_for_later():
+    """Whoever has something else to do comes back; time may have passed meanwhile."""
+    diary = Diary({1: ["a", "b", "c"]})
+    driver = Driver(diary, diary, now=0)
+    driver.run(5, pause_when=lambda: True)
+    assert diary.entries == [("see", "a", 1)]
+    assert (driver.now, driver.next_due()) == (1, 1)
+    driver.pass_time(3)
+    driver.run(5)
+    assert [name for _, name, _ in diary.entries] == ["a", "b", "c"]
+    assert (driver.now, driver.next_due()) == (5, None)
+
+
+def test_a_pause_between_commands():
+    """Many commands at once do not keep anybody waiting."""
+    diary = Diary({1: ["a"]}, replies={"a": ["x", "y"]})
+    driver = Driver(diary, diary, now=0)
+    for _ in range(2):
+        driver.run(1, pause_when=lambda: True)
+    assert diary.entries == [("see", "a", 1), ("perform", "x", 1)]
+    driver.run(1)
+    assert [name for _, name, _ in diary.entries] == ["a", "x", "y", "x done", "y done"]
