@@ -18,10 +18,10 @@ import uvloop
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.auth.bootstrap import bootstrap_objects
-from fairlead.apiserver.auth.certificate import new_server
-from fairlead.apiserver.auth.rbac import Rbac
-from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.auth.authentication.token import Tokens
+from fairlead.apiserver.auth.authorization.rbac import Rbac
+from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
+from fairlead.apiserver.auth.certificate_authority import new_server
 from fairlead.apiserver.cold_storage import ColdStorage
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp

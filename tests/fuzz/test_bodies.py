@@ -14,12 +14,12 @@ from fairlead.api.yaml_values import YamlError
 from fairlead.apiserver.endpoints.request.body import parsed_yaml
 from fairlead.apiserver.endpoints.response.renderer import text_of
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.merge_patch import merge_patch
-from fairlead.apiserver.patch.field_set import paths, union, unwire, wire
-from fairlead.apiserver.patch.json_patch import apply_json_patch
-from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
-from fairlead.apiserver.protobuf.decoding import MAGIC
-from fairlead.apiserver.protobuf.decoding import decode as from_protobuf
+from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
+from fairlead.apiserver.patch.managedfields.field_set import paths, union, unwire, wire
+from fairlead.apiserver.patch.merge_patch import merge_patch
+from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
+from fairlead.apiserver.protobuf.decoder import MAGIC
+from fairlead.apiserver.protobuf.decoder import decode as from_protobuf
 from fairlead.apiserver.protobuf.wire import bytes_field, number_field
 from fairlead.apiserver.schema.decoding import decoded as in_form
 from fairlead.apiserver.schema.json_text import JsonError, parse_json

@@ -12,8 +12,8 @@ from tests.fuzz.test_mutations import NOTHING, mutated
 from tests.fuzz.test_requests import FORMS, MANAGER, PATCHES, check
 from tests.unit.apiserver.endpoints.conftest import Api
 
-from fairlead.apiserver.custom.named_format import FUNCTIONS
-from fairlead.apiserver.custom.rules import RuleError, compiled
+from fairlead.apiserver.apiextensions.cel.named_format import FUNCTIONS
+from fairlead.apiserver.apiextensions.cel.rule import RuleError, compiled
 from fairlead.apiserver.request import Request
 from fairlead.cel.asking import Budget, OutOfBudgetError, Seen
 from fairlead.cel.library import environment

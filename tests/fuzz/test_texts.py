@@ -22,8 +22,8 @@ from fairlead.api.timestamp import (
     parse_duration,
     parse_timestamp,
 )
-from fairlead.apiserver.auth.token import bearer_token
-from fairlead.apiserver.custom.json_path import JsonPathError, json_path
+from fairlead.apiserver.apiextensions.json_path import JsonPathError, json_path
+from fairlead.apiserver.auth.authentication.token import bearer_token
 from fairlead.apiserver.endpoints.collection.continue_token import Token, decoded, encoded
 from fairlead.apiserver.endpoints.collection.selector import selection
 from fairlead.apiserver.endpoints.request.request_info import target_of

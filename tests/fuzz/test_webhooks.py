@@ -15,7 +15,7 @@ from tests.unit.apiserver.endpoints.conftest import CountedIds
 
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.admission.webhook import WebhookNeeded
+from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.request import Request, WebhookAnswer
 from fairlead.apiserver.served.strategies import ServedStrategies

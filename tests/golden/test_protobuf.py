@@ -17,7 +17,7 @@ from typing import Any, Final
 import pytest
 
 from fairlead.api.json import Json
-from fairlead.apiserver.protobuf.decoding import decode
+from fairlead.apiserver.protobuf.decoder import decode
 from fairlead.conformance.api.exchange import Asking
 from fairlead.conformance.api.in_process import InProcess
 

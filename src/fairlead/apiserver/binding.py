@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.plugin import Operation
+from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.error import conflict, internal_error
 from fairlead.apiserver.kind import POD

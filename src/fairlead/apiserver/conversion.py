@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from fairlead.api.json import Json
+from fairlead.apiserver.apiextensions.schema.pruning import pruned_object
 from fairlead.apiserver.autoscaler_form import new_autoscaler, old_autoscaler
-from fairlead.apiserver.custom.shaping import pruned_object
 from fairlead.apiserver.kind import Kind
 
 Form = Callable[[Json], Json]

@@ -14,7 +14,7 @@ from typing import Any, Final
 from fairlead.api.codec import DecodeError, decode_as
 from fairlead.api.json import Json
 from fairlead.api.objects import Pod
-from fairlead.apiserver.custom.definition_state import completed
+from fairlead.apiserver.apiextensions.definition.status import completed
 from fairlead.apiserver.kind import (
     CRON_JOB,
     CUSTOM_RESOURCE_DEFINITION,

@@ -15,7 +15,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp, parse_timestamp
-from fairlead.apiserver.custom.definition_state import going
+from fairlead.apiserver.apiextensions.definition.status import going
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, NAMESPACE, POD, Kind
 
 FINISHED_PHASES: Final = ("Succeeded", "Failed")

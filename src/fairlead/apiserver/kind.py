@@ -17,7 +17,7 @@ from fairlead.apiserver import kind_table
 from fairlead.apiserver.subresource import Subresource, subresource
 
 if TYPE_CHECKING:
-    from fairlead.apiserver.custom.custom_type import CustomType
+    from fairlead.apiserver.apiextensions.custom_type import CustomType
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 POSTED_VERBS: Final = ("create",)

@@ -19,8 +19,8 @@ from fairlead.api.codec import without_nulls
 from fairlead.api.integer import parse_int64
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.plugin import AdmissionPlugin, Asked, Operation
-from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
+from fairlead.apiserver.admission.attributes import AdmissionPlugin, Asked, Operation
+from fairlead.apiserver.admission.plugins.priority import SYSTEM_CLASSES
 from fairlead.apiserver.error import invalid
 from fairlead.apiserver.identity import IdSource
 from fairlead.apiserver.kind import KINDS, POD, PRIORITY_CLASS, Kind, kind_of

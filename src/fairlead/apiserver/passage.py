@@ -12,7 +12,7 @@ from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver import loading
-from fairlead.apiserver.admission.plugin import Asked, Operation
+from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.deletion import require_no_new_finalizers, require_same_end
 from fairlead.apiserver.error import STALE, ApiError, already_exists, conflict
 from fairlead.apiserver.kind import POD, Kind, kind_of

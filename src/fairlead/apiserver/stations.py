@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.plugin import (
+from fairlead.apiserver.admission.attributes import (
     ALONE,
     AdmissionPlugin,
     Asked,

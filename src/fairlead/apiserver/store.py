@@ -20,8 +20,8 @@ from fairlead.api.codec import without_nulls
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver import loading
+from fairlead.apiserver.admission.attributes import AdmissionPlugin, Operation
 from fairlead.apiserver.admission.chain import ADMISSION
-from fairlead.apiserver.admission.plugin import AdmissionPlugin, Operation
 from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.conversion import kept
 from fairlead.apiserver.deletion import Deletion, with_garbage_finalizer
@@ -30,8 +30,8 @@ from fairlead.apiserver.first_form import FirstForms
 from fairlead.apiserver.graceful_deletion import marked_for_deletion, may_go
 from fairlead.apiserver.identity import IdSource, ReplayedIds
 from fairlead.apiserver.kind import Kind, kind_of
-from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.apiserver.passage import created, replaced, restated
+from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.precondition import require, require_uid
 from fairlead.apiserver.stations import Stations
 from fairlead.apiserver.storage import LOG_CAPACITY, Change, Storage

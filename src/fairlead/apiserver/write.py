@@ -9,7 +9,7 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.authorizer import Rights
 from fairlead.apiserver.likeness import is_alike
-from fairlead.apiserver.patch.managed_fields import without_times
+from fairlead.apiserver.patch.managedfields.managed_fields import without_times
 from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
 
 Track = Callable[[Json | None, Json], Json]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from fairlead.apiserver.auth.certificate import Pair
+from fairlead.apiserver.auth.certificate_authority import Pair
 from fairlead.apiserver.http.listener import BACKLOG, Certificate
 from fairlead.cli.own_folder import own_folder
 from fairlead.whatif.input_error import InputError

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.request import ADMIN, User
 from fairlead.whatif.input_error import InputError
 from fairlead.worlds.local.kubeconfig import NAME

@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fairlead.apiserver.auth.certificate import Pair, new_client, new_server
+from fairlead.apiserver.auth.certificate_authority import Pair, new_client, new_server
 from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.journal_file import JournalError
 from fairlead.apiserver.kind import NODE

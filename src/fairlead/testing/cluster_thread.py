@@ -17,7 +17,7 @@ from socket import socket
 from threading import Thread
 from typing import Final, TypeVar
 
-from fairlead.apiserver.auth.certificate import new_authority, new_server
+from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
 from fairlead.apiserver.http.listener import Certificate
 from fairlead.apiserver.request import ADMIN
 from fairlead.testing.refusal import speaks_for_itself

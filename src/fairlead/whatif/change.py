@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
-from fairlead.apiserver.merge_patch import merge_patch
+from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.engine.core.command import Command
 from fairlead.engine.workloads.drain_turns import Turns
 from fairlead.whatif import command_making

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.custom import named_format
+from fairlead.apiserver.apiextensions.cel import named_format
 from fairlead.cel.asking import Budget, Seen, program
 from fairlead.cel.kept import tree_of
 from fairlead.cel.library import environment

@@ -20,7 +20,7 @@ from urllib.request import Request, urlopen
 import pytest
 from tests.up_process import up
 
-from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.cli.main import run
 from fairlead.cli.up_door import hosts_of
 from fairlead.worlds.local.data_dir import objects_file, open_data_dir

@@ -1,5 +1,11 @@
-"""Admission: what a cluster's policies make of a request after it was understood.
+"""Admission: plugins that change or refuse a request after it was decoded and before it is stored.
 
-Law: a plugin sees one request and the objects in storage, and gives back the object it lets in or
-raises `ApiError`; it writes nothing.
+Law: a plugin sees one request (`attributes.Attributes`) and the objects in storage. It returns the
+object to go on with or raises `ApiError`; it writes nothing.
+
+`chain` lists the plugins in upstream's order. Plugins that are one module each are in `plugins`;
+`webhooks`, `policy` and `quota` are plugins of several modules. `match` (rules, selectors, match
+conditions) and `cel` (the variables of an expression) are shared by webhooks and policies.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission, plugin/pkg/admission
 """

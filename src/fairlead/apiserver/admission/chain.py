@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fairlead.apiserver.admission.certificate_request import CertificateRequests
-from fairlead.apiserver.admission.claim_growth import ClaimGrowth
-from fairlead.apiserver.admission.default_toleration_seconds import DefaultTolerationSeconds
-from fairlead.apiserver.admission.ingress_defaults import DefaultIngressClass
-from fairlead.apiserver.admission.limit_ranger import LimitRanger
-from fairlead.apiserver.admission.mutating_policy import MutatingPolicies
-from fairlead.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
-from fairlead.apiserver.admission.node_restriction import NodeRestriction
-from fairlead.apiserver.admission.plugin import AdmissionPlugin
-from fairlead.apiserver.admission.pod_security import PodSecurity
-from fairlead.apiserver.admission.pod_topology_labels import PodTopologyLabels
-from fairlead.apiserver.admission.policy_rights import PolicyRights
-from fairlead.apiserver.admission.priority import Priority
-from fairlead.apiserver.admission.resource_quota import LimitedResource, ResourceQuota
-from fairlead.apiserver.admission.role_escalation import RoleEscalation
-from fairlead.apiserver.admission.runtime_class import RuntimeClass, RuntimeClassOverhead
-from fairlead.apiserver.admission.service_account import ServiceAccount
-from fairlead.apiserver.admission.storage_defaults import (
+from fairlead.apiserver.admission.attributes import AdmissionPlugin
+from fairlead.apiserver.admission.plugins.certificate_signing_request import CertificateRequests
+from fairlead.apiserver.admission.plugins.default_ingress_class import DefaultIngressClass
+from fairlead.apiserver.admission.plugins.default_toleration_seconds import DefaultTolerationSeconds
+from fairlead.apiserver.admission.plugins.limit_ranger import LimitRanger
+from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.apiserver.admission.plugins.node_restriction import NodeRestriction
+from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import ClaimGrowth
+from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
+from fairlead.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
+from fairlead.apiserver.admission.plugins.priority import Priority
+from fairlead.apiserver.admission.plugins.role_escalation import RoleEscalation
+from fairlead.apiserver.admission.plugins.runtime_class import RuntimeClass, RuntimeClassOverhead
+from fairlead.apiserver.admission.plugins.service_account import ServiceAccount
+from fairlead.apiserver.admission.plugins.storage import (
     DefaultStorageClass,
     StorageObjectInUseProtection,
 )
-from fairlead.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
-from fairlead.apiserver.admission.validating_policy import ValidatingPolicies
-from fairlead.apiserver.admission.webhook import MutatingWebhooks, ValidatingWebhooks
+from fairlead.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
+from fairlead.apiserver.admission.policy.authorization import PolicyRights
+from fairlead.apiserver.admission.policy.mutating import MutatingPolicies
+from fairlead.apiserver.admission.policy.validating import ValidatingPolicies
+from fairlead.apiserver.admission.quota.resource_quota import LimitedResource, ResourceQuota
+from fairlead.apiserver.admission.webhooks.plugin import MutatingWebhooks, ValidatingWebhooks
 
 # What a cluster needs that nobody but Fairlead writes to.
 ADMISSION: Final[tuple[AdmissionPlugin, ...]] = (

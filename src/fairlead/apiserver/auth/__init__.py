@@ -1,5 +1,5 @@
-"""Who asks, and whether they may: tokens and certificates, RBAC, and what a cluster begins with.
+"""Authentication, authorization, certificates, and the RBAC objects of a new cluster.
 
-Law: pure, but for `certificate`, which makes keys. Who is asked about and when come in as
-arguments; a refusal is an ApiError in upstream's words.
+Law: pure, except that `certificate_authority` generates keys. The current time and the request come
+in as arguments; a refusal is an `ApiError` in upstream's words.
 """

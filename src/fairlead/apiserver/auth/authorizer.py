@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from fairlead.api.json import Json
-from fairlead.apiserver.auth.token import API_AUDIENCES, Recognize
+from fairlead.apiserver.auth.authentication.token import API_AUDIENCES, Recognize
 from fairlead.apiserver.request import User
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from fairlead.api.pattern import compiled_pattern
-from fairlead.apiserver.custom.format import has_format
-from fairlead.apiserver.custom.structural import ABSENT, Structural
-from fairlead.apiserver.custom.work import ALTERNATIVE, Work
+from fairlead.apiserver.apiextensions.cost_budget import ALTERNATIVE, Work
+from fairlead.apiserver.apiextensions.schema.format import has_format
+from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.likeness import is_alike, likeness
 from fairlead.apiserver.validation.field import duplicate, invalid, not_supported, required

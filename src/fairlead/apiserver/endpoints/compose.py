@@ -16,10 +16,10 @@ from fairlead.apiserver.endpoints.server import ApiServer, Document
 from fairlead.apiserver.kind import COMPONENT_STATUS, Kind
 from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.openapi.documents import OpenApi
-from fairlead.apiserver.protobuf.decoding import decode
+from fairlead.apiserver.printers.table import table
+from fairlead.apiserver.protobuf.decoder import decode
 from fairlead.apiserver.registry import BUILT_IN, Registry
 from fairlead.apiserver.store import Store
-from fairlead.apiserver.table.table import table
 
 
 def complete_server(  # noqa: PLR0913 - the parts it is made of

@@ -15,8 +15,8 @@ from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.conversion import is_converted, shown, stored
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import KINDS, Kind
-from fairlead.apiserver.patch.field_set import FieldSet
-from fairlead.apiserver.patch.managed_fields import (
+from fairlead.apiserver.patch.managedfields.field_set import FieldSet
+from fairlead.apiserver.patch.managedfields.managed_fields import (
     APPLY,
     Tracking,
     Writer,
@@ -25,7 +25,7 @@ from fairlead.apiserver.patch.managed_fields import (
     updated,
     with_managed,
 )
-from fairlead.apiserver.patch.ownership import Version
+from fairlead.apiserver.patch.managedfields.updater import Version
 from fairlead.apiserver.write import Track
 
 CACHE_SIZE: Final = 512

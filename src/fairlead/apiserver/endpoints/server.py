@@ -18,10 +18,10 @@ from msgspec.structs import replace
 
 from fairlead.api.field_problem import quoted
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.webhook import WebhookNeeded
+from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
+from fairlead.apiserver.apiextensions.definition.controller import Definitions
+from fairlead.apiserver.auth.authentication.impersonation import impersonated
 from fairlead.apiserver.auth.authorizer import Identity
-from fairlead.apiserver.auth.impersonation import impersonated
-from fairlead.apiserver.custom.definitions import Definitions
 from fairlead.apiserver.endpoints.collection.selector import pinned_name
 from fairlead.apiserver.endpoints.collection.watch import Watches
 from fairlead.apiserver.endpoints.component_status import ONE_PROCESS, Components

@@ -18,7 +18,7 @@ from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.endpoints.field_manager import track, tracking_of
 from fairlead.apiserver.kind import Kind, kind_of
 from fairlead.apiserver.lateness import AT_ONCE, Lateness
-from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
+from fairlead.apiserver.patch.managedfields.server_side_apply import Application, server_side_apply
 from fairlead.apiserver.served.strategies import LOCAL
 from fairlead.apiserver.storage import Change, ChangeType, Storage
 from fairlead.apiserver.store import Store

@@ -19,7 +19,7 @@ from urllib.parse import unquote_plus
 
 from msgspec.structs import replace
 
-from fairlead.apiserver.admission.webhook import WebhookNeeded
+from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
 from fairlead.apiserver.endpoints.audit import AUDIT_ID, audit_line, id_prefix
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.server import ApiServer, refused

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 from msgspec import structs
 
-from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.request import User
 
 # Where a connection's state holds it.

@@ -12,7 +12,7 @@ from typing import Final
 import aiohttp
 
 from fairlead.api.text_cache import text_cache
-from fairlead.apiserver.admission.webhook import WebhookCall
+from fairlead.apiserver.admission.webhooks.plugin import WebhookCall
 from fairlead.apiserver.request import WebhookAnswer
 
 ANSWER_BYTES_MAX: Final = 3 << 20

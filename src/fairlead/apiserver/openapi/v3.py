@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.custom.open_type import open_type
+from fairlead.apiserver.apiextensions.schema.openapi import open_type
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.openapi import operation

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.api.integer import capped_integer
 from fairlead.api.objects import IntOrString, PodDisruptionBudget, PriorityClass
-from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
+from fairlead.apiserver.admission.plugins.priority import SYSTEM_CLASSES
 from fairlead.apiserver.validation.change_text import internal_of
 from fairlead.apiserver.validation.field import (
     Causes,

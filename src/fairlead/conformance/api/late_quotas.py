@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.plugin import Asked
-from fairlead.apiserver.admission.resource_quota import ResourceQuota
+from fairlead.apiserver.admission.attributes import Asked
+from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
 from fairlead.apiserver.kind import RESOURCE_QUOTA
 from fairlead.apiserver.storage import Change, ChangeType, Storage
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Final, Self
 
-from fairlead.apiserver.auth.certificate import new_authority, new_server
+from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.apiserver.request import User

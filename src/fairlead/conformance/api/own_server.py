@@ -9,15 +9,15 @@ from typing import ClassVar, Final
 from fairlead import __version__
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.admission.priority import SYSTEM_CLASSES
-from fairlead.apiserver.admission.resource_quota import ResourceQuota
+from fairlead.apiserver.admission.plugins.priority import SYSTEM_CLASSES
+from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
+from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
+from fairlead.apiserver.auth.authentication.token import Tokens, authenticated
+from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
+from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
-from fairlead.apiserver.auth.bootstrap import RBAC_GROUP, bootstrap_objects
-from fairlead.apiserver.auth.certificate import new_authority
-from fairlead.apiserver.auth.node import NodeAuthorizer
-from fairlead.apiserver.auth.rbac import Rbac
-from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
-from fairlead.apiserver.auth.token import Tokens, authenticated
+from fairlead.apiserver.auth.bootstrap_policy.objects import RBAC_GROUP, bootstrap_objects
+from fairlead.apiserver.auth.certificate_authority import new_authority
 from fairlead.apiserver.endpoints.bootstrap import begin
 from fairlead.apiserver.endpoints.bootstrap_objects import built_in_objects
 from fairlead.apiserver.endpoints.component_status import component

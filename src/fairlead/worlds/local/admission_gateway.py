@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from fairlead.apiserver.admission.webhook import WebhookCall, WebhookNeeded
-from fairlead.apiserver.auth.node import NodeAuthorizer
-from fairlead.apiserver.auth.rbac import Rbac
+from fairlead.apiserver.admission.webhooks.plugin import WebhookCall, WebhookNeeded
+from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
+from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.kind import (
     MUTATING_ADMISSION_POLICY_BINDING,
     MUTATING_WEBHOOK_CONFIGURATION,

@@ -9,14 +9,14 @@ from typing import Final
 
 from fairlead import __version__
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.admission.pod_bound import PodBound
+from fairlead.apiserver.admission.plugins.pod_bound import PodBound
+from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
+from fairlead.apiserver.auth.authentication.token import Tokens
+from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
+from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
-from fairlead.apiserver.auth.bootstrap import bootstrap_objects
-from fairlead.apiserver.auth.certificate import Pair
-from fairlead.apiserver.auth.node import NodeAuthorizer
-from fairlead.apiserver.auth.rbac import Rbac
-from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
-from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
+from fairlead.apiserver.auth.certificate_authority import Pair
 from fairlead.apiserver.cold_storage import ColdStorage
 from fairlead.apiserver.endpoints.bootstrap import begin
 from fairlead.apiserver.endpoints.bootstrap_objects import built_in_objects

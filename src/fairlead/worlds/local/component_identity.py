@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, Final
 
-from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.request import User
 from fairlead.engine.core.command import (
     Bind,

@@ -21,8 +21,13 @@ from typing import Final
 
 from msgspec import structs
 
-from fairlead.apiserver.auth.certificate import Pair, is_certificate, is_key, new_authority
-from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.auth.authentication.token import authenticated
+from fairlead.apiserver.auth.certificate_authority import (
+    Pair,
+    is_certificate,
+    is_key,
+    new_authority,
+)
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED, User
 from fairlead.worlds.local.kubeconfig import write_secret
 from fairlead.worlds.local.random_ids import new_token

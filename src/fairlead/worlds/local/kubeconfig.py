@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from fairlead.apiserver.auth.certificate import Pair
+from fairlead.apiserver.auth.certificate_authority import Pair
 
 NAME: Final = "fairlead"
 NO_OTHERS: Final[Mapping[str, str]] = {}

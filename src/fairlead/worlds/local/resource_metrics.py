@@ -27,7 +27,7 @@ from fairlead.api.quantity import (
     whole_value,
 )
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.auth.bootstrap import AGGREGATE_TO
+from fairlead.apiserver.auth.bootstrap_policy.objects import AGGREGATE_TO
 from fairlead.apiserver.endpoints.request_scope import Observed
 from fairlead.apiserver.error import ApiError, not_found
 from fairlead.apiserver.kind import (

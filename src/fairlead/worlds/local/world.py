@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import DEPLOYMENT, POD
-from fairlead.apiserver.merge_patch import merge_patch
+from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.precondition import require_uid
 from fairlead.apiserver.request import NO_ANSWERS, WebhookAnswer
 from fairlead.apiserver.storage import Change, ChangeType

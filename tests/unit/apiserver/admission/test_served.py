@@ -6,21 +6,21 @@ from functools import partial
 
 import pytest
 
+from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.admission.chain import served_admission
-from fairlead.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
-from fairlead.apiserver.admission.node_restriction import NodeRestriction
-from fairlead.apiserver.admission.plugin import Operation
-from fairlead.apiserver.admission.pod_security import PodSecurity
-from fairlead.apiserver.admission.pod_topology_labels import PodTopologyLabels
-from fairlead.apiserver.admission.role_escalation import RoleEscalation
-from fairlead.apiserver.admission.service_account import MOUNT_PATH, ServiceAccount
-from fairlead.apiserver.admission.storage_defaults import (
+from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
+from fairlead.apiserver.admission.plugins.node_restriction import NodeRestriction
+from fairlead.apiserver.admission.plugins.pod_security import PodSecurity
+from fairlead.apiserver.admission.plugins.pod_topology_labels import PodTopologyLabels
+from fairlead.apiserver.admission.plugins.role_escalation import RoleEscalation
+from fairlead.apiserver.admission.plugins.service_account import MOUNT_PATH, ServiceAccount
+from fairlead.apiserver.admission.plugins.storage import (
     DefaultStorageClass,
     StorageObjectInUseProtection,
 )
-from fairlead.apiserver.admission.taint_nodes_by_condition import TaintNodesByCondition
-from fairlead.apiserver.auth.rbac import Rbac
-from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
+from fairlead.apiserver.auth.authentication.token import authenticated
+from fairlead.apiserver.auth.authorization.rbac import Rbac
 
 NODE_1 = authenticated("system:node:node-1", ("system:nodes",))
 ALICE = authenticated("alice", ("dev",))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.custom.checking import checked
-from fairlead.apiserver.custom.structural import structural
 
 NOWHERE = "<nil>"
 TWO = "schema (oneOf). Found 2 valid alternatives"

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import jwt
 import pytest
 
+from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
+from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
-from fairlead.apiserver.auth.certificate import new_authority
-from fairlead.apiserver.auth.rbac import Rbac
-from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
+from fairlead.apiserver.auth.certificate_authority import new_authority
 from fairlead.apiserver.discovery.issuer import CONFIGURATION, KEYS, IssuerDocuments
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.request import Request

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
+from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
-from fairlead.apiserver.auth.node import NodeAuthorizer
-from fairlead.apiserver.auth.rbac import Rbac
 from fairlead.apiserver.endpoints.compose import complete_server
 
 REVIEWS = "/apis/authorization.k8s.io/v1"

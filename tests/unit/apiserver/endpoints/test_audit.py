@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from fairlead.apiserver.auth.token import authenticated
+from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.endpoints.audit import audit_line
 from fairlead.apiserver.request import Request, Response, User
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.apiserver.admission.webhook import ValidatingWebhooks, WebhookNeeded
+from fairlead.apiserver.admission.webhooks.plugin import ValidatingWebhooks, WebhookNeeded
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.request import Request, WebhookAnswer
 from fairlead.apiserver.served.strategies import ServedStrategies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from fairlead.apiserver.custom.served import kinds_of
+from fairlead.apiserver.apiextensions.served_kind import kinds_of
 from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.endpoints.request.typed_object import zero_object
 from fairlead.apiserver.endpoints.response.encoded_objects import preamble, rest_of_text

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fairlead.apiserver.auth.authentication.service_account_token import ServiceAccountTokens
+from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
-from fairlead.apiserver.auth.certificate import new_authority
-from fairlead.apiserver.auth.rbac import Rbac
-from fairlead.apiserver.auth.service_account_token import ServiceAccountTokens
+from fairlead.apiserver.auth.certificate_authority import new_authority
 from fairlead.apiserver.endpoints.compose import complete_server
 
 KEY = new_authority(datetime(2026, 1, 1, tzinfo=UTC)).key

@@ -9,7 +9,7 @@ import json
 import pytest
 from tests.unit.apiserver.conftest import CountedIds
 
-from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.auth.authentication.token import Tokens
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http import app as app_module

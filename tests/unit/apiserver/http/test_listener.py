@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from fairlead.apiserver.auth.token import Tokens
+from fairlead.apiserver.auth.authentication.token import Tokens
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Listener

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 import aiohttp
 import pytest
 
-from fairlead.apiserver.auth.certificate import new_authority, new_client, new_server
-from fairlead.apiserver.auth.token import Tokens, authenticated
+from fairlead.apiserver.auth.authentication.token import Tokens, authenticated
+from fairlead.apiserver.auth.certificate_authority import new_authority, new_client, new_server
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener

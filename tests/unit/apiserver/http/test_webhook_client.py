@@ -7,7 +7,7 @@ import gzip
 
 import pytest
 
-from fairlead.apiserver.admission.webhook import WebhookCall
+from fairlead.apiserver.admission.webhooks.plugin import WebhookCall
 from fairlead.apiserver.http import webhook_client
 from fairlead.apiserver.http.webhook_client import ask_webhook
 

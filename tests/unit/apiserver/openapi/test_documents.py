@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fairlead.apiserver.custom.served import kinds_of
+from fairlead.apiserver.apiextensions.served_kind import kinds_of
 from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.request import Request

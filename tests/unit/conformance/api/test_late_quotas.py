@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.admission.plugin import Asked, Operation
+from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA
 from fairlead.apiserver.storage import Storage

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.apiserver.auth.certificate import new_authority
+from fairlead.apiserver.auth.certificate_authority import new_authority
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.request import ADMIN, Request
 from fairlead.engine.core.instant import seconds

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.apiserver.auth.certificate import new_authority, new_server
+from fairlead.apiserver.auth.certificate_authority import new_authority, new_server
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.request import ADMIN
 from fairlead.engine.core.instant import seconds

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.custom.json_path import json_path
+from fairlead.apiserver.apiextensions.json_path import json_path
 from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from fairlead.api.field_problem import quoted
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.webhook import WebhookNeeded
+from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
 from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.endpoints.collection.delete_collection_progress import Sweep
 from fairlead.apiserver.endpoints.collection.list_page import listed

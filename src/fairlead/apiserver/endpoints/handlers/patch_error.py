@@ -12,8 +12,8 @@ from typing import Any
 from fairlead.api.field_problem import invalid
 from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, Cause
-from fairlead.apiserver.patch.document_text import text_of
-from fairlead.apiserver.patch.go_text import go_text
+from fairlead.apiserver.gotext.patched_document import text_of
+from fairlead.apiserver.gotext.value import go_text
 from fairlead.apiserver.schema.model import Schema
 
 

@@ -41,20 +41,20 @@ from fairlead.apiserver.endpoints.request.typed_object import (
 )
 from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.error import ApiError, bad_request
+from fairlead.apiserver.gotext.patched_document import merged_part
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.merge_patch import merge_patch
 from fairlead.apiserver.negotiation.media_type import APPLY_PATCH
 from fairlead.apiserver.negotiation.request_error import unknown_body, unknown_patch
-from fairlead.apiserver.patch.document_text import merged_part
-from fairlead.apiserver.patch.json_patch import patched_document, value_of
-from fairlead.apiserver.patch.operation import operations_of
-from fairlead.apiserver.patch.server_side_apply import (
+from fairlead.apiserver.patch.jsonpatch.apply import patched_document, value_of
+from fairlead.apiserver.patch.jsonpatch.operation import operations_of
+from fairlead.apiserver.patch.managedfields.server_side_apply import (
     Application,
     object_name,
     server_side_apply,
     type_name,
 )
-from fairlead.apiserver.patch.strategic_merge import apply_strategic_merge
+from fairlead.apiserver.patch.merge_patch import merge_patch
+from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
 from fairlead.apiserver.schema.declared import as_declared
 from fairlead.apiserver.schema.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.schema.restoring import restored

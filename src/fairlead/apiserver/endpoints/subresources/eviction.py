@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.apiserver.admission.plugin import Operation
+from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.endpoints.handlers.rest import write_of
 from fairlead.apiserver.endpoints.request.options import write_options
 from fairlead.apiserver.endpoints.request_scope import Call

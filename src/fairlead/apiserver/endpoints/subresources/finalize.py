@@ -5,7 +5,7 @@ upstream: pkg/registry/core/namespace/storage/storage.go:FinalizeREST
 
 from __future__ import annotations
 
-from fairlead.apiserver.admission.plugin import Operation
+from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.endpoints.handlers.get import found
 from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.endpoints.subresources.update import written

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fairlead.api.json import Json
-from fairlead.apiserver.admission.plugin import Operation
+from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.endpoints.handlers.get import found
 from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.endpoints.subresources.update import Written, written

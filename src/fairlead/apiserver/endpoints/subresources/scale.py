@@ -10,18 +10,18 @@ from functools import partial
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.custom.scale import scale_parts, with_replicas
+from fairlead.apiserver.apiextensions.scale import scale_parts, with_replicas
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.handlers.get import found
 from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.endpoints.subresources.update import Written, written
 from fairlead.apiserver.error import STALE, Cause, conflict, invalid
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.patch.field_set import FieldSet, of_path
-from fairlead.apiserver.patch.managed_fields import entries_of, with_managed
-from fairlead.apiserver.patch.scaled_fields import owners_in_object, owners_in_scale
+from fairlead.apiserver.patch.managedfields.field_set import FieldSet, of_path
+from fairlead.apiserver.patch.managedfields.managed_fields import entries_of, with_managed
+from fairlead.apiserver.patch.managedfields.scale_handler import owners_in_object, owners_in_scale
+from fairlead.apiserver.printers.field import selector_text
 from fairlead.apiserver.request import Response
-from fairlead.apiserver.table.reading import selector_text
 
 SCALE: Final = Kind("autoscaling", "v1", "Scale", "scales")
 _IDENTITY: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")

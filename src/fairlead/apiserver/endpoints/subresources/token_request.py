@@ -10,8 +10,8 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.plugin import Operation
-from fairlead.apiserver.auth.service_account_token import BOUND, claims_of
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.auth.authentication.service_account_token import BOUND, claims_of
 from fairlead.apiserver.endpoints.handlers.get import found
 from fairlead.apiserver.endpoints.handlers.rest import write_of
 from fairlead.apiserver.endpoints.request.options import write_options

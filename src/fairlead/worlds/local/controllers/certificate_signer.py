@@ -14,8 +14,8 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
-from fairlead.apiserver.auth.certificate import Pair
-from fairlead.apiserver.auth.issuing import SIGNERS, complaint, issued, request_of
+from fairlead.apiserver.auth.certificate_authority import Pair
+from fairlead.apiserver.auth.certificate_signer import SIGNERS, complaint, issued, request_of
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from fairlead.api.json import Json
 from fairlead.api.quantity import canonical, parse_quantity
-from fairlead.apiserver.admission.amounts import Amounts, amounts, minus, plus
-from fairlead.apiserver.admission.quota_usage import is_counted, is_in_scopes, usage
+from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, minus, plus
+from fairlead.apiserver.admission.quota.usage import is_counted, is_in_scopes, usage
 from fairlead.apiserver.kind import RESOURCE_QUOTA, Kind
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store

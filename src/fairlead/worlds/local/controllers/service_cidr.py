@@ -17,7 +17,7 @@ from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.endpoints.ip_address_reconciler import ALLOCATOR, MANAGED_BY
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.patch.server_side_apply import Application, server_side_apply
+from fairlead.apiserver.patch.managedfields.server_side_apply import Application, server_side_apply
 from fairlead.apiserver.served.service_range import IP_ADDRESS, SERVICE_CIDR
 from fairlead.apiserver.storage import Change, ChangeType
 from fairlead.apiserver.store import Store

@@ -13,8 +13,8 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.admission.namespace_lifecycle import NamespaceLifecycle
-from fairlead.apiserver.admission.plugin import Asked, Operation
+from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.error import already_exists
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.store import Store

@@ -1,0 +1,32 @@
+"""DefaultIngressClass: Ingresses get the class they did not name.
+
+upstream: plugin/pkg/admission/network/defaultingressclass/admission.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import Asked
+from fairlead.apiserver.admission.plugins.default_class import default_class
+from fairlead.apiserver.kind import INGRESS, INGRESS_CLASS
+from fairlead.apiserver.storage import Storage
+
+IS_DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"
+CLASS_BETA: Final = "kubernetes.io/ingress.class"
+
+
+class DefaultIngressClass:
+    """The admission plugin."""
+
+    def admit(self, asked: Asked, storage: Storage) -> Json:
+        """Give a new Ingress the default class."""
+        obj = asked.obj
+        if asked.kind is not INGRESS or not asked.is_new:
+            return obj
+        spec, annotations = obj.get("spec") or {}, obj["metadata"].get("annotations") or {}
+        if spec.get("ingressClassName") is not None or CLASS_BETA in annotations:
+            return obj
+        name = default_class(storage, INGRESS_CLASS, IS_DEFAULT)
+        return {**obj, "spec": {**spec, "ingressClassName": name}} if name else obj

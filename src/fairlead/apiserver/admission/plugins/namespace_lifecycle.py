@@ -1,0 +1,57 @@
+"""NamespaceLifecycle: things live in namespaces that exist and are not on their way out.
+
+What a cluster cannot do without may not be deleted. Deleting and changing what is in a namespace
+that goes is allowed: it must become empty.
+
+upstream: apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import Asked, Operation
+from fairlead.apiserver.error import Cause, forbidden, not_found
+from fairlead.apiserver.kind import NAMESPACE, Kind
+from fairlead.apiserver.storage import Storage
+
+IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
+IMMORTAL_REFUSAL: Final = "this namespace may not be deleted"
+# upstream: lifecycle/admission.go:accessReviewResources
+_REVIEWS: Final = frozenset(("LocalSubjectAccessReview",))
+
+
+class NamespaceLifecycle:
+    """The admission plugin."""
+
+    def admit(self, asked: Asked, storage: Storage) -> Json:
+        """Refuse what has no living namespace. Raises ApiError 403, 404."""
+        kind, obj = asked.kind, asked.obj
+        meta = obj.get("metadata") or {}
+        if kind is NAMESPACE:
+            if asked.operation is Operation.DELETE and meta["name"] in IMMORTAL:
+                raise forbidden(NAMESPACE, "", meta["name"], IMMORTAL_REFUSAL)
+            return obj
+        if not kind.namespaced or kind.kind in _REVIEWS or asked.operation is Operation.DELETE:
+            return obj
+        namespace = meta.get("namespace", "")
+        found = storage.find(NAMESPACE, "", namespace)
+        if found is None:
+            raise not_found(NAMESPACE, "", namespace)
+        if asked.operation is Operation.CREATE and _is_terminating(found):
+            name = meta.get("name", "")
+            raise _terminating(kind, namespace, name)
+        return obj
+
+
+def _is_terminating(namespace: Json) -> bool:
+    return bool((namespace.get("status") or {}).get("phase") == "Terminating")
+
+
+def _terminating(kind: Kind, namespace: str, name: str) -> Exception:
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    refusal = forbidden(kind, namespace, name, why)
+    message = f"namespace {namespace} is being terminated"
+    refusal.causes = (Cause("NamespaceTerminating", message, "metadata.namespace"),)
+    return refusal

@@ -1,0 +1,60 @@
+"""Claims get the class they did not name, and neither claims nor volumes go while in use.
+
+upstream: plugin/pkg/admission/storage/storageclass/setdefault/admission.go,
+plugin/pkg/admission/storage/storageobjectinuseprotection/admission.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import Asked
+from fairlead.apiserver.admission.plugins.default_class import default_class
+from fairlead.apiserver.kind import (
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    STORAGE_CLASS,
+    VOLUME_ATTRIBUTES_CLASS,
+)
+from fairlead.apiserver.storage import Storage
+
+IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
+IS_DEFAULT_BETA: Final = "storageclass.beta.kubernetes.io/is-default-class"
+CLASS_BETA: Final = "volume.beta.kubernetes.io/storage-class"
+_FINALIZERS: Final = {
+    PERSISTENT_VOLUME_CLAIM: "kubernetes.io/pvc-protection",
+    PERSISTENT_VOLUME: "kubernetes.io/pv-protection",
+    VOLUME_ATTRIBUTES_CLASS: "kubernetes.io/vac-protection",
+}
+
+
+class DefaultStorageClass:
+    """The admission plugin."""
+
+    def admit(self, asked: Asked, storage: Storage) -> Json:
+        """Give a new claim the default class."""
+        obj = asked.obj
+        if asked.kind is not PERSISTENT_VOLUME_CLAIM or not asked.is_new:
+            return obj
+        spec = obj["spec"]
+        annotations = obj["metadata"].get("annotations") or {}
+        if "storageClassName" in spec or CLASS_BETA in annotations:
+            return obj
+        name = default_class(storage, STORAGE_CLASS, IS_DEFAULT, IS_DEFAULT_BETA)
+        return {**obj, "spec": {**spec, "storageClassName": name}} if name else obj
+
+
+class StorageObjectInUseProtection:
+    """The admission plugin."""
+
+    def admit(self, asked: Asked, storage: Storage) -> Json:
+        """Add the finalizer that a controller takes away when nobody uses the object."""
+        obj, finalizer = asked.obj, _FINALIZERS.get(asked.kind)
+        if finalizer is None or not asked.is_new:
+            return obj
+        meta = obj["metadata"]
+        finalizers = meta.get("finalizers") or []
+        if finalizer in finalizers:
+            return obj
+        return {**obj, "metadata": {**meta, "finalizers": [*finalizers, finalizer]}}

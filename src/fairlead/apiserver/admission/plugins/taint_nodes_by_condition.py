@@ -1,0 +1,34 @@
+"""TaintNodesByCondition: a new node is not ready until somebody says that it is.
+
+upstream: plugin/pkg/admission/nodetaint/admission.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.admission.attributes import Asked
+from fairlead.apiserver.kind import NODE
+from fairlead.apiserver.storage import Storage
+
+NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+class TaintNodesByCondition:
+    """The admission plugin."""
+
+    def admit(self, asked: Asked, storage: Storage) -> Json:
+        """Taint a new node."""
+        obj = asked.obj
+        if asked.kind is not NODE or not asked.is_new:
+            return obj
+        spec = obj.get("spec") or {}
+        taints = spec.get("taints") or []
+        if any(_is_not_ready(taint) for taint in taints):
+            return obj
+        return {**obj, "spec": {**spec, "taints": [*taints, NOT_READY]}}
+
+
+def _is_not_ready(taint: Json) -> bool:
+    return all(taint.get(key) == value for key, value in NOT_READY.items())

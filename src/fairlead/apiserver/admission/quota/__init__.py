@@ -1,0 +1,4 @@
+"""ResourceQuota: computes what objects use and refuses requests over the limit.
+
+upstream: staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota, pkg/quota/v1
+"""

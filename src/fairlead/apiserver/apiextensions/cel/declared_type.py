@@ -1,0 +1,181 @@
+"""Declared: what rules know of the values of a schema: their kinds, and how large they may be.
+
+A schema that says nothing of a value's type does not show it to rules.
+
+upstream: apiserver/pkg/cel/common/schemas.go:SchemaDeclType, apiserver/pkg/cel/types.go,
+apiextensions-apiserver/pkg/apiserver/schema/cel/compilation.go
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.apiextensions.cel.escaped_name import RESERVED, spelled
+from fairlead.cel.kind import DYN, STRING, Kind, kind_of, list_of, map_of, optional_of
+from fairlead.cel.span import Span
+
+REQUEST_BYTES_MAX: Final = 3 * 1024 * 1024
+SELF_TYPE: Final = "selfType"
+# upstream: apiserver/pkg/cel/escaping.go:Escape
+_SAYABLE: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
+_TEXT_MAX: Final = REQUEST_BYTES_MAX - 2
+_INSTANT_BYTES, _INSTANT_BYTES_MIN, _DATE_BYTES, _DURATION_BYTES_MIN = 32, 21, 12, 3
+_TEXT: Final[Json] = {"type": "string"}
+_IDENTITY: Final[Json] = {
+    "apiVersion": _TEXT,
+    "kind": _TEXT,
+    "metadata": {"type": "object", "properties": {"name": _TEXT, "generateName": _TEXT}},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A type as rules know it.
+
+    `size` is how many characters, items or entries there may be at most, `bytes_min` how little
+    room a value takes in JSON.
+    """
+
+    kind: Kind
+    bytes_min: int
+    size: int = 0
+    fields: Mapping[str, Declared] = field(default_factory=dict)
+    key: Declared | None = None
+    item: Declared | None = None
+
+    @property
+    def cardinality_max(self) -> int:
+        """How many of them a request may hold."""
+        return REQUEST_BYTES_MAX // (self.bytes_min + 1)
+
+    def size_of(self, path: tuple[str, ...]) -> Span | None:
+        """How large the value at a path may be; the path begins with a variable."""
+        here: Declared | None = self
+        for step in path[1:]:
+            if here is None:
+                return None
+            if step in ("@items", "@values"):
+                here = here.item
+            elif step == "@keys":
+                here = here.key
+            else:
+                here = here.fields.get(step)
+        return Span(0, here.size) if here is not None else None
+
+    def structures(self) -> dict[str, dict[str, Kind]]:
+        """The fields of all types below that have some, by the names of the types."""
+        found: dict[str, dict[str, Kind]] = {}
+        if self.kind.is_structure:
+            fields = {name: one.kind for name, one in self.fields.items()}
+            found[self.kind.name] = fields | {
+                word: fields[spelled(word)] for word in RESERVED if spelled(word) in fields
+            }
+        for one in (*self.fields.values(), *filter(None, (self.item,))):
+            found |= one.structures()
+        return found
+
+
+def declared(raw: Json, name: str = SELF_TYPE, *, is_object: bool = False) -> Declared | None:
+    """The type that a schema describes, None where rules do not see its values.
+
+    Structures are called `name` and after their fields; objects have a name and a type besides.
+    """
+    if raw.get("x-kubernetes-int-or-string"):
+        size = raw.get("maxLength")
+        return Declared(DYN, 1, _TEXT_MAX if size is None else _characters(size))
+    match raw.get("type"):
+        case "array":
+            return _list(raw, name)
+        case "object":
+            return _object(raw, name, is_object=is_object)
+        case "string":
+            return _text(raw)
+        case "boolean":
+            return Declared(kind_of("bool"), 4)
+        case "number":
+            return Declared(kind_of("double"), 1)
+        case "integer":
+            return Declared(kind_of("int"), 1)
+        case _:
+            return None
+
+
+def variables_of(known: Declared, rule: Json) -> dict[str, Kind]:
+    """What a rule about values of this type can name."""
+    old = optional_of(known.kind) if rule.get("optionalOldSelf") else known.kind
+    return {"self": known.kind, "oldSelf": old}
+
+
+def _inner(raw: Any, name: str) -> Declared | None:
+    if not isinstance(raw, dict):
+        return None
+    return declared(raw, name, is_object=bool(raw.get("x-kubernetes-embedded-resource")))
+
+
+def _list(raw: Json, name: str) -> Declared | None:
+    item = _inner(raw.get("items"), f"{name}.@idx")
+    if item is None:
+        return None
+    size = raw.get("maxItems")
+    most = _TEXT_MAX // (item.bytes_min + 1) if size is None else max(size, 0)
+    return Declared(list_of(item.kind), 2, most, item=item)
+
+
+def _object(raw: Json, name: str, *, is_object: bool) -> Declared | None:
+    if isinstance(raw.get("additionalProperties"), dict):
+        return _map(raw, name)
+    properties = dict(raw.get("properties") or {})
+    if is_object:
+        properties |= _IDENTITY
+    wanted = set(raw.get("required") or ())
+    fields, bytes_min = {}, 2
+    for own, inner in properties.items():
+        found = _inner(inner, f"{name}.{spelled(own)}")
+        if found is None:
+            continue
+        if _SAYABLE.fullmatch(own):
+            fields[spelled(own)] = found
+        if own in wanted and inner.get("default") is None:
+            bytes_min += len(own.encode()) + found.bytes_min + 4
+    return Declared(Kind(name), bytes_min, fields=fields)
+
+
+def _map(raw: Json, name: str) -> Declared | None:
+    item = _inner(raw["additionalProperties"], f"{name}.@elem")
+    if item is None:
+        return None
+    size = raw.get("maxProperties")
+    most = _TEXT_MAX // (item.bytes_min + 6) if size is None else max(size, 0)
+    return Declared(map_of(STRING, item.kind), 2, most, key=Declared(STRING, 2), item=item)
+
+
+def _text(raw: Json) -> Declared:
+    size, form = raw.get("maxLength"), raw.get("format")
+    match form:
+        case "byte":
+            return Declared(kind_of("bytes"), 2, _TEXT_MAX if size is None else max(size, 0))
+        case "duration":
+            return Declared(kind_of("duration"), _DURATION_BYTES_MIN, _INSTANT_BYTES)
+        case "date":
+            return Declared(kind_of("timestamp"), _DATE_BYTES, _DATE_BYTES)
+        case "date-time":
+            return Declared(kind_of("timestamp"), _INSTANT_BYTES_MIN, _INSTANT_BYTES)
+        case _:
+            return Declared(STRING, 2, _text_size(raw))
+
+
+def _text_size(raw: Json) -> int:
+    if raw.get("maxLength") is not None:
+        return _characters(raw["maxLength"])
+    if raw.get("enum"):
+        return max(len(one.encode()) if isinstance(one, str) else 0 for one in raw["enum"])
+    return _TEXT_MAX
+
+
+def _characters(length: int) -> int:
+    """A length in characters, each of which may take four bytes."""
+    return max(length, 0) * 4

@@ -1,0 +1,217 @@
+"""Definitions: the kinds that CustomResourceDefinitions make, served while these are there.
+
+What happens to a definition is noted as it happens and acted upon between requests (`settle`), so
+that nobody sees changes out of order: names are accepted, kinds are served or withdrawn, and what
+a definition leaves behind is deleted before itself.
+
+upstream: apiextensions-apiserver/pkg/controller/{establish,finalizer,status}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.apiextensions.definition.names import own_name, refused
+from fairlead.apiserver.apiextensions.definition.status import (
+    CLEANUP,
+    accepted,
+    ending,
+    established,
+    is_accepted,
+    is_ending,
+    is_established,
+    is_refused,
+    released,
+)
+from fairlead.apiserver.apiextensions.definition.validation import causes
+from fairlead.apiserver.apiextensions.served_kind import LAST_VERBS, kinds_of
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
+from fairlead.apiserver.lateness import AT_ONCE, Lateness
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.storage import Change, ChangeType
+from fairlead.apiserver.store import Store
+
+Noted = Callable[[Json, Json, int], Json]
+
+CHANGES_MAX: Final = 10_000
+_COMING: Final = "coming"
+_GOING: Final = "going"
+
+
+def unnoted(_: Json, new: Json, __: int) -> Json:
+    """A status as it is written, where nobody wants to know by whom."""
+    return new
+
+
+class Definitions:
+    """Keeps `registry` what the definitions in `store` say."""
+
+    def __init__(
+        self,
+        store: Store,
+        registry: Registry,
+        noted: Noted = unnoted,
+        late: Lateness = AT_ONCE,
+    ) -> None:
+        """Begin with the definitions that are there already; `noted` notes who writes a status."""
+        self._store = store
+        self._registry = registry
+        self._noted = noted
+        self._late = late
+        # What a definition waits for, and since when.
+        self._since: dict[str, tuple[str, int]] = {}
+        self._due: dict[str, int] = {}  # when it is a definition's turn again
+        # Names in the order in which something happened to them.
+        self._changed: dict[str, None] = {
+            definition["metadata"]["name"]: None
+            for definition in store.storage.items(CUSTOM_RESOURCE_DEFINITION)
+        }
+        self._ending: dict[str, str] = {}  # resource -> the definition that waits for its end
+        store.subscribe(self._note)
+
+    @property
+    def waits(self) -> bool:
+        """Whether something is to happen later."""
+        return bool(self._due)
+
+    def settle(self, now: int) -> None:
+        """Do what follows from all that happened, at `now` (ns since 1970)."""
+        for name in [name for name, due in self._due.items() if due <= now]:
+            del self._due[name]
+            self._changed[name] = None
+        for _ in range(CHANGES_MAX):
+            if not self._changed:
+                return
+            name = next(iter(self._changed))
+            del self._changed[name]
+            self._settle(name, now)
+
+    def _note(self, change: Change) -> None:
+        if change.kind is CUSTOM_RESOURCE_DEFINITION:
+            self._changed[change.object["metadata"]["name"]] = None
+            self._call_others(change.object)
+        elif change.type is ChangeType.DELETED and change.kind.resource in self._ending:
+            self._changed[self._ending[change.kind.resource]] = None
+
+    def _call_others(self, definition: Json) -> None:
+        """Look again at those that wait for a name of the same group."""
+        group = definition["spec"].get("group")
+        for other in self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION):
+            if other["spec"].get("group") == group and is_refused(other):
+                self._changed.setdefault(other["metadata"]["name"])
+
+    def _settle(self, name: str, now: int) -> None:
+        storage = self._store.storage
+        definition = storage.find(CUSTOM_RESOURCE_DEFINITION, "", name)
+        if definition is None:
+            self._since.pop(name, None)
+            self._registry.withdraw(name)
+            return
+        if definition["metadata"].get("deletionTimestamp"):
+            self._end(name, definition, now)
+            return
+        kinds = _kinds(definition)
+        if not kinds:
+            self._registry.withdraw(name)
+            return
+        if self._registry.is_own(kinds[0].resource):
+            self._refuse(name, definition, now)
+        else:
+            self._serve(name, definition, kinds, now)
+
+    def _serve(self, name: str, definition: Json, kinds: tuple[Kind, ...], now: int) -> None:
+        """Accept the names of a definition, then serve its kinds."""
+        others = self._store.storage.unsorted(CUSTOM_RESOURCE_DEFINITION)
+        conflict = None if is_accepted(definition) else refused(definition, others, now)
+        if conflict is not None:
+            if conflict is not definition:
+                self._put(definition, conflict, now)
+        elif not is_accepted(definition) and self._late.established:
+            if self._is_time(name, _COMING, self._late.accepted, now):
+                self._put(definition, accepted(definition, now), now)
+        elif is_established(definition):
+            self._since.pop(name, None)
+            self._registry.define(name, kinds)
+        elif self._is_time(name, _COMING, self._late.established, now):
+            self._put(definition, established(definition, now), now)
+
+    def _refuse(self, name: str, definition: Json, now: int) -> None:
+        """Serve nothing of a definition of what is the server's own, whatever its status says.
+
+        Upstream keeps the objects of such a definition apart; here they would be taken for ours.
+        """
+        self._registry.withdraw(name)
+        conflict = refused(definition, (own_name(definition),), now)
+        if conflict is not None and conflict is not definition:
+            self._put(definition, conflict, now)
+
+    def _put(self, old: Json, new: Json, now: int) -> None:
+        self._store.storage.put(CUSTOM_RESOURCE_DEFINITION, self._noted(old, new, now))
+
+    def _is_time(self, name: str, phase: str, late: int, now: int) -> bool:
+        """Whether what a definition waits for, `late` after it began, is over; or it begins."""
+        known, began = self._since.get(name, ("", now))
+        due = (began if known == phase else now) + late
+        if due <= now:
+            self._since[name] = phase, due
+            return True
+        self._since[name] = phase, due - late
+        self._due[name] = due
+        return False
+
+    def _end(self, name: str, definition: Json, now: int) -> None:
+        """Delete the objects of a definition, then itself; serve them as long as it is there."""
+        storage = self._store.storage
+        kinds = _kinds(definition)
+        if kinds and self._registry.is_own(kinds[0].resource):
+            kinds = ()  # those are not its objects
+        if kinds and is_established(definition):
+            self._registry.define(name, tuple(replace(kind, verbs=LAST_VERBS) for kind in kinds))
+        if CLEANUP not in definition["metadata"].get("finalizers", ()):
+            return
+        if not self._is_ending(name, definition, now):
+            return
+        if kinds and self._are_left(kinds[0], now):
+            self._ending[kinds[0].resource] = name
+            return
+        if kinds:
+            self._ending.pop(kinds[0].resource, None)
+        free = released(definition)
+        if free["metadata"].get("finalizers"):
+            storage.put(CUSTOM_RESOURCE_DEFINITION, free)
+        else:
+            self._registry.withdraw(name)
+            storage.remove(CUSTOM_RESOURCE_DEFINITION, "", name)
+
+    def _is_ending(self, name: str, definition: Json, now: int) -> bool:
+        """Whether it is time to delete the objects; before, the definition says so."""
+        if not self._late.ended:
+            return True
+        if is_ending(definition):
+            return self._is_time(name, _GOING, self._late.ended, now)
+        if self._is_time(name, _GOING, self._late.ending, now):
+            self._put(definition, ending(definition, now), now)
+        return False
+
+    def _are_left(self, kind: Kind, now: int) -> bool:
+        """Ask all objects of a kind to go; whether any of them stays."""
+        for obj in self._store.list(kind):
+            meta = obj["metadata"]
+            if not meta.get("deletionTimestamp"):
+                try:
+                    self._store.delete(kind, meta.get("namespace", ""), meta["name"], now)
+                except ApiError:
+                    continue  # whatever keeps it, the definition waits
+        return bool(self._store.list(kind))
+
+
+def _kinds(definition: Json) -> tuple[Kind, ...]:
+    """The kinds of a definition; none of one that some other server let in and makes no sense."""
+    # Rules were looked at when it was stored.
+    if next(causes(definition, None), None) is not None:
+        return ()
+    return kinds_of(definition)

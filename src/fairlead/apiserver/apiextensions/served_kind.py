@@ -1,0 +1,115 @@
+"""The kinds that a definition makes: one for each version that is served.
+
+upstream: apiextensions-apiserver/pkg/apiserver/customresource_{handler,discovery_controller}.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.apiextensions.custom_type import CustomType, ScalePaths
+from fairlead.apiserver.apiextensions.json_path import plain_path
+from fairlead.apiserver.apiextensions.printer_column import printer_of
+from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_type
+from fairlead.apiserver.apiextensions.schema.structural import structural
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry import version_order
+from fairlead.apiserver.subresource import Subresource, subresource
+
+# In the order in which upstream lists them, which is another one than that of built-in kinds.
+VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
+# What discovery still says of a resource whose definition is on its way out.
+# upstream: apiextensions-apiserver/pkg/apiserver/customresource_discovery_controller.go:sync
+LAST_VERBS: Final = ("delete", "deletecollection", "get", "list", "watch")
+
+
+def kinds_of(definition: Json) -> tuple[Kind, ...]:
+    """The kinds of a CustomResourceDefinition that is complete and valid."""
+    spec = definition["spec"]
+    stored = next(version["name"] for version in spec["versions"] if version["storage"])
+    types = tuple((f"{spec['group']}/{one['name']}", custom_type(one)) for one in spec["versions"])
+    return tuple(
+        _kind(spec, version, f"{spec['group']}/{stored}", types)
+        for version in spec["versions"]
+        if version["served"]
+    )
+
+
+def _kind(
+    spec: Json, version: Json, stored_version: str, types: tuple[tuple[str, CustomType], ...]
+) -> Kind:
+    names, parts = spec["names"], version.get("subresources") or {}
+    return Kind(
+        spec["group"],
+        version["name"],
+        names["kind"],
+        names["plural"],
+        tuple(names.get("shortNames") or ()),
+        namespaced=spec["scope"] == "Namespaced",
+        has_generation=True,
+        has_status="status" in parts,
+        verbs=VERBS,
+        categories=tuple(names.get("categories") or ()),
+        subresources=_subresources(parts, names["kind"]),
+        is_custom=True,
+        singular_name=names.get("singular") or None,
+        list_kind_name=names.get("listKind", ""),
+        stored_version=stored_version,
+        custom=replace(
+            dict(types)[f"{spec['group']}/{version['name']}"],
+            deprecation=_deprecation(spec, version),
+        ),
+        all_types=types,
+    )
+
+
+def _deprecation(spec: Json, version: Json) -> str:
+    """What is said of a version that is on its way out, and which one to use instead."""
+    # upstream: customresource_handler.go:defaultDeprecationWarning
+    if not version.get("deprecated"):
+        return ""
+    if version.get("deprecationWarning") is not None:
+        return str(version["deprecationWarning"])
+    group, kind = spec["group"], spec["names"]["kind"]
+    own = version_order(version["name"])
+    served = [
+        one["name"] for one in spec["versions"] if one["served"] and not one.get("deprecated")
+    ]
+    newer = [name for name in served if version_order(name) < own]
+    told = f"{group}/{version['name']} {kind} is deprecated"
+    return f"{told}; use {group}/{min(newer, key=version_order)} {kind}" if newer else told
+
+
+def _subresources(parts: Json, kind: str) -> tuple[Subresource, ...]:
+    return tuple(subresource(name, kind) for name in ("status", "scale") if name in parts)
+
+
+def custom_type(version: Json) -> CustomType:
+    """What one version of a definition says about its objects."""
+    schema = structural((version.get("schema") or {}).get("openAPIV3Schema") or {})
+    parts = version.get("subresources") or {}
+    return CustomType(
+        schema=schema,
+        fields=object_type(schema),
+        printer=printer_of(version.get("additionalPrinterColumns") or ()),
+        scale=_scale_paths(parts.get("scale")),
+        selectable=tuple(row["jsonPath"] for row in version.get("selectableFields") or ()),
+        has_status="status" in parts,
+    )
+
+
+def _scale_paths(scale: Json | None) -> ScalePaths | None:
+    if not scale:
+        return None
+    spec, status = scale["specReplicasPath"], scale["statusReplicasPath"]
+    selector = scale.get("labelSelectorPath", "")
+    return ScalePaths(
+        spec,
+        plain_path(spec),
+        status,
+        plain_path(status),
+        selector,
+        plain_path(selector) if selector else None,
+    )

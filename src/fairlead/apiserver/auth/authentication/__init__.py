@@ -1,0 +1,1 @@
+"""Who sends a request: bearer tokens, service account tokens, impersonation headers."""

@@ -1,0 +1,156 @@
+"""Tokens of service accounts: signed by the server, recognized by their signature.
+
+upstream: pkg/serviceaccount/{jwt,claims}.go
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import jwt
+
+from fairlead.api.json import Json
+from fairlead.apiserver.auth.authentication.impersonation import service_account_groups
+from fairlead.apiserver.auth.authentication.token import API_AUDIENCES
+from fairlead.apiserver.auth.authorization.rbac import SERVICE_ACCOUNT_PREFIX
+from fairlead.apiserver.kind import NODE, POD, SECRET, SERVICE_ACCOUNT, Kind
+from fairlead.apiserver.request import User
+from fairlead.apiserver.storage import Storage
+
+ALGORITHM: Final = "ES256"
+PRIVATE: Final = "kubernetes.io"
+# What a token can be bound to, beside its account, by the claim that says so.
+BOUND: Final = {"node": NODE, "pod": POD, "secret": SECRET}
+_EXTRA: Final = "authentication.kubernetes.io/"
+_TOLD: Final = (("pod", "name"), ("pod", "uid"), ("node", "name"), ("node", "uid"))
+CREDENTIAL: Final = "credential-id"
+_NS_PER_S: Final = 1_000_000_000
+# Clocks may differ; upstream: go-jose's jwt.DefaultLeeway
+_LEEWAY_S: Final = 60
+# Times are told by the cluster's clock, which may be far from the one that the library reads.
+_CHECKED: Final[Any] = {f"verify_{claim}": False for claim in ("exp", "nbf", "iat", "aud")}
+
+
+class ServiceAccountTokens:
+    """Issues tokens with `key` (the PEM text of a P-256 key) and finds the user of one.
+
+    A token is worth nothing when its time is over, or what it is bound to is gone from `storage`.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        storage: Storage,
+        clock: Callable[[], int],
+        new_id: Callable[[], str] | None = None,
+    ) -> None:
+        """`clock` tells the time in ns since 1970; `new_id` gives each token an id of its own."""
+        self._key = jwt.get_algorithm_by_name(ALGORITHM).prepare_key(key)
+        self._public = self._key.public_key()
+        self._storage = storage
+        self._clock = clock
+        self._new_id = new_id
+
+    @property
+    def keys(self) -> tuple[Json, ...]:
+        """The public key, as others may know it (RFC 7517)."""
+        return (_public_key(self._public),)
+
+    def issue(self, claims: Json) -> str:
+        """A token that says `claims`, which it is, and on which node its pod runs."""
+        key_id = {"kid": self.keys[0]["kid"]}
+        named = {"jti": self._new_id()} if self._new_id else {}
+        bound = {PRIVATE: self._with_node(claims[PRIVATE])} if PRIVATE in claims else {}
+        said = {**claims, **named, **bound}
+        return jwt.encode(said, self._key, algorithm=ALGORITHM, headers=key_id)
+
+    def recognize(self, token: str, audiences: Sequence[str] = API_AUDIENCES) -> User | None:
+        """The account whose token that is, None when it is none, no longer good or for others."""
+        try:
+            claims = jwt.decode(token, self._public, algorithms=[ALGORITHM], options=_CHECKED)
+        except jwt.InvalidTokenError:
+            return None
+        bound = claims.get(PRIVATE, {})
+        is_meant = any(audience in claims["aud"] for audience in audiences)
+        is_good = is_meant and self._is_in_time(claims) and self._is_there(bound)
+        return _user(bound, claims.get("jti", "")) if is_good else None
+
+    def _with_node(self, bound: Json) -> Json:
+        # upstream: pkg/registry/core/serviceaccount/storage/token.go:Create
+        pod = self._storage.find(POD, bound.get("namespace", ""), bound.get("pod", {}).get("name"))
+        name = pod["spec"].get("nodeName") if pod is not None else None
+        if not name:
+            return bound
+        node = self._storage.find(NODE, "", name)
+        uid = {"uid": node["metadata"]["uid"]} if node is not None else {}
+        return {**bound, "node": {"name": name, **uid}}
+
+    def _is_in_time(self, claims: Json) -> bool:
+        now_s = self._clock() / _NS_PER_S
+        return bool(claims["nbf"] - _LEEWAY_S <= now_s < claims["exp"])
+
+    def _is_there(self, bound: Json) -> bool:
+        """Whether the account, and what else the token is bound to, are those of then.
+
+        The node of a pod that it is bound to is told and may be gone.
+        """
+        namespace = bound.get("namespace", "")
+        if "pod" in bound:
+            bound = {claim: told for claim, told in bound.items() if claim != "node"}
+        return self._is_same(SERVICE_ACCOUNT, namespace, bound.get("serviceaccount", {})) and all(
+            self._is_same(kind, namespace, bound[claim])
+            for claim, kind in BOUND.items()
+            if claim in bound
+        )
+
+    def _is_same(self, kind: Kind, namespace: str, reference: Json) -> bool:
+        place = namespace if kind.namespaced else ""
+        found = self._storage.find(kind, place, reference.get("name", ""))
+        return found is not None and found["metadata"]["uid"] == reference.get("uid")
+
+
+def claims_of(account: Json, spec: Json, now_s: int, issuer: str) -> Json:
+    """What the token of a TokenRequest with `spec` says of `account`."""
+    meta = account["metadata"]
+    reference = {"name": meta["name"], "uid": meta["uid"]}
+    bound: Json = {"namespace": meta["namespace"], "serviceaccount": reference}
+    target = spec.get("boundObjectRef") or {}
+    for claim, kind in BOUND.items():
+        if target.get("kind") == kind.kind:
+            bound[claim] = {"name": target.get("name", ""), "uid": target.get("uid", "")}
+    return {
+        "aud": spec["audiences"],
+        "exp": now_s + spec["expirationSeconds"],
+        "iat": now_s,
+        "nbf": now_s,
+        "iss": issuer,
+        "sub": f"{SERVICE_ACCOUNT_PREFIX}{meta['namespace']}:{meta['name']}",
+        PRIVATE: bound,
+    }
+
+
+def _public_key(key: Any) -> Json:
+    described: Json = jwt.algorithms.ECAlgorithm.to_jwk(key, as_dict=True)
+    named = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()[:32]
+    return {"use": "sig", **described, "kid": named, "alg": ALGORITHM}
+
+
+def _user(bound: Json, token_id: str) -> User:
+    namespace, account = bound["namespace"], bound["serviceaccount"]
+    return User(
+        name=f"{SERVICE_ACCOUNT_PREFIX}{namespace}:{account['name']}",
+        groups=service_account_groups(namespace),
+        uid=account["uid"],
+        extra=_extra(bound, token_id),
+    )
+
+
+def _extra(bound: Json, token_id: str) -> dict[str, tuple[str, ...]]:
+    """What the account's token is, and of what."""
+    # upstream: apiserver/pkg/authentication/serviceaccount/util.go:UserInfo
+    told = {f"{claim}-{part}": bound.get(claim, {}).get(part, "") for claim, part in _TOLD}
+    told[CREDENTIAL] = f"JTI={token_id}" if token_id else ""
+    return {f"{_EXTRA}{name}": (str(value),) for name, value in told.items() if value}

@@ -1,0 +1,1 @@
+"""What a user may do: RBAC and the node authorizer."""

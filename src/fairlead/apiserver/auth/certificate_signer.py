@@ -1,0 +1,159 @@
+"""Issuing: what an authority makes of an approved CertificateSigningRequest, or why it does not.
+
+    kubernetes.io/kube-apiserver-client           clients of the API, whoever they are
+    kubernetes.io/kube-apiserver-client-kubelet   kubelets as clients
+    kubernetes.io/kubelet-serving                 kubelets as servers
+
+Requests for other signers are for others to sign.
+
+upstream: pkg/controller/certificates/signer/signer.go, pkg/controller/certificates/authority,
+pkg/apis/certificates/helpers.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from fairlead.apiserver.auth.certificate_authority import Pair
+
+CLIENT: Final = "kubernetes.io/kube-apiserver-client"
+KUBELET_CLIENT: Final = "kubernetes.io/kube-apiserver-client-kubelet"
+KUBELET_SERVING: Final = "kubernetes.io/kubelet-serving"
+SIGNERS: Final = (CLIENT, KUBELET_CLIENT, KUBELET_SERVING)
+
+_PURPOSES: Final = {
+    "client auth": ExtendedKeyUsageOID.CLIENT_AUTH,
+    "server auth": ExtendedKeyUsageOID.SERVER_AUTH,
+}
+_SIGNATURE: Final = "digital signature"
+_ENCIPHERMENT: Final = "key encipherment"
+_HEAD: Final = b"-----BEGIN CERTIFICATE REQUEST-----"
+_NODES: Final = "system:nodes"
+_NODE: Final = "system:node:"
+_NAMELESS: Final = f"subject common name does not begin with {_NODE}"
+_FORBIDDEN: Final = (
+    (x509.DNSName, "DNS"),
+    (x509.RFC822Name, "Email"),
+    (x509.IPAddress, "IP"),
+    (x509.UniformResourceIdentifier, "URI"),
+)
+
+
+def request_of(content: bytes) -> x509.CertificateSigningRequest:
+    """The request in `content`: PEM, after anything else. Raises ValueError."""
+    return x509.load_pem_x509_csr(content[content.index(_HEAD) :])
+
+
+def complaint(signer: str, request: x509.CertificateSigningRequest, usages: Sequence[str]) -> str:
+    """Why `signer`, one of SIGNERS, does not sign `request`; "" if it does."""
+    if signer == CLIENT:
+        return _wrong_client_usage(usages)
+    is_server = signer == KUBELET_SERVING
+    if _texts(request, NameOID.ORGANIZATION_NAME) != [_NODES]:
+        return f"subject organization is not {_NODES}"
+    if wrong := _wrong_names(request, is_server=is_server):
+        return wrong
+    purpose = "server auth" if is_server else "client auth"
+    needed = {_ENCIPHERMENT, _SIGNATURE, purpose}
+    wrong_usages = "" if set(usages) in (needed, needed - {_ENCIPHERMENT}) else _listed(needed)
+    wrong_name = "" if _common_name(request).startswith(_NODE) else _NAMELESS
+    # upstream: a server's usages come before its name, a client's after it
+    return (wrong_usages or wrong_name) if is_server else (wrong_name or wrong_usages)
+
+
+def issued(
+    authority: Pair,
+    request: x509.CertificateSigningRequest,
+    usages: Sequence[str],
+    until: datetime,
+) -> str:
+    """A certificate, as PEM, of what `request` says, valid `until` then or as long as `authority`.
+
+    It is valid from when the authority is, because clients have clocks of their own.
+    """
+    issuer = x509.load_pem_x509_certificate(authority.certificate.encode())
+    signer = serialization.load_pem_private_key(authority.key.encode(), password=None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    issued_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(request.subject)
+        .issuer_name(issuer.subject)
+        .public_key(request.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(issuer.not_valid_before_utc)
+        .not_valid_after(min(until, issuer.not_valid_after_utc))
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(issued_by, critical=False)
+    )
+    if _SIGNATURE in usages or _ENCIPHERMENT in usages:  # an empty list of them is malformed
+        builder = builder.add_extension(_key_usage(usages), critical=True)
+    purposes = [_PURPOSES[usage] for usage in usages if usage in _PURPOSES]
+    if purposes:
+        builder = builder.add_extension(x509.ExtendedKeyUsage(purposes), critical=False)
+    names = _alternatives(request)
+    if names is not None:
+        builder = builder.add_extension(names, critical=False)
+    made = builder.sign(signer, hashes.SHA256())
+    return made.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def _wrong_client_usage(usages: Sequence[str]) -> str:
+    for usage in usages:
+        if usage not in (_SIGNATURE, _ENCIPHERMENT, "client auth"):
+            return f"invalid usage for client certificate: {usage}"
+    if "client auth" not in usages:
+        return "missing required usage for client certificate: client auth"
+    return ""
+
+
+def _wrong_names(request: x509.CertificateSigningRequest, *, is_server: bool) -> str:
+    """A kubelet as a server is known by names or addresses, as a client by its subject alone."""
+    names = list(_alternatives(request) or ())
+    if is_server and not any(isinstance(one, x509.DNSName | x509.IPAddress) for one in names):
+        return "DNS or IP subjectAltName is required"
+    for kind, title in _FORBIDDEN:
+        is_allowed = is_server and title in ("DNS", "IP")
+        if not is_allowed and any(isinstance(one, kind) for one in names):
+            return f"{title} subjectAltNames are not allowed"
+    return ""
+
+
+def _listed(needed: set[str]) -> str:
+    return f"usages did not match [{' '.join(sorted(needed))}]"
+
+
+def _common_name(request: x509.CertificateSigningRequest) -> str:
+    return "".join(_texts(request, NameOID.COMMON_NAME)[-1:])
+
+
+def _texts(request: x509.CertificateSigningRequest, oid: x509.ObjectIdentifier) -> list[str]:
+    return [str(one.value) for one in request.subject.get_attributes_for_oid(oid)]
+
+
+def _alternatives(request: x509.CertificateSigningRequest) -> x509.SubjectAlternativeName | None:
+    try:
+        return request.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return None
+
+
+def _key_usage(usages: Sequence[str]) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=_SIGNATURE in usages,
+        key_encipherment=_ENCIPHERMENT in usages,
+        key_cert_sign=False,
+        crl_sign=False,
+        content_commitment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )

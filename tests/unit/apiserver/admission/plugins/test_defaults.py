@@ -1,0 +1,63 @@
+"""Ingresses without a class, and claims that want to grow."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.plugins.default_ingress_class import (
+    IS_DEFAULT,
+    DefaultIngressClass,
+)
+from fairlead.apiserver.admission.plugins.persistent_volume_claim_resize import ClaimGrowth
+
+
+def ingress_class(obj, name, created, default="true"):
+    """A class that is the default."""
+    meta = {"creationTimestamp": created, "annotations": {IS_DEFAULT: default}}
+    return obj("IngressClass", name, "", "networking.k8s.io/v1", metadata=meta)
+
+
+def test_an_ingress_gets_the_newest_default(gate, obj):
+    """By name among equals; not where it names one itself."""
+    early, late = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+    found = gate(DefaultIngressClass()).has(
+        ingress_class(obj, "a", early),
+        ingress_class(obj, "c", late),
+        ingress_class(obj, "b", late),
+        ingress_class(obj, "aa", late, "no"),
+    )
+    bare = obj("Ingress", version="networking.k8s.io/v1", spec={})
+    assert found.admits(bare)["spec"] == {"ingressClassName": "b"}
+    named = {**bare, "spec": {"ingressClassName": "x"}}
+    assert found.admits(named) == named
+
+
+def claim(obj, size, phase="Bound", name="fast"):
+    """A claim of a class."""
+    spec = {"storageClassName": name, "resources": {"requests": {"storage": size}}}
+    return obj("PersistentVolumeClaim", spec=spec, status={"phase": phase})
+
+
+@pytest.mark.parametrize(
+    ("phase", "name", "why"),
+    [
+        ("Pending", "fast", "Only bound persistent volume claims can be expanded"),
+        ("Bound", "fixed", "only dynamically provisioned pvc can be resized and the storageclass"),
+        ("Bound", "none", "only dynamically provisioned pvc can be resized and the storageclass"),
+    ],
+)
+def test_a_claim_that_may_not_grow(gate, obj, phase, name, why):
+    """Because it has no volume yet, or of a class that cannot."""
+    found = gate(ClaimGrowth()).has(obj("StorageClass", "fixed", "", "storage.k8s.io/v1"))
+    old, new = claim(obj, "1Gi", phase, name), claim(obj, "2Gi", phase, name)
+    assert why in found.refusal(new, Operation.UPDATE, old=old)
+    assert found.admits(old, Operation.UPDATE, old=new) == old
+
+
+def test_a_claim_grows_where_its_class_lets_it(gate, obj):
+    """The class says so."""
+    fast = obj("StorageClass", "fast", "", "storage.k8s.io/v1", allowVolumeExpansion=True)
+    new = claim(obj, "2Gi")
+    admitted = gate(ClaimGrowth()).has(fast).admits(new, Operation.UPDATE, old=claim(obj, "1Gi"))
+    assert admitted == new

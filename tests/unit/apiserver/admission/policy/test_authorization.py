@@ -1,0 +1,86 @@
+"""Who may let policies read what."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.policy.authorization import PolicyRights
+from fairlead.apiserver.auth.authentication.token import authenticated
+from fairlead.apiserver.auth.authorization.rbac import Rbac
+from fairlead.apiserver.request import ADMIN
+
+GROUP = "admissionregistration.k8s.io/v1"
+RBAC = "rbac.authorization.k8s.io/v1"
+ALICE = authenticated("alice")
+SECRETS = {"apiVersion": "v1", "kind": "Secret"}
+SAID = "user &{alice  [system:authenticated] map[]}"
+KINDS = ("ValidatingAdmissionPolicy", "MutatingAdmissionPolicy")
+
+
+@pytest.fixture
+def alone(gate, obj):
+    """A gate, and what alice brings along who may get the secrets so called ("": all) in n."""
+
+    def made(*names, role="Role"):
+        subject = {"kind": "User", "name": "alice"}
+        rule = {"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"]}
+        rule |= {"resourceNames": list(names)} if all(names) and names else {}
+        place = "n" if role == "Role" else ""
+        reference = {"kind": role, "name": "r"}
+        bound = obj(f"{role}Binding", "b", place, RBAC, roleRef=reference, subjects=[subject])
+        found = gate(PolicyRights())
+        if names:
+            found.has(obj(role, "r", place, RBAC, rules=[rule]), bound)
+        return found, {"user": ALICE, "rights": Rbac(found.storage)}
+
+    return made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_policy_reads_what_its_author_may(alone, obj, kind):
+    policy = obj(kind, "p", "", GROUP, spec={"paramKind": SECRETS})
+    for names, role in (((), "Role"), (("",), "Role"), (("x",), "ClusterRole")):
+        found, about = alone(*names, role=role)
+        assert found.refusal(policy, **about) == (
+            f'{kind}.admissionregistration.k8s.io "p" is invalid: spec.paramKind: Forbidden: '
+            f'{SAID} must have "get" permission on all objects of the referenced paramKind '
+            "(kind=Secret, apiVersion=v1)"
+        )
+    found, about = alone("", role="ClusterRole")
+    assert found.admits(policy, **about) == policy
+    assert found.admits(policy, **{**about, "user": ADMIN}) == policy
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "is_let"), [("x", True), ("y", False)])
+def test_a_binding_hands_on_what_its_author_may_read(alone, obj, kind, name, is_let):
+    reference = {"name": name, "namespace": "n"}
+    spec = {"policyName": "p", "paramRef": reference}
+    binding = obj(f"{kind}Binding", "q", "", GROUP, spec=spec)
+    found, about = alone("x")
+    found.has(obj(kind, "p", "", GROUP, spec={"paramKind": SECRETS}))
+    if is_let:
+        assert found.admits(binding, **about) == binding
+    else:
+        assert found.refusal(binding, **about) == (
+            f'{kind}Binding.admissionregistration.k8s.io "q" is invalid: spec.paramRef: Forbidden: '
+            f'{SAID} does not have "get" permission on the object referenced by paramRef'
+        )
+
+
+def test_who_binds_an_unknown_policy_may_read_everything(alone, obj):
+    """It may come to name any kind."""
+    spec = {"policyName": "later", "paramRef": {"name": "x", "namespace": "n"}}
+    found, about = alone("", role="ClusterRole")
+    binding = obj("ValidatingAdmissionPolicyBinding", "q", "", GROUP, spec=spec)
+    assert "spec.paramRef: Forbidden" in found.refusal(binding, **about)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_stays_as_it_is_takes_no_right(alone, obj, kind):
+    found, about = alone()
+    old = obj(kind, "p", "", GROUP, spec={"paramKind": SECRETS})
+    new = obj(kind, "p", "", GROUP, spec={"paramKind": SECRETS, "failurePolicy": "Ignore"})
+    assert found.admits(new, Operation.UPDATE, old=old, **about) == new
+    assert found.admits(obj(kind, "p", "", GROUP, spec={}), **about)

@@ -1,0 +1,212 @@
+"""What policies make of objects."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.policy.mutating import MutatingPolicies
+from fairlead.apiserver.auth.authentication.token import authenticated
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.store import Store
+from fairlead.apiserver.write import Write
+
+ALICE = authenticated("alice")
+GROUP = "admissionregistration.k8s.io/v1"
+RULE = {
+    "operations": ["CREATE", "UPDATE"],
+    "apiGroups": ["", "apps"],
+    "apiVersions": ["v1"],
+    "resources": ["deployments", "pods"],
+}
+
+
+UNTOLD = (
+    "expression 'Object{spec: Object.spec{replicas: object.nope}}' resulted in error: "
+    "no such key: nope"
+)
+ATOMIC = (
+    "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or "
+    "structs: "
+)
+NO_TEXT = "expected string, got &value.valueUnstructured{Value:1}"
+UNTYPED = "error applying patch: failed to convert patch object to typed object: "
+
+
+def applied(expression):
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+
+def patched(expression):
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+def policies(obj, *mutations, name="p", binding=None, **spec):
+    """A policy, and what binds it."""
+    constraints = {"resourceRules": [RULE]}
+    spec = {"matchConstraints": constraints, "mutations": list(mutations)} | spec
+    bound = {"policyName": name} | (binding or {})
+    return (
+        obj("MutatingAdmissionPolicy", name, "", GROUP, spec=spec),
+        obj("MutatingAdmissionPolicyBinding", name, "", GROUP, spec=bound),
+    )
+
+
+@pytest.fixture
+def policed(gate, obj):
+    """A gate with a policy of these mutations, bound."""
+    return lambda *mutations, **spec: gate(MutatingPolicies()).has(
+        *policies(obj, *mutations, **spec)
+    )
+
+
+@pytest.fixture
+def deployment(obj):
+    """A deployment of so many replicas."""
+    return lambda replicas=1, **meta: obj(
+        "Deployment", version="apps/v1", metadata=meta, spec={"replicas": replicas}
+    )
+
+
+def test_a_configuration_is_merged_into_the_object(policed, deployment):
+    mutation = applied("Object{spec: Object.spec{replicas: object.spec.replicas * 2}}")
+    admitted = policed(mutation).admits(deployment(2, labels={"a": "b"}), user=ALICE)
+    assert admitted == deployment(4, labels={"a": "b"})
+
+
+def test_items_of_lists_are_found_by_their_keys(policed, pod):
+    mutation = applied(
+        "Object{spec: Object.spec{containers: [Object.spec.containers{name: 'side', image: 's'}]}}"
+    )
+    admitted = policed(mutation).admits(pod(), user=ALICE)
+    names = [one["name"] for one in admitted["spec"]["containers"]]
+    assert sorted(names) == ["c", "side"]
+
+
+def test_mutations_see_those_before_them(policed, deployment):
+    mutations = (
+        patched("[JSONPatch{op: 'add', path: '/metadata/labels', value: {'n': '1'}}]"),
+        patched(
+            "[JSONPatch{op: 'test', path: '/metadata/labels/n', value: '1'},"
+            " JSONPatch{op: 'add', path: '/metadata/labels/' + jsonpatch.escapeKey('a/b'),"
+            " value: object.metadata.labels.n}]"
+        ),
+    )
+    admitted = policed(*mutations).admits(deployment(), user=ALICE)
+    assert admitted["metadata"]["labels"] == {"n": "1", "a/b": "1"}
+
+
+@pytest.mark.parametrize(
+    ("mutation", "why"),
+    [
+        (
+            applied("Object{spec: Object.spec{replicas: object.nope}}"),
+            UNTOLD,
+        ),
+        (
+            applied("Object{spec: Object.spec{selector: Object.spec.selector{}}}"),
+            f"{ATOMIC}.spec.selector",
+        ),
+        (
+            applied("Object{spec: Object.spec{replica: 3}}"),
+            f"{UNTYPED}.spec.replica: field not declared in schema",
+        ),
+        (
+            applied("Object{metadata: Object.metadata{labels: {'n': 1}}}"),
+            f"{UNTYPED}.metadata.labels.n: {NO_TEXT}",
+        ),
+        (
+            patched("[JSONPatch{op: 'remove', path: '/nope'}]"),
+            "JSON Patch: the server rejected our request due to an error in our request",
+        ),
+        (
+            patched("'text'"),
+            "type mismatch: JSONPatchType.expression should evaluate to array",
+        ),
+    ],
+    ids=["error", "atomic", "field", "value", "patch", "type"],
+)
+def test_what_cannot_be_done_refuses_the_request_or_is_left(policed, deployment, mutation, why):
+    with pytest.raises(ApiError) as refused:
+        policed(mutation).admits(deployment(), user=ALICE)
+    message = f"policy 'p' with binding 'p' denied request: {why}"
+    assert (refused.value.code, refused.value.message) == (403, message)
+    assert refused.value.details["kind"] == "deployments"
+    found = policed(mutation, failurePolicy="Ignore")
+    assert found.admits(deployment(), user=ALICE) == deployment()
+
+
+def test_a_mutation_that_cannot_be_done_leaves_others_to_do_theirs(policed, deployment):
+    mutations = (
+        patched("[JSONPatch{op: 'remove', path: '/nope'}]"),
+        applied("Object{spec: Object.spec{replicas: 3}}"),
+    )
+    admitted = policed(*mutations, failurePolicy="Ignore").admits(deployment(), user=ALICE)
+    assert admitted == deployment(3)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "then"), [(1, 5), (2, 2)], ids=["what it names", "something else"]
+)
+def test_a_patch_whose_test_finds(policed, deployment, replicas, then):
+    """upstream: mutating/patch/json_patch.go:Patch"""
+    mutation = patched(
+        "[JSONPatch{op: 'test', path: '/spec/replicas', value: 1},"
+        " JSONPatch{op: 'replace', path: '/spec/replicas', value: 5}]"
+    )
+    assert policed(mutation).admits(deployment(replicas), user=ALICE) == deployment(then)
+
+
+def test_conditions_and_operations_say_what_a_policy_is_about(policed, deployment):
+    mutation = applied("Object{spec: Object.spec{replicas: 7}}")
+    conditions = [{"name": "c", "expression": "object.spec.replicas > 1"}]
+    found = policed(mutation, matchConditions=conditions)
+    assert found.admits(deployment(1), user=ALICE) == deployment(1)
+    assert found.admits(deployment(2), user=ALICE) == deployment(7)
+    assert found.admits(deployment(2), Operation.DELETE, user=ALICE) == deployment(2)
+
+
+def test_parameters_are_taken_in_turn(policed, deployment, obj):
+    mutation = applied("Object{metadata: Object.metadata{labels: {params.data.key: 'x'}}}")
+    found = policed(
+        mutation,
+        paramKind={"apiVersion": "v1", "kind": "ConfigMap"},
+        binding={"paramRef": {"selector": {}}},
+    ).has(*(obj("ConfigMap", key, data={"key": key}) for key in ("k", "l")))
+    admitted = found.admits(deployment(), user=ALICE)
+    assert admitted["metadata"]["labels"] == {"k": "x", "l": "x"}
+
+
+class Ids:
+    """Always the same."""
+
+    def new_uid(self, kind, namespace, name):
+        return "uid"
+
+    def new_suffix(self):
+        return "00000"
+
+
+@pytest.mark.parametrize(("policy", "count"), [("Never", 1), ("IfNeeded", 2)])
+def test_a_policy_may_see_what_others_made_of_it(obj, deployment, policy, count):
+    store = Store(Ids(), admission=(MutatingPolicies(),))
+    counts = applied(
+        "Object{metadata: Object.metadata{annotations: {'count': has(object.metadata.annotations)"
+        " ? '2' : '1'}}}"
+    )
+    labels = applied("Object{metadata: Object.metadata{labels: {'a': 'b'}}}")
+    for manifest in (
+        *policies(obj, counts, name="a", reinvocationPolicy=policy),
+        *policies(obj, labels, name="b"),
+    ):
+        store.create(manifest, 0)
+    spec = {
+        "selector": {"matchLabels": {"a": "b"}},
+        "template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        },
+    }
+    stored = store.create({**deployment(), "spec": spec}, 0, write=Write(user=ALICE))
+    assert stored["metadata"]["labels"] == {"a": "b"}
+    assert stored["metadata"]["annotations"] == {"count": str(count)}

@@ -1,0 +1,54 @@
+"""Object literals of mutations become maps."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.admission.cel.environment import Scope
+from fairlead.apiserver.admission.policy.object_literal import as_map
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("Object{spec: Object.spec{replicas: 3}}", {"spec": {"replicas": 3}}),
+        ("Object { }", {}),
+        (
+            "Object{metadata: Object.metadata{labels: {'a': 'Object{b: c}', \"x, y: z\": 'd'}}}",
+            {"metadata": {"labels": {"a": "Object{b: c}", "x, y: z": "d"}}},
+        ),
+        (
+            "Object{spec: Object.spec{items: [1, 2].map(i, Object.spec.items{n: i, m: [i, i]})}}",
+            {"spec": {"items": [{"n": 1, "m": [1, 1]}, {"n": 2, "m": [2, 2]}]}},
+        ),
+        (
+            "Object{a: true ? 'yes' : 'no', b: object.x == 'Object' ? 1 : 2}",
+            {"a": "yes", "b": 2},
+        ),
+        (
+            "Object{__namespace__: 'n', a__dash__b: 1, c__underscores__d: 2}",
+            {"namespace": "n", "a-b": 1, "c__d": 2},
+        ),
+        ("Object{?a: optional.of(1), ?b: optional.none()}", {"a": 1}),
+        (
+            "[JSONPatch{op: 'add', path: '/a/' + jsonpatch.escapeKey('x/y~z'), value: object.x}]",
+            [{"op": "add", "path": "/a/x~1y~0z", "value": "v"}],
+        ),
+        ("object.x", "v"),
+    ],
+)
+def test_an_expression_comes_to_maps(expression, value):
+    found = Scope({"object": {"x": "v"}}).evaluated(as_map(expression))
+    assert (found.problem, found.value) == ("", value)
+
+
+@pytest.mark.parametrize("begun", ['"""', "'''", '"', "'", 'r"""'])
+def test_texts_without_end_are_read_at_once(begun):
+    """However many marks in them might or might not be escaped."""
+    expression = begun + "\\" * 5_001
+    assert as_map(expression) == expression
+
+
+def test_long_objects_are_read_at_once():
+    expression = "Object{" + ",".join(f"a{number}: {number}" for number in range(5_000)) + "}"
+    assert as_map(expression).count('"') == 10_000

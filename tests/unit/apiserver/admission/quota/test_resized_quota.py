@@ -1,0 +1,88 @@
+"""What a pod costs whose containers are being resized."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
+from fairlead.apiserver.kind import RESOURCE_QUOTA
+
+
+@pytest.fixture
+def found(gate, obj):
+    """A gate with a quota of 1 CPU, of which 600m are taken."""
+
+    def made(**spec):
+        hard = {"requests.cpu": "1", "limits.cpu": "2"}
+        status = {"hard": hard, "used": {"requests.cpu": "600m", "limits.cpu": "600m"}}
+        return gate(ResourceQuota()).has(
+            obj("ResourceQuota", "q", spec={"hard": hard, **spec}, status=status)
+        )
+
+    return made
+
+
+def resized(found, pod, before, after, *, has=None, allocated=None, conditions=()):
+    """The quota's use after a pod was resized whose container has so much."""
+    status = {"name": "c"}
+    if has is not None:
+        status |= {"resources": {"requests": {"cpu": has}, "limits": {"cpu": has}}}
+    if allocated is not None:
+        status |= {"allocatedResources": {"cpu": allocated}}
+    said = {"containerStatuses": [status], "conditions": list(conditions)}
+    old = {**pod({"cpu": before}, {"cpu": before}), "status": said}
+    new = {**pod({"cpu": after}, {"cpu": after}), "status": said}
+    found.admits(new, Operation.UPDATE, old=old, subresource="resize")
+    return found.storage.find(RESOURCE_QUOTA, "n", "q")["status"]["used"]["requests.cpu"]
+
+
+def test_what_it_is_to_have_more_is_charged(found, pod):
+    assert resized(found(), pod, "500m", "700m") == "800m"
+
+
+def test_more_than_there_is_is_refused(found, pod):
+    gate = found()
+    old, new = pod({"cpu": "500m"}, {"cpu": "1"}), pod({"cpu": "1"}, {"cpu": "1"})
+    assert gate.refusal(new, Operation.UPDATE, old=old, subresource="resize") == (
+        'pods "x" is forbidden: exceeded quota: q, requested: requests.cpu=500m, '
+        "used: requests.cpu=600m, limited: requests.cpu=1"
+    )
+
+
+def test_what_it_has_already_is_not_charged_again(found, pod):
+    """It was to become smaller and its kubelet has not come to that: now it may stay."""
+    assert resized(found(), pod, "100m", "500m", has="500m", allocated="500m") == "600m"
+
+
+def test_what_was_promised_counts_as_well(found, pod):
+    assert resized(found(), pod, "100m", "450m", has="100m", allocated="400m") == "650m"
+
+
+def test_what_can_never_be_had_costs_nothing(found, pod):
+    """Neither before nor after: its node has no room for that."""
+    never = {"type": "PodResizePending", "status": "True", "reason": "Infeasible"}
+    has = {"has": "500m", "allocated": "500m"}
+    assert resized(found(), pod, "800m", "900m", **has, conditions=[never]) == "600m"
+
+
+def test_who_comes_under_a_quota_is_charged_as_a_whole(gate, obj):
+    """A claim whose class of attributes changes to one that a quota is about."""
+    terms = [{"scopeName": "VolumeAttributesClass", "operator": "In", "values": ["gold"]}]
+    hard = {"requests.storage": "10Gi"}
+    quota = obj(
+        "ResourceQuota",
+        "q",
+        spec={"hard": hard, "scopeSelector": {"matchExpressions": terms}},
+        status={"hard": hard, "used": {"requests.storage": "0"}},
+    )
+    found = gate(ResourceQuota()).has(quota)
+
+    def claim(name):
+        asked = {"requests": {"storage": "4Gi"}}
+        spec = {"resources": asked, "volumeAttributesClassName": name}
+        return obj("PersistentVolumeClaim", spec=spec)
+
+    found.admits(claim("gold"), Operation.UPDATE, old=claim("silver"))
+    used = found.storage.find(RESOURCE_QUOTA, "n", "q")["status"]["used"]
+    assert used == {"requests.storage": "4Gi"}

@@ -1,0 +1,155 @@
+"""How much a namespace may have: what is charged, what is refused, and in which words."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.quota.resource_quota import LimitedResource, ResourceQuota
+from fairlead.apiserver.kind import RESOURCE_QUOTA
+
+
+@pytest.fixture
+def quota(obj):
+    """Makes quotas that a controller has filled in: everything is unused."""
+
+    def made(hard, used=None, name="q", **spec):
+        zero = dict.fromkeys(hard, "0")
+        status = {"hard": hard, "used": {**zero, **(used or {})}}
+        return obj("ResourceQuota", name, spec={"hard": hard, **spec}, status=status)
+
+    return made
+
+
+def used(gate, name="q"):
+    return gate.storage.find(RESOURCE_QUOTA, "n", name)["status"]["used"]
+
+
+def test_what_is_let_in_is_charged(gate, quota, pod):
+    found = gate(ResourceQuota()).has(quota({"pods": "2", "requests.cpu": "1"}))
+    found.admits(pod({"cpu": "300m"}))
+    assert used(found) == {"pods": "1", "requests.cpu": "300m"}
+    found.admits(pod({"cpu": "700m"}))
+    assert used(found) == {"pods": "2", "requests.cpu": "1"}
+
+
+def test_a_dry_run_charges_nothing(gate, quota, pod):
+    found = gate(ResourceQuota()).has(quota({"pods": "1"}))
+    found.admits(pod(), dry_run=True)
+    assert used(found) == {"pods": "0"}
+
+
+def test_what_exceeds_is_refused_with_what_exceeds_only(gate, quota, pod):
+    hard = {"pods": "5", "requests.cpu": "1", "limits.memory": "1Gi"}
+    found = gate(ResourceQuota()).has(quota(hard, {"requests.cpu": "500m"}))
+    assert found.refusal(pod({"cpu": "600m"}, {"memory": "512Mi"})) == (
+        'pods "x" is forbidden: exceeded quota: q, requested: requests.cpu=600m, '
+        "used: requests.cpu=500m, limited: requests.cpu=1"
+    )
+    assert used(found)["pods"] == "0"
+
+
+def test_containers_must_say_what_is_limited(gate, quota, pod):
+    found = gate(ResourceQuota()).has(quota({"requests.cpu": "1", "limits.memory": "1Gi"}))
+    assert found.refusal(pod()) == (
+        'pods "x" is forbidden: failed quota: q: must specify limits.memory for: c; '
+        "requests.cpu for: c"
+    )
+
+
+def test_nothing_is_limited_before_a_controller_has_filled_the_status(gate, obj, pod):
+    found = gate(ResourceQuota()).has(obj("ResourceQuota", "q", spec={"hard": {"pods": "0"}}))
+    found.admits(pod())
+
+
+def test_what_the_status_does_not_know_is_refused(gate, obj, pod):
+    status = {"hard": {"pods": "1"}}
+    found = gate(ResourceQuota()).has(obj("ResourceQuota", "q", spec={}, status=status))
+    assert "status unknown for quota: q, resources: pods" in found.refusal(pod())
+
+
+@pytest.mark.parametrize(
+    ("scope", "spec", "requests", "counts"),
+    [
+        ({"scopes": ["BestEffort"]}, {}, None, True),
+        ({"scopes": ["BestEffort"]}, {}, {"cpu": "1"}, False),
+        ({"scopes": ["NotBestEffort"]}, {}, {"cpu": "1"}, True),
+        ({"scopes": ["Terminating"]}, {"activeDeadlineSeconds": 5}, None, True),
+        ({"scopes": ["NotTerminating"]}, {"activeDeadlineSeconds": 5}, None, False),
+        (("In", ["high"]), {"priorityClassName": "high"}, None, True),
+        (("In", ["high"]), {"priorityClassName": "low"}, None, False),
+        (("NotIn", ["high"]), {"priorityClassName": "low"}, None, True),
+        (("Exists", []), {}, None, False),
+        (("DoesNotExist", []), {}, None, True),
+    ],
+)
+def test_a_quota_is_about_the_pods_in_its_scopes(gate, quota, pod, scope, spec, requests, counts):  # noqa: PLR0917
+    if isinstance(scope, tuple):
+        operator, values = scope
+        wanted = {"scopeName": "PriorityClass", "operator": operator, "values": values}
+        scope = {"scopeSelector": {"matchExpressions": [wanted]}}
+    found = gate(ResourceQuota()).has(quota({"pods": "1"}, **scope))
+    found.admits(pod(requests, **spec))
+    assert used(found) == {"pods": "1" if counts else "0"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "fields", "charged"),
+    [
+        ("ConfigMap", "v1", {}, {"configmaps": "1", "count/configmaps": "1"}),
+        ("Deployment", "apps/v1", {}, {"count/deployments.apps": "1"}),
+        (
+            "Service",
+            "v1",
+            {"spec": {"type": "LoadBalancer", "ports": [{"port": 1}, {"port": 2}]}},
+            {"services": "1", "services.nodeports": "2", "services.loadbalancers": "1"},
+        ),
+        (
+            "PersistentVolumeClaim",
+            "v1",
+            {"spec": {"storageClassName": "s", "resources": {"requests": {"storage": "2Gi"}}}},
+            {
+                "persistentvolumeclaims": "1",
+                "requests.storage": "2Gi",
+                "s.storageclass.storage.k8s.io/requests.storage": "2Gi",
+            },
+        ),
+    ],
+)
+def test_other_kinds_are_charged_too(gate, quota, obj, kind, version, fields, charged):  # noqa: PLR0917
+    hard = dict.fromkeys(charged, "9Gi")
+    found = gate(ResourceQuota()).has(quota(hard))
+    found.admits(obj(kind, version=version, **fields))
+    assert used(found) == charged
+
+
+def test_a_change_is_charged_by_how_much_more_it_uses(gate, quota, obj):
+    found = gate(ResourceQuota()).has(quota({"services": "1", "services.nodeports": "3"}))
+    old = obj("Service", spec={"type": "NodePort", "ports": [{"port": 1}]})
+    new = obj("Service", spec={"type": "NodePort", "ports": [{"port": 1}, {"port": 2}]})
+    found.admits(new, Operation.UPDATE, old=old)
+    assert used(found) == {"services": "0", "services.nodeports": "1"}
+
+
+def test_who_may_use_the_highest_priority_is_said_by_quotas(gate, quota, pod):
+    scope = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+    limited = LimitedResource(resource="pods", scopes=(scope,))
+    found = gate(ResourceQuota([limited]))
+    assert found.refusal(pod(priorityClassName="high")) == (
+        'pods "x" is forbidden: insufficient quota to match these scopes: '
+        "[{PriorityClass In [high]}]"
+    )
+    found.admits(pod(priorityClassName="low"))
+    found.has(quota({"pods": "1"}, scopeSelector={"matchExpressions": [scope]}))
+    found.admits(pod(priorityClassName="high"))
+    assert "exceeded quota" in found.refusal(pod(priorityClassName="high"))
+
+
+def test_resources_may_need_a_quota_that_covers_them(gate, quota, pod):
+    limited = LimitedResource(resource="pods", contains=("cpu",))
+    found = gate(ResourceQuota([limited]))
+    found.admits(pod())
+    asked = pod({"cpu": "1"})
+    assert "insufficient quota to consume: cpu,requests.cpu" in found.refusal(asked)
+    found.has(quota({"cpu": "2", "requests.cpu": "2"}))
+    found.admits(asked)

@@ -1,0 +1,135 @@
+"""Who changes an object after whom, and who is asked once more."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import pytest
+
+from fairlead.apiserver.admission.webhooks.plugin import MutatingWebhooks, WebhookNeeded
+from fairlead.apiserver.auth.authentication.token import authenticated
+from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.request import WebhookAnswer
+from fairlead.apiserver.store import Store
+from fairlead.apiserver.write import Write
+
+ALICE = authenticated("alice")
+RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["configmaps"]}
+
+
+class Ids:
+    """Counted ones."""
+
+    def __init__(self):
+        self.count = 0
+
+    def new_uid(self, kind, namespace, name):
+        self.count += 1
+        return f"uid-{self.count}"
+
+    def new_suffix(self):
+        self.count += 1
+        return f"{self.count:05}"
+
+
+class Labels:
+    """A plugin of our own that writes down what it sees."""
+
+    def __init__(self):
+        self.seen = []
+
+    def admit(self, asked, storage):
+        """See AdmissionPlugin."""
+        if asked.kind.kind == "ConfigMap":
+            self.seen.append(sorted(asked.obj.get("data") or {}))
+        return asked.obj
+
+
+@pytest.fixture
+def labels():
+    return Labels()
+
+
+@pytest.fixture
+def store(labels):
+    """With webhooks a and b, of which a wants to be asked again."""
+    store = Store(Ids(), admission=(labels, MutatingWebhooks()))
+    for name, policy in (("a", "IfNeeded"), ("b", "Never")):
+        store.create(
+            {
+                "apiVersion": "admissionregistration.k8s.io/v1",
+                "kind": "MutatingWebhookConfiguration",
+                "metadata": {"name": name},
+                "webhooks": [
+                    {
+                        "name": f"{name}.example.com",
+                        "clientConfig": {"url": f"https://{name}"},
+                        "rules": [RULE],
+                        "sideEffects": "None",
+                        "reinvocationPolicy": policy,
+                    }
+                ],
+            },
+            0,
+        )
+    return store
+
+
+def answer(call, key):
+    """What adds `key` to the data, unless that is there."""
+    request = json.loads(call.body)["request"]
+    data = request["object"].get("data") or {}
+    patch = [] if key in data else [{"op": "add", "path": "/data", "value": {**data, key: "x"}}]
+    response = {"uid": request["uid"], "allowed": True}
+    if patch:
+        packed = base64.b64encode(json.dumps(patch).encode()).decode()
+        response |= {"patch": packed, "patchType": "JSONPatch"}
+    review = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response}
+    return WebhookAnswer(body=json.dumps(review).encode())
+
+
+def created(store, manifest):
+    """What is stored, and who was asked, in order."""
+    answers, asked, drawn = {}, [], ()
+    while True:
+        store.ids.begin(drawn)
+        try:
+            return store.create(manifest, 0, write=Write(user=ALICE, webhooks=answers)), asked
+        except WebhookNeeded as needed:
+            drawn = store.ids.end()
+            name = needed.call.url[-1]
+            asked.append(name)
+            answers = {**answers, needed.call.key: answer(needed.call, name)}
+
+
+def config_map(**meta):
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "x", "namespace": "n", **meta},
+    }
+
+
+def test_who_wants_to_see_what_others_made_of_it_is_asked_again(store):
+    stored, asked = created(store, config_map())
+    assert sorted(stored["data"]) == ["a", "b"]
+    assert asked == ["a", "b", "a"]
+
+
+def test_our_own_plugins_see_what_came_from_outside(store, labels):
+    created(store, config_map())
+    assert labels.seen[-2:] == [[], ["a", "b"]]
+
+
+def test_nobody_is_asked_again_where_nobody_changed_anything_after(store):
+    _, asked = created(store, {**config_map(), "data": {"b": "x"}})
+    assert asked == ["a", "b"]
+
+
+def test_ids_stay_the_same_while_a_request_waits(store):
+    made = config_map(generateName="x-")
+    del made["metadata"]["name"]
+    stored, _ = created(store, made)
+    assert stored["metadata"]["name"] == "x-00003"
+    assert store.list(find_kind("configmap")) == [stored]

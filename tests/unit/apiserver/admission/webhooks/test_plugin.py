@@ -1,0 +1,324 @@
+"""What webhooks make of requests: when they are asked, and what their answers mean."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+
+import pytest
+from aiohttp import web
+
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.admission.webhooks.plugin import (
+    MutatingWebhooks,
+    ValidatingWebhooks,
+    WebhookCall,
+    WebhookNeeded,
+)
+from fairlead.apiserver.auth.authentication.token import authenticated
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.http.webhook_client import ask_webhook
+from fairlead.apiserver.request import WebhookAnswer
+
+ALICE = authenticated("alice")
+RULE = {
+    "operations": ["CREATE"],
+    "apiGroups": [""],
+    "apiVersions": ["v1"],
+    "resources": ["configmaps"],
+}
+REVIEW = {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1"}
+
+
+def configured(obj, kind="Validating", **hook):
+    webhook = {
+        "name": "a.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:1/v"},
+        "rules": [RULE],
+        "timeoutSeconds": 2,
+        "sideEffects": "None",
+        **hook,
+    }
+    group = "admissionregistration.k8s.io/v1"
+    return obj(f"{kind}WebhookConfiguration", "w", "", group, webhooks=[webhook])
+
+
+@pytest.fixture
+def validating(gate, obj):
+    """A gate with one webhook."""
+    return lambda **hook: gate(ValidatingWebhooks()).has(configured(obj, **hook))
+
+
+def needed(found, asked, **about):
+    """The call that a request waits for."""
+    with pytest.raises(WebhookNeeded) as waiting:
+        found.admits(asked, user=ALICE, **about)
+    return waiting.value.call
+
+
+def answered(found, asked, response=None, *, failure="", **about):
+    """The outcome when the webhook answers, or does not."""
+    call = needed(found, asked)
+    uid = json.loads(call.body)["request"]["uid"]
+    answer = {**REVIEW, "response": {"uid": uid, **(response or {})}}
+    body = json.dumps(answer).encode()
+    said = WebhookAnswer(failure=failure) if failure else WebhookAnswer(body=body)
+    return {"user": ALICE, "webhooks": {call.key: said}, **about}
+
+
+def test_a_webhook_is_asked_about_the_request(validating, obj):
+    call = needed(validating(), obj("ConfigMap"))
+    assert (call.url, call.timeout_s) == ("https://127.0.0.1:1/v", 2)
+    request = json.loads(call.body)["request"]
+    assert request["object"] == obj("ConfigMap")
+    assert request["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+    assert (request["operation"], request["userInfo"]["username"]) == ("CREATE", "alice")
+    assert request["requestKind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
+    assert request["options"] == {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"}
+    assert (request["oldObject"], request["dryRun"]) == (None, False)
+    assert (request["name"], request["namespace"]) == ("x", "n")
+    assert "subResource" not in request
+
+
+@pytest.mark.parametrize(
+    "hook",
+    [
+        {"rules": [{**RULE, "operations": ["UPDATE"]}]},
+        {"rules": [{**RULE, "apiGroups": ["apps"]}]},
+        {"rules": [{**RULE, "resources": ["pods", "configmaps/status"]}]},
+        {"rules": [{**RULE, "scope": "Cluster"}]},
+        {"objectSelector": {"matchLabels": {"a": "b"}}},
+        {"namespaceSelector": {"matchLabels": {"a": "b"}}},
+    ],
+    ids=["operation", "group", "resource", "scope", "object", "namespace"],
+)
+def test_a_webhook_is_not_asked_about_what_it_does_not_care_for(validating, obj, hook):
+    validating(**hook).admits(obj("ConfigMap"), user=ALICE)
+
+
+def test_what_fairlead_itself_writes_is_not_asked_about(validating, obj):
+    validating().admits(obj("ConfigMap"))
+
+
+def test_what_a_webhook_allows_passes_with_its_warnings(validating, obj):
+    found = validating()
+    response = {"allowed": True, "warnings": ["mind the gap"]}
+    asked = obj("ConfigMap")
+    assert found.admits(asked, **answered(found, asked, response)) == asked
+    assert found.warnings == ["mind the gap"]
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        ({"message": "no"}, "denied the request: no"),
+        ({"reason": "Because"}, "denied the request: Because"),
+        ({}, "denied the request without explanation"),
+    ],
+)
+def test_what_a_webhook_denies_is_refused(validating, obj, status, message):
+    found, asked = validating(), obj("ConfigMap")
+    about = answered(found, asked, {"allowed": False, "status": status})
+    assert found.refusal(asked, **about) == f'admission webhook "a.example.com" {message}'
+
+
+def test_a_webhook_that_fails_refuses_unless_it_may_be_ignored(validating, obj):
+    asked, found = obj("ConfigMap"), validating()
+    why = "dial tcp 127.0.0.1:1: connect: connection refused"
+    assert found.refusal(asked, **answered(found, asked, failure=why)) == (
+        'Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: '
+        f'Post "https://127.0.0.1:1/v?timeout=2s": {why}'
+    )
+    found = validating(failurePolicy="Ignore")
+    assert found.admits(asked, **answered(found, asked, failure=why)) == asked
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"", "failed to call webhook: couldn't get version/kind"),
+        (b"[]", "failed to call webhook: couldn't get version/kind"),
+        (b'{"response": null}', "received invalid webhook response: webhook response was absent"),
+        (
+            b'{"response": {"uid": "x"}}',
+            'received invalid webhook response: expected response.uid="',
+        ),
+    ],
+)
+def test_an_answer_that_is_none_is_a_failure(validating, obj, body, why):
+    found, asked = validating(), obj("ConfigMap")
+    answers = {needed(found, asked).key: WebhookAnswer(body=body)}
+    refusal = found.refusal(asked, user=ALICE, webhooks=answers)
+    failed = 'Internal error occurred: failed calling webhook "a.example.com": '
+    assert refusal.startswith(failed + why)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (
+            {"apiVersion": "", "kind": ""},
+            "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
+        ),
+        (
+            {"patch": "W10=", "patchType": "JSONPatch"},
+            "validating webhook may not return response.patch",
+        ),
+    ],
+)
+def test_an_answer_must_be_a_review_of_its_version(validating, obj, answer, why):
+    found, asked = validating(), obj("ConfigMap")
+    call = needed(found, asked)
+    response = {"uid": json.loads(call.body)["request"]["uid"], "allowed": True, **answer}
+    named = {**REVIEW, **{key: answer[key] for key in answer if key in REVIEW}}
+    said = WebhookAnswer(body=json.dumps({**named, "response": response}).encode())
+    assert found.refusal(asked, user=ALICE, webhooks={call.key: said}).endswith(
+        f"received invalid webhook response: {why}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_asked"),
+    [
+        ("object.metadata.name == 'x'", True),
+        ("request.userInfo.username != 'alice'", False),
+        ("has(object.data) && object.data.a == 'b'", False),
+        ("oldObject == null && namespaceObject.metadata.name == 'n'", True),
+    ],
+)
+def test_conditions_say_when_a_webhook_is_asked(validating, obj, expression, is_asked):
+    hook = {"matchConditions": [{"name": "c", "expression": expression}]}
+    found = validating(**hook).has(obj("Namespace", "n", ""))
+    if is_asked:
+        needed(found, obj("ConfigMap"))
+    else:
+        found.admits(obj("ConfigMap"), user=ALICE)
+
+
+def test_a_condition_that_cannot_be_told_refuses_or_passes_as_failures_do(validating, obj):
+    conditions = [{"name": "c", "expression": "object.data.a == 'b'"}]
+    refusal = validating(matchConditions=conditions).refusal(obj("ConfigMap"), user=ALICE)
+    assert refusal == (
+        "configmaps \"x\" is forbidden: expression 'object.data.a == 'b'' resulted in error: "
+        "no such key: data"
+    )
+    validating(matchConditions=conditions, failurePolicy="Ignore").admits(
+        obj("ConfigMap"), user=ALICE
+    )
+    excluded = [*conditions, {"name": "d", "expression": "false"}]
+    validating(matchConditions=excluded).admits(obj("ConfigMap"), user=ALICE)
+
+
+def test_a_rule_about_another_version_is_about_this_one_too(validating, obj):
+    rule = {**RULE, "apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"]}
+    asked = obj("HorizontalPodAutoscaler", version="autoscaling/v2", spec={"maxReplicas": 3})
+    request = json.loads(needed(validating(rules=[rule]), asked).body)["request"]
+    assert request["kind"]["version"] == request["resource"]["version"] == "v1"
+    assert request["requestKind"]["version"] == "v2"
+    assert request["object"]["apiVersion"] == "autoscaling/v1"
+    validating(rules=[rule], matchPolicy="Exact").admits(asked, user=ALICE)
+
+
+def test_a_webhook_is_told_what_is_to_go(validating, obj):
+    found = validating(rules=[{**RULE, "operations": ["DELETE"]}])
+    request = json.loads(needed(found, obj("ConfigMap"), operation=Operation.DELETE).body)[
+        "request"
+    ]
+    assert (request["object"], request["oldObject"]["kind"]) == (None, "ConfigMap")
+    assert request["options"]["kind"] == "DeleteOptions"
+
+
+def test_a_part_of_an_object_has_a_kind_of_its_own(validating, obj):
+    found = validating(rules=[{**RULE, "resources": ["pods/binding"]}])
+    body = {"metadata": {"name": "a", "namespace": "n"}, "target": {"name": "node-1"}}
+    asked = {**obj("Pod"), **body}
+    request = json.loads(needed(found, asked, subresource="binding").body)["request"]
+    assert request["kind"] == {"group": "", "version": "v1", "kind": "Binding"}
+    assert request["resource"]["resource"] == "pods"
+    assert request["subResource"] == request["requestSubResource"] == "binding"
+
+
+def test_an_old_webhook_is_asked_in_its_version(validating, obj):
+    found = validating(admissionReviewVersions=["v2", "v1beta1"])
+    assert json.loads(needed(found, obj("ConfigMap")).body)["apiVersion"] == (
+        "admission.k8s.io/v1beta1"
+    )
+    refusal = validating(admissionReviewVersions=["v2"]).refusal(obj("ConfigMap"), user=ALICE)
+    assert "webhook does not accept known AdmissionReview versions (v1, v1beta1)" in refusal
+
+
+def test_a_refusal_keeps_what_the_webhook_says_about_it(validating, obj):
+    found, asked = validating(), obj("ConfigMap")
+    details = {"causes": [{"field": "data", "message": "no"}]}
+    status = {"code": 422, "reason": "Invalid", "message": "m", "details": details}
+    about = answered(found, asked, {"allowed": False, "status": status})
+    with pytest.raises(ApiError) as refused:
+        found.admits(asked, **about)
+    assert (refused.value.code, refused.value.reason) == (422, "Invalid")
+    assert refused.value.details == details
+
+
+def test_a_mutating_webhook_changes_what_it_is_asked_about(gate, obj):
+    found = gate(MutatingWebhooks()).has(configured(obj, "Mutating"))
+    asked = obj("ConfigMap")
+    patch = [{"op": "add", "path": "/data", "value": {"a": "b"}}]
+    packed = base64.b64encode(json.dumps(patch).encode()).decode()
+    response = {"allowed": True, "patch": packed, "patchType": "JSONPatch"}
+    admitted = found.admits(asked, **answered(found, asked, response))
+    assert admitted == {**asked, "data": {"a": "b"}}
+
+
+def test_a_dry_run_is_not_for_webhooks_with_side_effects(validating, obj):
+    found = validating(sideEffects="Some")
+    refusal = found.refusal(obj("ConfigMap"), Operation.CREATE, user=ALICE, dry_run=True)
+    assert refusal == 'admission webhook "a.example.com" does not support dry run'
+
+
+async def _served(handler, path):
+    app = web.Application()
+    app.router.add_post(path, handler)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    try:
+        return await ask_webhook(WebhookCall("k", f"http://127.0.0.1:{port}{path}", "", 5, b"{}"))
+    finally:
+        await runner.cleanup()
+
+
+def test_webhooks_are_asked_over_http():
+    async def handler(request):
+        assert request.query["timeout"] == "5s"
+        return web.json_response({"response": await request.json()})
+
+    assert asyncio.run(_served(handler, "/v")).body == b'{"response": {}}'
+
+
+def test_a_webhook_that_answers_with_an_error_has_failed():
+    async def handler(request):
+        return web.Response(status=500, text="not now")
+
+    answer = asyncio.run(_served(handler, "/v"))
+    assert answer.is_reached
+    assert (
+        answer.failure
+        == 'an error on the server ("not now") has prevented the request from succeeding'
+    )
+
+
+def test_a_webhook_that_is_not_there_has_failed():
+    call = WebhookCall("k", "https://127.0.0.1:1/v", "", 5, b"{}")
+    assert asyncio.run(ask_webhook(call)).failure == (
+        "dial tcp 127.0.0.1:1: connect: connection refused"
+    )
+
+
+def test_each_object_of_one_request_is_asked_about(validating, obj):
+    found = validating(rules=[{**RULE, "operations": ["DELETE"]}])
+    keys = {
+        needed(found, obj("ConfigMap", name), operation=Operation.DELETE).key for name in ("x", "y")
+    }
+    assert len(keys) == 2

@@ -1,0 +1,131 @@
+"""Rules about a type, as the compiler of upstream 1.36.4 judged and weighed them.
+
+Each line of `expressions.jsonl.gz` but the first, the schema with a value, is a rule with its
+problem, or its kind and what it may cost, and what it said of the value.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from fairlead.apiserver.apiextensions.cel.declared_type import declared, variables_of
+from fairlead.apiserver.apiextensions.cel.rule import broken_rules
+from fairlead.apiserver.apiextensions.definition.rule_cost import CHARACTERS_MAX, Reading
+from fairlead.apiserver.apiextensions.definition.schema_validation import wrong_schema
+from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
+from fairlead.cel.estimate import estimated
+from fairlead.cel.expansion import ExpressionError
+from fairlead.cel.reading import read
+
+RECORDED = Path(__file__).with_name("expressions.jsonl.gz")
+HEAD, *RULES = map(json.loads, gzip.decompress(RECORDED.read_bytes()).splitlines())
+KNOWN = declared(HEAD["schema"], is_object=True)
+ASKED = [row for row in RULES if "said" in row]
+OVERLOAD = "call arguments did not match a supported operator, function or macro signature for rule"
+ADVICE = (
+    " (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, "
+    "maps, and strings are declared)"
+)
+
+
+@pytest.mark.parametrize("row", RULES, ids=[row["rule"][:40] for row in RULES])
+def test_a_rule_is_judged_as_upstream_does(row):
+    """What is said against a rule, or what it comes to and may cost."""
+    assert judged(row) == {key: row[key] for key in ("error", "type", "cost") if key in row}
+
+
+def judged(row):
+    """What our compiler says of a rule."""
+    variables = variables_of(KNOWN, {"optionalOldSelf": row.get("optional")})
+    try:
+        asked = read(row["rule"], variables, KNOWN.structures())
+    except ExpressionError as cause:
+        return {"error": str(cause)}
+    return {"type": asked.kind.named, "cost": list(estimated(asked, KNOWN.size_of))}
+
+
+@pytest.mark.parametrize("row", ASKED, ids=[row["rule"][:40] for row in ASKED])
+def test_a_rule_says_what_it_says_upstream(row):
+    """Whether the value keeps it, or what it fails at."""
+    rule = {"rule": row["rule"]}
+    if row.get("optional"):
+        rule["optionalOldSelf"] = True
+    raw = {**HEAD["schema"], "x-kubernetes-validations": [rule]}
+    old = HEAD["value"] if row.get("past") else ABSENT
+    found = [cause.message for cause in broken_rules(structural(raw), HEAD["value"], old, "")]
+    rule_text, said = row["rule"].strip(), row["said"]
+    match said:
+        case "true":
+            assert found == []
+        case "false":
+            assert found == [f"Invalid value: failed rule: {rule_text}"]
+        case _:
+            plain = f'Invalid value: "object": {said} evaluating rule: {rule_text}'
+            assert found in (
+                [plain],
+                [f"Invalid value: \"object\": '{said}': {OVERLOAD}: {rule_text}"],
+            )
+
+
+def text(**bounds):
+    return {"type": "string", **bounds}
+
+
+def schema(rule, items, **bounds):
+    inner = {
+        "type": "array",
+        "items": items,
+        **bounds,
+        "x-kubernetes-validations": [{"rule": rule}],
+    }
+    return {"type": "object", "properties": {"spec": inner}}
+
+
+EACH = "self.all(x, self.exists_one(y, x == y))"
+
+
+@pytest.mark.parametrize(
+    ("raw", "factor"),
+    [
+        (schema(EACH, text()), "more than 100x"),
+        (schema(EACH, text(maxLength=100), maxItems=200), None),
+        (schema(EACH, text(maxLength=100), maxItems=580), "1.480508x"),
+        (schema(EACH, text(maxLength=100), maxItems=1000), "4.4x"),
+        (schema("self.all(x, x.size() > 0)", text(maxLength=9), maxItems=99), None),
+    ],
+)
+def test_a_rule_that_may_cost_too_much(raw, factor):
+    """The estimate for the worst value, as a multiple of what is allowed."""
+    found = [cause.message for cause in wrong_schema(raw, "s", Reading())]
+    wanted = f"Forbidden: estimated rule cost exceeds budget by factor of {factor}{ADVICE}"
+    assert found[:1] == ([wanted] if factor else [])
+
+
+def test_rules_that_cost_too_much_together():
+    """The most expensive are named, then the whole is refused."""
+    raw = schema(EACH, text(maxLength=100), maxItems=1000)
+    rules = [{"rule": EACH}] * 3
+    raw["properties"]["spec"]["x-kubernetes-validations"] = rules
+    found = [(cause.field, cause.message) for cause in wrong_schema(raw, "s", Reading())]
+    named = [field for field, said in found if "contributed to" in said]
+    assert named == [f"s.properties[spec].x-kubernetes-validations[{at}].rule" for at in range(3)]
+    where, said = found[-1]
+    assert where == "s"
+    assert "cost total for entire OpenAPIv3 schema exceeds budget by factor of 1.320180x" in said
+
+
+def test_rules_that_take_too_long_to_read():
+    """Each of them may have a hundred thousand characters, but not all of them."""
+    long = f"[{', '.join(['1'] * 100)}].size() > 0 && self.size() > 0"
+    raw = schema(long, text(maxLength=9), maxItems=9)
+    often = CHARACTERS_MAX // len(long)
+    raw["properties"]["spec"]["x-kubernetes-validations"] *= often
+    found = [cause.message for cause in wrong_schema(raw, "s", Reading())]
+    said = f"Forbidden: all rules may have {CHARACTERS_MAX} characters altogether"
+    assert 0 < found.count(said) < often
+    assert set(found) == {said}
+    assert list(wrong_schema(raw, "s")) == []

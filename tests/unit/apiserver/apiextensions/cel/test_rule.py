@@ -1,0 +1,161 @@
+"""Rules about changes, about items, and those that cannot be said or answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.admission.cel import environment
+from fairlead.apiserver.apiextensions.cel import rule
+from fairlead.apiserver.apiextensions.cel.rule import RuleError, broken_rules, compiled
+from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structural
+from fairlead.cel.asking import OUT_OF_BUDGET
+from fairlead.cel.problem import CALL_LIMIT
+
+
+def broken(schema, value, old=ABSENT):
+    found = broken_rules(structural(schema), value, old, "spec")
+    return [(cause.reason, cause.field, cause.message) for cause in found]
+
+
+def ruled(rule, **schema):
+    return {"type": "object", "x-kubernetes-validations": [{"rule": rule}], **schema}
+
+
+NUMBER = {"type": "integer"}
+NEW_YEAR = "2026-01-01T00:00:00Z"
+
+
+def test_a_rule_about_a_change_is_not_asked_of_what_is_new():
+    schema = ruled("self.a >= oldSelf.a", properties={"a": NUMBER})
+    assert broken(schema, {"a": 1}) == []
+    assert broken(schema, {"a": 1}, {"a": 1}) == []
+    assert broken(schema, {"a": 1}, {"a": 2}) == [
+        ("FieldValueInvalid", "spec", "Invalid value: failed rule: self.a >= oldSelf.a")
+    ]
+
+
+def test_items_of_a_list_with_keys_are_compared_with_their_former_selves():
+    item = ruled("self.n == oldSelf.n", properties={"k": NUMBER, "n": NUMBER})
+    schema = {
+        "type": "array",
+        "items": item,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["k"],
+    }
+    before = [{"k": 1, "n": 1}, {"k": 2, "n": 2}]
+    assert broken(schema, [{"k": 2, "n": 2}, {"k": 3, "n": 9}], before) == []
+    assert [field for _, field, _ in broken(schema, [{"k": 2, "n": 7}], before)] == ["spec[0]"]
+
+
+def test_names_that_the_language_keeps_for_itself_are_spelled_out():
+    schema = ruled(
+        "self.__namespace__ == 'a' && self.x__dash__y == 1 && self.a__dot__b == 2",
+        properties={"namespace": {"type": "string"}, "x-y": NUMBER, "a.b": NUMBER},
+    )
+    assert broken(schema, {"namespace": "a", "x-y": 1, "a.b": 2}) == []
+    assert len(broken(schema, {"namespace": "b", "x-y": 1, "a.b": 2})) == 1
+
+
+def test_a_whole_number_is_a_double_where_the_type_says_number():
+    schema = ruled("self.ratio / 2.0 == 0.5", properties={"ratio": {"type": "number"}})
+    assert broken(schema, {"ratio": 1}) == []
+
+
+def test_values_of_maps_are_asked_too():
+    schema = {"type": "object", "additionalProperties": {**NUMBER, **ruled("self > 0")}}
+    assert [field for _, field, _ in broken(schema, {"a": 1, "b": 0})] == ["spec[b]"]
+
+
+def test_what_broke_a_rule_before_may_stay():
+    """Its parts too, where nobody can tell what they were."""
+    inner = {"type": "array", "items": {**NUMBER, **ruled("self > 0")}}
+    schema = {"type": "object", "properties": {"a": inner, "b": NUMBER}}
+    assert broken(schema, {"a": [0], "b": 1}, {"a": [0]}) == []
+    assert [field for _, field, _ in broken(schema, {"a": [0, 1]}, {"a": [0]})] == ["spec.a[0]"]
+
+
+def test_a_rule_that_cannot_be_answered_says_so():
+    ((_, _, message),) = broken(ruled("self.missing > 1"), {})
+    assert "no such key" in message or "not found" in message.lower()
+    assert message.endswith("evaluating rule: self.missing > 1")
+
+
+def test_a_rule_that_would_never_end_is_given_up():
+    """Also where it is the message that would not."""
+    endless = "self.a.all(x, self.a.all(y, self.a.all(z, true)))"
+    schema = ruled(endless, properties={"a": {"type": "array", "items": NUMBER}})
+    why = "no further validation rules will be run due to call cost exceeds limit for rule"
+    told = [f"Invalid value: \"object\": '{CALL_LIMIT}': {why}: {endless}"]
+    assert [said for _, _, said in broken(schema, {"a": list(range(300))})] == told
+    rule = {"rule": "self.a == []", "messageExpression": f"{endless} ? 'a' : 'b'", "message": "m"}
+    schema["x-kubernetes-validations"] = [rule]
+    assert [said for _, _, said in broken(schema, {"a": list(range(300))})] == ["Invalid value: m"]
+
+
+def test_after_a_rule_that_would_never_end_no_other_is_asked():
+    endless = "self.a.all(x, self.a.all(y, self.a.all(z, true)))"
+    field = {"type": "array", "items": NUMBER, "x-kubernetes-validations": [{"rule": "false"}]}
+    schema = ruled(endless, properties={"a": field})
+    schema["x-kubernetes-validations"] *= 100
+    assert len(broken(schema, {"a": list(range(300))})) == 1
+
+
+def test_all_rules_together_are_given_up():
+    """Each of them is well within what one may take."""
+    rule = "self.a.all(x, self.a.exists(y, x == y))"
+    schema = ruled(rule, properties={"a": {"type": "array", "items": NUMBER}})
+    schema["x-kubernetes-validations"] *= 300
+    ((_, _, said),) = broken(schema, {"a": list(range(90))})
+    assert said == f'Invalid value: "object": {OUT_OF_BUDGET}'
+
+
+def test_a_rule_that_is_none_any_more_is_told():
+    """It may have been stored when it was one."""
+    ((_, where, said),) = broken(ruled("self.a +"), {})
+    assert where == "spec"
+    assert said.startswith('Invalid value: "object": rule compile error: compilation failed: ERROR')
+
+
+def test_a_message_that_says_nothing_is_replaced():
+    rule = {"rule": "false", "messageExpression": "' '", "message": "m"}
+    schema = {"type": "object", "x-kubernetes-validations": [rule]}
+    assert broken(schema, {}) == [("FieldValueInvalid", "spec", "Invalid value: m")]
+
+
+def test_what_cannot_be_compiled_says_why():
+    with pytest.raises(RuleError, match="Syntax error"):
+        compiled("self.a +")
+
+
+@pytest.mark.parametrize(
+    ("old", "kept"), [(ABSENT, True), ({"a": 1, "t": NEW_YEAR}, True), ({"a": 3}, False)]
+)
+def test_what_was_before_is_optional_where_the_rule_says_so(old, kept):
+    rule = {
+        "rule": "!oldSelf.hasValue() || oldSelf.value().a <= self.a",
+        "messageExpression": "'was ' + string(oldSelf.value().a)",
+        "optionalOldSelf": True,
+    }
+    moment = {"type": "string", "format": "date-time"}
+    schema = {
+        "type": "object",
+        "properties": {"a": NUMBER, "t": moment},
+        "x-kubernetes-validations": [rule],
+    }
+    messages = [message for _, _, message in broken(schema, {"a": 2}, old)]
+    assert messages == ([] if kept else ["Invalid value: was 3"])
+
+
+@pytest.mark.parametrize("expression", ["self.missing", "'a\\nb'", "''"])
+def test_a_message_that_is_none_is_replaced(expression):
+    rule = {"rule": "false", "messageExpression": expression, "message": "m"}
+    schema = {"type": "object", "x-kubernetes-validations": [rule]}
+    assert broken(schema, {}) == [("FieldValueInvalid", "spec", "Invalid value: m")]
+
+
+@pytest.mark.parametrize("compile_", [rule.compiled, environment.compiled])
+def test_programs_of_long_expressions_are_not_kept(compile_):
+    """A thousand of them would take gigabytes."""
+    short, long = "1 == 1", f"1 in [{', '.join(['1'] * 1_000)}]"
+    assert compile_(short) is compile_(short)
+    assert compile_(long) is not compile_(long)

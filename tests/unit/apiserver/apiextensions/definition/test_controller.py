@@ -1,0 +1,322 @@
+"""The lives of definitions: accepted, served, changed, and gone with their objects."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairlead.apiserver.apiextensions.definition.controller import Definitions
+from fairlead.apiserver.endpoints.request.body_type import require_type
+from fairlead.apiserver.endpoints.request.typed_object import of_another_version
+from fairlead.apiserver.endpoints.server import ApiServer
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, find_kind
+from fairlead.apiserver.lateness import Lateness
+from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.request import Request
+from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.store import Store
+from fairlead.worlds.simulation.seeded_ids import SeededIds
+
+NOW = 1_767_226_000_000_000_000
+NAME = "widgets.example.com"
+
+
+def manifest(**spec):
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "object"}}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": NAME},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [version],
+            **spec,
+        },
+    }
+
+
+@pytest.fixture
+def store():
+    return Store(SeededIds(1), strategies=ServedStrategies())
+
+
+@pytest.fixture
+def registry():
+    return Registry()
+
+
+@pytest.fixture
+def definitions(store, registry):
+    return Definitions(store, registry)
+
+
+@pytest.mark.parametrize("version", ["v1", "v2"])
+@pytest.mark.parametrize("is_forged", [False, True])
+def test_nobody_defines_what_is_the_servers_own(definitions, store, registry, version, is_forged):
+    """Else they could write what the server reads, and deleting it would delete that too."""
+    group = "rbac.authorization.k8s.io"
+    role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": "r"}}
+    store.create(role, NOW)
+    made = manifest(group=group, names={"plural": "clusterroles", "kind": "ClusterRole"})
+    made["spec"]["versions"][0]["name"] = version
+    meta = {
+        "name": f"clusterroles.{group}",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, a test"},
+    }
+    stored = store.create({**made, "metadata": meta}, NOW)
+    if is_forged:
+        conditions = [{"type": name, "status": "True"} for name in ("NamesAccepted", "Established")]
+        status = {"conditions": conditions, "acceptedNames": stored["spec"]["names"]}
+        store.storage.put(CUSTOM_RESOURCE_DEFINITION, {**stored, "status": status})
+    definitions.settle(NOW)
+    served = registry.find(group, version, "clusterroles")
+    assert served is (find_kind("clusterrole") if version == "v1" else None)
+    if not is_forged:
+        kept = store.find(CUSTOM_RESOURCE_DEFINITION, "", meta["name"])
+        (accepted, _) = kept["status"]["conditions"]
+        assert (accepted["status"], accepted["message"]) == (
+            "False",
+            '"clusterroles" is already in use',
+        )
+    store.delete(CUSTOM_RESOURCE_DEFINITION, "", meta["name"], NOW)
+    definitions.settle(NOW)
+    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", meta["name"]) is None
+    assert [one["metadata"]["name"] for one in store.list(find_kind("clusterrole"))] == ["r"]
+
+
+def test_nobody_defines_a_kind_by_the_name_of_the_servers_own(definitions, store, registry):
+    group = "rbac.authorization.k8s.io"
+    made = manifest(group=group, names={"plural": "foos", "kind": "ClusterRole"})
+    meta = {"name": f"foos.{group}", "annotations": {"api-approved.kubernetes.io": "unapproved, x"}}
+    store.create({**made, "metadata": meta}, NOW)
+    definitions.settle(NOW)
+    assert registry.find(group, "v1", "foos") is not None
+    assert registry.of_type(f"{group}/v1", "ClusterRole") is find_kind("clusterrole")
+
+
+def widget_kind(registry):
+    return registry.find("example.com", "v1", "widgets")
+
+
+def conditions(store):
+    status = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)["status"]
+    return {row["type"]: row["status"] for row in status["conditions"]}
+
+
+def test_a_definition_is_completed_accepted_and_served(store, registry, definitions):
+    created = store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    assert created["spec"]["names"] == {
+        "plural": "widgets",
+        "kind": "Widget",
+        "singular": "widget",
+        "listKind": "WidgetList",
+    }
+    assert created["status"]["storedVersions"] == ["v1"]
+    assert widget_kind(registry) is None
+    definitions.settle(NOW)
+    assert conditions(store) == {"NamesAccepted": "True", "Established": "True"}
+    assert widget_kind(registry).list_kind == "WidgetList"
+
+
+def test_a_definition_that_was_there_before_is_served_from_the_start(store, registry):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    Definitions(store, registry).settle(NOW)
+    assert widget_kind(registry) is not None
+
+
+def test_settling_twice_changes_nothing(store, definitions):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    version = store.version
+    definitions.settle(NOW)
+    assert store.version == version
+
+
+def test_a_bad_definition_is_not_stored(store):
+    with pytest.raises(ApiError, match=r"spec\.group: Required value"):
+        store.create(manifest(group=""), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+
+
+def test_one_that_another_server_let_in_is_kept_but_not_served(store, registry, definitions):
+    store.put_as_is(manifest(versions=[]), NOW)
+    definitions.settle(NOW)
+    assert registry.groups()[-1] != "example.com"
+
+
+def test_the_group_of_a_definition_never_changes(store, definitions):
+    old = store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    new = {**old, "spec": {**old["spec"], "scope": "Namespaced"}}
+    store.replace(CUSTOM_RESOURCE_DEFINITION, old, new)  # nobody has accepted it yet
+    definitions.settle(NOW)
+    accepted = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
+    back = {**accepted, "spec": {**accepted["spec"], "scope": "Cluster"}}
+    with pytest.raises(ApiError, match=r"spec\.scope: .*: field is immutable"):
+        store.replace(CUSTOM_RESOURCE_DEFINITION, accepted, back)
+
+
+def also(**names):
+    """Another definition of the group."""
+    made = manifest(names=names)
+    return {**made, "metadata": {"name": f"{names['plural']}.example.com"}}
+
+
+@pytest.mark.parametrize(
+    ("names", "reason", "message"),
+    [
+        ({"kind": "W", "singular": "widget"}, "SingularConflict", '"widget" is already in use'),
+        (
+            {"kind": "Widget", "singular": "w", "listKind": "Ws"},
+            "KindConflict",
+            '"Widget" is already in use',
+        ),
+        ({"kind": "W", "listKind": "Widget"}, "ListKindConflict", '"Widget" is already in use'),
+        ({"kind": "W", "shortNames": ["wd"]}, "ShortNamesConflict", '"wd" is already in use'),
+        (
+            {"kind": "W", "shortNames": ["wd", "x", "wg"]},
+            "ShortNamesConflict",
+            '["wd" is already in use, "wg" is already in use]',
+        ),
+    ],
+)
+def test_a_name_is_given_once(store, registry, definitions, names, reason, message):
+    """Who comes second is not served until the name is free."""
+    first = manifest(names={"plural": "widgets", "kind": "Widget", "shortNames": ["wd", "wg"]})
+    store.create(first, NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    store.create(also(plural="ws", **names), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    found = store.get(CUSTOM_RESOURCE_DEFINITION, "", "ws.example.com")["status"]
+    told = {one["type"]: (one["reason"], one["message"]) for one in found["conditions"]}
+    assert found["acceptedNames"]["plural"] == "ws"
+    assert told["Established"][0] == "NotAccepted"
+    assert told["NamesAccepted"] == (reason, message)
+    assert registry.find("example.com", "v1", "ws") is None
+    store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
+    definitions.settle(NOW)
+    assert registry.find("example.com", "v1", "ws") is not None
+
+
+@pytest.mark.parametrize(
+    ("newest", "old", "said"),
+    [
+        ({}, {}, "example.com/v1beta1 Widget is deprecated; use example.com/v1 Widget"),
+        ({"deprecated": True}, {}, "example.com/v1beta1 Widget is deprecated"),
+        ({"served": False}, {}, "example.com/v1beta1 Widget is deprecated"),
+        ({}, {"deprecationWarning": "go away"}, "go away"),
+    ],
+)
+def test_a_version_that_is_on_its_way_out(store, registry, definitions, newest, old, said):
+    """Whoever asks for it is told which one to use, unless its author says something else."""
+    (version,) = manifest()["spec"]["versions"]
+    beta = {**version, "name": "v1beta1", "storage": False, "deprecated": True, **old}
+    made = manifest(versions=[{**version, **newest}, beta])
+    store.create(made, NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    assert registry.find("example.com", "v1beta1", "widgets").custom.deprecation == said
+
+
+def test_a_definition_takes_its_objects_along(store, registry, definitions):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    kind = widget_kind(registry)
+    obj = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}}
+    store.create(obj, NOW, kind=kind)
+    marked = store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
+    assert marked["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    assert conditions(store)["Terminating"] == "True"
+    definitions.settle(NOW)
+    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
+    assert store.list(kind) == []
+    assert widget_kind(registry) is None
+
+
+def test_a_definition_waits_for_an_object_that_something_holds(store, registry, definitions):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    kind = widget_kind(registry)
+    meta = {"name": "a", "finalizers": ["example.com/hold"]}
+    obj = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta}
+    store.create(obj, NOW, kind=kind)
+    store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
+    definitions.settle(NOW)
+    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is not None
+    held = store.get(kind, "", "a")
+    store.replace(kind, held, {**held, "metadata": {**held["metadata"], "finalizers": []}})
+    definitions.settle(NOW)
+    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
+
+
+def test_an_object_of_another_kind_is_told_as_invalid(store, registry, definitions):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    obj = {"apiVersion": "example.com/v1", "kind": "Wodget", "metadata": {"name": "a"}}
+    with pytest.raises(ApiError) as caught:
+        require_type(obj, widget_kind(registry))
+    assert caught.value.code == 422
+    assert caught.value.message == (
+        'Wodget.example.com "a" is invalid: kind: Invalid value: "Wodget": must be Widget'
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "notes"), [("v1", []), ("v2", ['unknown field "data"', 'unknown field "spec"'])]
+)
+def test_fields_of_an_object_of_another_version_are_told(
+    store, registry, definitions, version, notes
+):
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    obj = {"apiVersion": f"example.com/{version}", "kind": "Widget", "spec": {}, "data": 1}
+    assert of_another_version(widget_kind(registry), obj) == notes
+
+
+def test_who_writes_the_status_of_a_definition_is_noted(store, registry):
+    server = ApiServer(store, clock=lambda: NOW, registry=registry)
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    server.handle(Request("POST", path, body=json.dumps(manifest()).encode()), NOW)
+    server.handle(Request("GET", "/apis"), NOW)
+    entry, _ = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)["metadata"]["managedFields"]
+    assert (entry["manager"], entry["subresource"]) == ("kube-apiserver", "status")
+    assert entry["fieldsV1"]["f:status"].keys() == {"f:acceptedNames", "f:conditions"}
+
+
+LATE = Lateness(accepted=2, established=3, ending=4, ended=5)
+
+
+def test_a_late_server_accepts_before_it_establishes(store, registry):
+    definitions = Definitions(store, registry, late=LATE)
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    assert store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)["status"]["conditions"] is None
+    definitions.settle(NOW + 2)
+    assert conditions(store) == {"NamesAccepted": "True", "Established": "False"}
+    assert widget_kind(registry) is None
+    definitions.settle(NOW + 5)
+    assert conditions(store) == {"NamesAccepted": "True", "Established": "True"}
+    assert widget_kind(registry) is not None
+    assert not definitions.waits
+
+
+def test_a_late_server_says_that_it_deletes_before_it_has(store, registry):
+    definitions = Definitions(store, registry, late=LATE)
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    definitions.settle(NOW)
+    store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW)
+    definitions.settle(NOW + 10)
+    definitions.settle(NOW + 14)
+    held = store.get(CUSTOM_RESOURCE_DEFINITION, "", NAME)
+    assert held["status"]["conditions"][-1]["reason"] == "InstanceDeletionInProgress"
+    definitions.settle(NOW + 19)
+    assert store.find(CUSTOM_RESOURCE_DEFINITION, "", NAME) is None
+
+
+def test_who_asks_again_for_a_deletion_is_told_that_there_is_no_grace(store, registry):
+    Definitions(store, registry, late=LATE)
+    store.create(manifest(), NOW, kind=CUSTOM_RESOURCE_DEFINITION)
+    marked = [store.delete(CUSTOM_RESOURCE_DEFINITION, "", NAME, NOW) for _ in range(2)]
+    assert [one["metadata"].get("deletionGracePeriodSeconds") for one in marked] == [None, 0]

@@ -1,0 +1,85 @@
+"""Rules that a definition may not have."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.apiextensions.definition.default_validation import wrong_defaults
+from fairlead.apiserver.apiextensions.definition.rule_cost import Bill
+from fairlead.apiserver.apiextensions.definition.rule_validation import (
+    Asking,
+    wrong_expressions,
+    wrong_words,
+)
+
+FIELDS = {"a": {"type": "integer"}, "b": {"type": "boolean"}, "text": {"type": "string"}}
+
+
+def wrong(**rule):
+    raw = {"type": "object", "properties": FIELDS, "x-kubernetes-validations": [rule]}
+    found = list(wrong_words(raw, "s")) or wrong_expressions(raw, "s", Asking(Bill()))
+    return [(cause.field.partition("[0].")[2], cause.message) for cause in found]
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "said"),
+    [
+        ({"rule": " "}, "rule", "rule is not specified"),
+        ({"rule": "true", "message": " "}, "message", "must be non-empty if specified"),
+        ({"rule": "true", "message": "a\nb"}, "message", "must not contain line breaks"),
+        ({"rule": "true &&\ntrue"}, "message", "must be specified if rule contains line breaks"),
+        ({"rule": "true", "messageExpression": " "}, "messageExpression", "must be non-empty"),
+        ({"rule": "true", "messageExpression": "1"}, "messageExpression", "evaluate to a string"),
+        ({"rule": "true", "messageExpression": "'a"}, "messageExpression", "compilation failed"),
+        ({"rule": "true", "reason": "Because"}, "reason", "supported values"),
+        ({"rule": "1"}, "rule", "must evaluate to a bool"),
+        ({"rule": "self.a +"}, "rule", "compilation failed"),
+    ],
+)
+def test_rules_that_cannot_be(rule, field, said):
+    ((where, message),) = wrong(**rule)
+    assert where == field
+    assert said in message
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"rule": "self.a > oldSelf.a", "reason": "FieldValueForbidden"},
+        {"rule": "true\n", "message": "m\n"},
+        {"rule": "self.b", "messageExpression": "self.text"},
+    ],
+)
+def test_rules_that_can_be(rule):
+    assert wrong(**rule) == []
+
+
+def test_a_default_of_a_type_with_a_rule_that_is_none():
+    raw = {"type": "object", "default": {}, "x-kubernetes-validations": [{"rule": "self >"}]}
+    (cause,) = wrong_defaults(raw, "s")
+    assert cause.field == "s.default"
+    assert cause.message.startswith(
+        'Invalid value: "object": rule compile error: compilation failed: ERROR: <input>:1:7'
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "field", "said"),
+    [
+        (
+            {"rule": "self.a == int('x')"},
+            "rule",
+            "program instantiation failed: type conversion error from 'string' to 'int'",
+        ),
+        (
+            {"rule": "self.b", "messageExpression": "string(b'\\xff')"},
+            "messageExpression",
+            "messageExpression instantiation failed: invalid UTF-8 in bytes",
+        ),
+    ],
+)
+def test_constants_that_cannot_be_converted(rule, field, said):
+    """They are told when a program is made of the rule, not when it is asked."""
+    ((where, message),) = wrong(**rule)
+    assert where == field
+    assert said in message

@@ -1,0 +1,44 @@
+"""Definitions that are stored over what is there."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.apiextensions.definition.strategy import changed_definition, new_definition
+from fairlead.apiserver.error import ApiError
+
+
+def definition(rule, **spec):
+    items = {"type": "array", "items": {"type": "string"}}
+    inner = {**items, "x-kubernetes-validations": [{"rule": rule}]}
+    raw = {"type": "object", "properties": {"spec": inner}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": raw}}
+    names = {"plural": "xs", "singular": "x", "kind": "X", "listKind": "XList"}
+    return {
+        "metadata": {"name": "xs.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": names,
+            "versions": [version],
+            "conversion": {"strategy": "None"},
+            **spec,
+        },
+    }
+
+
+EACH = "self.all(x, self.exists_one(y, x == y))"
+
+
+def test_a_rule_that_costs_too_much_is_refused():
+    with pytest.raises(ApiError, match="exceeds budget by factor of more than 100x"):
+        new_definition(definition(EACH), None)
+
+
+def test_rules_that_are_there_already_stay():
+    """What was stored under other bounds can still be changed in other ways."""
+    before, after = definition(EACH), definition(EACH)
+    after["metadata"]["labels"] = {"a": "b"}
+    assert changed_definition(before, after, None)["metadata"]["labels"] == {"a": "b"}
+    with pytest.raises(ApiError, match="exceeds budget"):
+        changed_definition(definition("true"), after, None)

@@ -1,0 +1,72 @@
+"""What is said against definitions: the table in `refusals.yaml`.
+
+A row says what is special about the schema of `spec` in the objects (`schema`), about that of
+whole objects (`root`), the only `version`, the definition's own `spec` or its `metadata`, and the
+`causes` of the refusal, in order.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairlead.apiserver.apiextensions.definition.rule_cost import Reading
+from fairlead.apiserver.apiextensions.definition.status import completed, with_stored_versions
+from fairlead.apiserver.apiextensions.definition.validation import causes
+
+ROWS = yaml.safe_load((Path(__file__).parent / "refusals.yaml").read_text(encoding="utf-8"))
+
+
+def definition_of(row):
+    """The definition that a row is about."""
+    spec = row.get("schema", {"type": "object"})
+    root = row.get("root", {"type": "object", "properties": {"spec": spec}})
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": root}}
+    return {
+        "metadata": {"name": "bads.g.example.com", **row.get("metadata", {})},
+        "spec": {
+            "group": "g.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "bads", "kind": "Bad"},
+            "versions": [{**version, **row.get("version", {})}],
+            **row.get("spec", {}),
+        },
+    }
+
+
+def problems(row):
+    """The causes, as texts."""
+    return [
+        str(cause)
+        for cause in causes(with_stored_versions(completed(definition_of(row))), Reading())
+    ]
+
+
+ODD = "there must stand something of another type"
+
+
+@pytest.mark.parametrize(
+    ("inner", "field"),
+    [
+        ({"type": "object", "properties": 1}, "items.properties"),
+        ({"type": "object", "properties": {"a": None}}, "items.properties[a]"),
+        ({"type": "object", "allOf": [3]}, "items.allOf[0]"),
+        ({"type": "string", "maxLength": "x"}, "items.maxLength"),
+        ({"x-kubernetes-validations": [{"rule": 3}]}, "items.x-kubernetes-validations"),
+        ({"type": "object", "required": [3]}, "items.required"),
+        ({"type": "array", "items": {"minimum": True}}, "items.items.minimum"),
+    ],
+)  # fmt: skip
+def test_what_is_no_schema(inner, field):
+    """Below items, where nobody has looked before."""
+    (said,) = problems({"schema": {"type": "array", "items": inner}})
+    where = f"spec.validation.openAPIV3Schema.properties[spec].{field}"
+    assert said == f'{where}: Invalid value: "": {ODD}'
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row["what"]) for row in ROWS])
+def test_refusal(row):
+    """A definition is refused for all that is wrong with it, in upstream's words."""
+    assert problems(row) == row["causes"]

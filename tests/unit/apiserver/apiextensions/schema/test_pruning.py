@@ -1,0 +1,77 @@
+"""What is dropped, what is kept, and what is filled in."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.apiextensions.schema.pruning import shaped
+from fairlead.apiserver.apiextensions.schema.structural import structural
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.schema.place import Notes
+
+NUMBER = {"type": "integer"}
+KEEPS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def result(schema, obj):
+    notes = Notes()
+    made = shaped(structural({"type": "object", "properties": schema}), obj, notes.unknown)
+    return made, notes.texts
+
+
+def test_what_nobody_described_is_dropped_and_told_wherever_it_stands():
+    schema = {"a": {"type": "array", "items": {"type": "object", "properties": {"x": NUMBER}}}}
+    made, notes = result(schema, {"kind": "K", "a": [{"x": 1, "y": 2}], "b": {}})
+    assert made == {"kind": "K", "a": [{"x": 1}]}
+    assert notes == ['unknown field "a[0].y"', 'unknown field "b"']
+
+
+def test_a_type_that_keeps_the_unknown_still_knows_what_it_knows():
+    inner = {"type": "object", "properties": {"x": NUMBER}}
+    schema = {"a": {**KEEPS, "properties": {"known": inner}}}
+    made, notes = result(schema, {"a": {"any": {"y": 1}, "known": {"x": 1, "y": 2}}})
+    assert made == {"a": {"any": {"y": 1}, "known": {"x": 1}}}
+    assert notes == ['unknown field "a.known.y"']
+
+
+def test_an_embedded_object_keeps_what_objects_have():
+    schema = {"a": {"type": "object", "x-kubernetes-embedded-resource": True}}
+    obj = {"a": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}, "spec": {}}}
+    made, notes = result(schema, obj)
+    assert made == {"a": {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p"}}}
+    assert notes == ['unknown field "a.spec"']
+
+
+@pytest.mark.parametrize(
+    ("schema", "sent", "expected"),
+    [
+        ({**NUMBER, "default": 5}, {}, {"a": 5}),
+        ({**NUMBER, "default": 5}, {"a": None}, {"a": 5}),
+        ({**NUMBER, "default": 5, "nullable": True}, {"a": None}, {"a": None}),
+        ({**NUMBER, "nullable": True}, {"a": None}, {"a": None}),
+        (NUMBER, {"a": None}, {}),
+        (NUMBER, {"a": 3.0}, {"a": 3}),
+        (NUMBER, {"a": 2**63 - 1}, {"a": 2**63 - 1}),
+        (NUMBER, {"a": -12345678901234567891}, {"a": -12345678901234567000}),
+        (NUMBER, {"a": 10**300}, {"a": 1e300}),
+        ({"type": "object", "properties": {"b": {**NUMBER, "default": 1}}}, {}, {}),
+        ({"type": "object", "properties": {"b": {**NUMBER, "default": 1}}}, {"a": {}},
+         {"a": {"b": 1}}),
+        ({"type": "array", "items": {"type": "object", "properties": {"b": {"default": 1}}}},
+         {"a": [{}]}, {"a": [{"b": 1}]}),
+        ({"type": "object", "additionalProperties": {"properties": {"b": {"default": 1}}}},
+         {"a": {"k": {}}}, {"a": {"k": {"b": 1}}}),
+    ],
+)  # fmt: skip
+def test_nulls_and_defaults(schema, sent, expected):
+    assert result({"a": schema}, sent)[0] == expected
+
+
+def test_defaults_do_not_fill_the_memory():
+    """A short object may have a long one made of it, but not one that nobody stores."""
+    long = {"type": "object", "properties": {"b": {"type": "string", "default": "x" * 100_000}}}
+    schema = {"a": {"type": "array", "items": long}}
+    assert len(result(schema, {"a": [{}] * 100})[0]["a"][99]["b"]) == 100_000
+    with pytest.raises(ApiError) as refused:
+        result(schema, {"a": [{}] * 200})
+    assert refused.value.code == 413

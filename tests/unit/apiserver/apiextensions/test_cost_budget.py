@@ -1,0 +1,40 @@
+"""What a type may say of an object, and where that ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.apiextensions.cost_budget import TooMuchWorkError, Work
+from fairlead.apiserver.apiextensions.definition.default_validation import wrong_defaults
+from fairlead.apiserver.apiextensions.schema.structural import structural
+from fairlead.apiserver.custom.checking import checked
+from fairlead.cel.asking import OUT_OF_BUDGET
+
+TEXT = {"type": "string"}
+TEXTS = {"type": "array", "items": TEXT}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({**TEXT, "pattern": "a" * 20_000}, "a" * 50_000),
+        ({**TEXTS, "items": {**TEXT, "anyOf": [{"minLength": 1}] * 1_000}}, ["x"] * 200),
+        ({"additionalProperties": TEXTS}, {"k" * 1_000_000: ["x"] * 5_000}),
+    ],
+)
+def test_what_takes_too_long_is_given_up(schema, value):
+    with pytest.raises(TooMuchWorkError):
+        list(checked(structural(schema), value, ""))
+
+
+def test_a_default_that_takes_too_long_is_none():
+    schema = {**TEXT, "pattern": "a" * 20_000, "default": "a" * 50_000}
+    (cause,) = wrong_defaults(schema, "schema")
+    assert (cause.field, OUT_OF_BUDGET in cause.message) == ("schema.default", True)
+
+
+def test_a_large_object_of_a_plain_type_is_looked_at():
+    schema = structural({"type": "object", "additionalProperties": TEXTS})
+    value = {f"key-{at}": ["x"] * 10 for at in range(1_000)}
+    work = Work()
+    assert list(checked(schema, value, "spec.of.some.depth", work=work)) == []

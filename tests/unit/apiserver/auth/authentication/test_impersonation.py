@@ -1,0 +1,176 @@
+"""Who may ask as somebody else, and who that is then."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.auth.authentication.impersonation import impersonated
+from fairlead.apiserver.auth.authentication.token import ANONYMOUS, authenticated
+from fairlead.apiserver.auth.authorization.rbac import refusal
+from fairlead.apiserver.auth.authorizer import Attributes
+from fairlead.apiserver.error import ApiError
+
+BOB = authenticated("bob")
+ASKED = Attributes(BOB, "get", "", "", "v1", "pods", "", "n", "p")
+KNOWN = "system:authenticated"
+
+
+@pytest.fixture
+def asks():
+    """Asks with these headers, with rights to all that is in `allowed` ("*": to be anybody)."""
+
+    def made(headers, *allowed):
+        def authorize(wish):
+            place = f"{wish.namespace}/" if wish.namespace else ""
+            part = f"/{wish.subresource}" if wish.subresource else ""
+            wanted = f"{wish.group or 'core'}:{wish.resource}{part}:{place}{wish.name}"
+            is_old = wish.verb == "impersonate"
+            if not is_old:
+                wanted = f"{wish.verb} {wanted}"
+            if wanted not in allowed and not (is_old and "*" in allowed):
+                raise refusal(wish)
+
+        return impersonated(ASKED, headers, authorize)
+
+    return made
+
+
+def test_who_names_nobody_asks_as_themselves(asks):
+    assert asks({}) is BOB
+
+
+@pytest.mark.parametrize("header", ["impersonate-group", "impersonate-uid", "impersonate-extra-a"])
+def test_who_says_something_of_somebody_says_of_whom(asks, header):
+    with pytest.raises(ApiError, match="without impersonating a user"):
+        asks({header: "x"}, "*")
+
+
+@pytest.mark.parametrize(
+    ("name", "groups", "expected"),
+    [
+        ("ann", None, (KNOWN,)),
+        ("ann", "dev", ("dev", KNOWN)),
+        ("ann", "dev\nops", ("dev", "ops", KNOWN)),
+        ("ann", "dev,ops", ("dev,ops", KNOWN)),
+        ("ann", f"{KNOWN}\ndev", (KNOWN, "dev")),
+        ("ann", "system:unauthenticated", ("system:unauthenticated",)),
+        (ANONYMOUS.name, None, ANONYMOUS.groups),
+        (
+            "system:serviceaccount:n:robot",
+            None,
+            ("system:serviceaccounts", "system:serviceaccounts:n", KNOWN),
+        ),
+        ("system:serviceaccount:n:robot", "dev", ("dev", KNOWN)),
+        ("system:serviceaccount:n", None, (KNOWN,)),
+    ],
+)
+def test_in_which_groups_they_are(asks, name, groups, expected):
+    headers = {"impersonate-user": name} | ({"impersonate-group": groups} if groups else {})
+    found = asks(headers, "*")
+    assert (found.name, found.groups) == (name, expected)
+
+
+def test_uid_and_more_are_told_too(asks):
+    said = {"impersonate-uid": "7", "impersonate-extra-a.io%2fscopes": "x\ny"}
+    found = asks({"impersonate-user": "ann", **said}, "*")
+    assert (found.uid, found.extra) == ("7", {"a.io/scopes": ("x", "y")})
+
+
+@pytest.mark.parametrize(
+    ("headers", "rights"),
+    [
+        ({}, ["core:users:ann"]),
+        ({"impersonate-group": "a\nb"}, ["core:users:ann", "core:groups:a", "core:groups:b"]),
+        ({"impersonate-uid": "7"}, ["core:users:ann", "authentication.k8s.io:uids:7"]),
+        (
+            {"impersonate-extra-k": "v\nw"},
+            [
+                "core:users:ann",
+                "authentication.k8s.io:userextras/k:v",
+                "authentication.k8s.io:userextras/k:w",
+            ],
+        ),
+    ],
+)
+def test_each_thing_that_is_said_takes_a_right(asks, headers, rights):
+    headers = {"impersonate-user": "ann", **headers}
+    assert asks(headers, *rights).name == "ann"
+    for missing in rights:
+        with pytest.raises(ApiError) as refused:
+            asks(headers, *(right for right in rights if right != missing))
+        assert refused.value.message == (
+            'pods "p" is forbidden: User "bob" cannot impersonate-on:user-info:get resource "pods" '
+            'in API group "" in the namespace "n"'
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "verb"),
+    [
+        (
+            "system:serviceaccount:n:robot",
+            "core:serviceaccounts:n/robot",
+            "impersonate-on:serviceaccount:get",
+        ),
+        ("system:serviceaccount:n", "core:users:system:serviceaccount:n", "user-info:get"),
+        ("system:serviceaccount::x", "core:users:system:serviceaccount::x", "user-info:get"),
+        ("system:node:a", "core:users:system:node:a", "impersonate-on:arbitrary-node:get"),
+    ],
+)
+def test_accounts_and_nodes_have_rights_of_their_own(asks, name, right, verb):
+    headers = {"impersonate-user": name}
+    assert asks(headers, right).name == name
+    with pytest.raises(ApiError, match=verb):
+        asks(headers)
+
+
+def test_a_node_with_groups_is_refused_for_what_it_lacks(asks):
+    """No constrained mode is about it, so that refusals tell of the old rights."""
+    headers = {"impersonate-user": "system:node:a", "impersonate-group": "g"}
+    with pytest.raises(ApiError, match='groups "g" is forbidden: User "bob" cannot impersonate'):
+        asks(headers, "core:users:system:node:a")
+
+
+OWN = "authentication.k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("mode", "headers", "rights", "groups"),
+    [
+        (
+            "user-info",
+            {"impersonate-user": "ann", "impersonate-group": "dev"},
+            [f"{OWN}:users:ann", f"{OWN}:groups:dev"],
+            ("dev", KNOWN),
+        ),
+        (
+            "serviceaccount",
+            {"impersonate-user": "system:serviceaccount:n:robot"},
+            [f"{OWN}:serviceaccounts:n/robot"],
+            ("system:serviceaccounts", "system:serviceaccounts:n", KNOWN),
+        ),
+        (
+            "arbitrary-node",
+            {"impersonate-user": "system:node:a"},
+            [f"{OWN}:nodes:a"],
+            ("system:nodes", KNOWN),
+        ),
+    ],
+)
+def test_who_may_do_it_for_some_things_only(asks, mode, headers, rights, groups):
+    """It takes the right to be that user, and that to do this as such a user."""
+    needed = [f"impersonate:{mode} {right}" for right in rights]
+    needed.append(f"impersonate-on:{mode}:get core:pods:n/p")
+    assert asks(headers, *needed).groups == groups
+    for missing in needed:
+        with pytest.raises(ApiError, match=f'User "bob" cannot impersonate.*:{mode}'):
+            asks(headers, *(right for right in needed if right != missing))
+
+
+@pytest.mark.parametrize("group", ["system:masters", "", "dev\n"])
+def test_nobody_is_a_master_for_some_things_only(asks, group):
+    headers = {"impersonate-user": "ann", "impersonate-group": group}
+    named = [f"impersonate:user-info {OWN}:groups:{one}" for one in group.split("\n")]
+    user = f"impersonate:user-info {OWN}:users:ann"
+    with pytest.raises(ApiError, match="groups"):
+        asks(headers, user, "impersonate-on:user-info:get core:pods:n/p", *named)

@@ -1,0 +1,167 @@
+"""Certificates that clients of a local cluster accept, and tokens of service accounts."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from datetime import UTC, datetime
+from threading import Thread
+
+import pytest
+from cryptography import x509
+
+from fairlead.apiserver.auth.authentication.service_account_token import (
+    ServiceAccountTokens,
+    claims_of,
+)
+from fairlead.apiserver.auth.authentication.token import API_AUDIENCES
+from fairlead.apiserver.auth.certificate_authority import new_authority, new_client, new_server
+from fairlead.apiserver.kind import NODE, POD, SECRET, SERVICE_ACCOUNT
+from fairlead.apiserver.storage import Storage
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+NOW_S = 1_767_225_600
+KEY = new_authority(NOW).key
+
+
+def contexts(tmp_path, authority, pair):
+    """The server's side and the client's."""
+    (tmp_path / "chain").write_text(pair.certificate)
+    (tmp_path / "key").write_text(pair.key)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(tmp_path / "chain", tmp_path / "key")
+    return server, ssl.create_default_context(cadata=authority.certificate)
+
+
+def shaken(server, client, name):
+    """A handshake over a pair of sockets."""
+    near, far = socket.socketpair()
+    with near, far:
+        thread = Thread(target=lambda: server.wrap_socket(far, server_side=True).close())
+        thread.start()
+        try:
+            client.wrap_socket(near, server_hostname=name).close()
+        finally:
+            thread.join()
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "kubernetes.default.svc"])
+def test_a_client_that_knows_the_authority_trusts_the_server(tmp_path, name):
+    authority = new_authority(NOW)
+    pair = new_server(authority, ["127.0.0.1"], NOW)
+    shaken(*contexts(tmp_path, authority, pair), name)
+
+
+def test_a_client_certificate_says_who_it_is():
+    pair = new_client(new_authority(NOW), "alice", ["dev"], NOW)
+    subject = x509.load_pem_x509_certificate(pair.certificate.encode()).subject
+    assert subject.rfc4514_string() == "CN=alice,O=dev"
+
+
+@pytest.fixture
+def storage():
+    """A service account, and a pod of its."""
+    found = Storage()
+    meta = {"name": "robot", "namespace": "n", "uid": "u-1"}
+    found.put(SERVICE_ACCOUNT, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
+    pod = {"name": "p", "namespace": "n", "uid": "u-2"}
+    found.put(POD, {"apiVersion": "v1", "kind": "Pod", "metadata": pod, "spec": {}})
+    return found
+
+
+def issued(storage, now_s=NOW_S, **spec):
+    """An account's token, recognized so many seconds later."""
+    account = storage.find(SERVICE_ACCOUNT, "n", "robot")
+    wanted = {"audiences": list(API_AUDIENCES), "expirationSeconds": 600, **spec}
+    tokens = ServiceAccountTokens(KEY, storage, lambda: now_s * 10**9)
+    return tokens, tokens.issue(claims_of(account, wanted, NOW_S, "issuer"))
+
+
+def test_a_token_is_its_accounts(storage):
+    tokens, token = issued(storage)
+    user = tokens.recognize(token)
+    assert (user.name, user.uid) == ("system:serviceaccount:n:robot", "u-1")
+    assert user.groups == (
+        "system:serviceaccounts",
+        "system:serviceaccounts:n",
+        "system:authenticated",
+    )
+
+
+def test_a_token_ends(storage):
+    assert issued(storage, NOW_S + 599)[0].recognize(issued(storage)[1])
+    assert issued(storage, NOW_S + 600)[0].recognize(issued(storage)[1]) is None
+
+
+def test_a_token_counts_by_the_clusters_clock_however_far_that_is():
+    """Here the year 2026 is the machine's past or future, which says nothing."""
+    found = Storage()
+    meta = {"name": "robot", "namespace": "n", "uid": "u-1"}
+    found.put(SERVICE_ACCOUNT, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
+    far_s = NOW_S + 100 * 365 * 24 * 3_600
+    wanted = {"audiences": list(API_AUDIENCES), "expirationSeconds": 600}
+    tokens = ServiceAccountTokens(KEY, found, lambda: far_s * 10**9)
+    account = found.find(SERVICE_ACCOUNT, "n", "robot")
+    assert tokens.recognize(tokens.issue(claims_of(account, wanted, far_s, "issuer")))
+    too_early = tokens.issue(claims_of(account, wanted, far_s + 120, "issuer"))
+    assert tokens.recognize(too_early) is None
+
+
+def test_a_token_for_others_opens_no_door_here(storage):
+    tokens, token = issued(storage, audiences=["vault"])
+    assert tokens.recognize(token) is None
+    assert tokens.recognize(token, ["vault", "elsewhere"])
+
+
+def test_a_token_bound_to_a_secret_ends_with_it(storage):
+    meta = {"name": "s", "namespace": "n", "uid": "u-3"}
+    storage.put(SECRET, {"apiVersion": "v1", "kind": "Secret", "metadata": meta})
+    tokens, token = issued(storage, boundObjectRef={"kind": "Secret", "name": "s", "uid": "u-3"})
+    assert tokens.recognize(token)
+    storage.remove(SECRET, "n", "s")
+    assert tokens.recognize(token) is None
+
+
+def test_a_token_is_worth_nothing_without_what_it_is_bound_to(storage):
+    tokens, token = issued(storage, boundObjectRef={"kind": "Pod", "name": "p", "uid": "u-2"})
+    assert tokens.recognize(token).extra["authentication.kubernetes.io/pod-name"] == ("p",)
+    storage.remove(POD, "n", "p")
+    assert tokens.recognize(token) is None
+
+
+def test_a_token_tells_which_it_is_and_where_its_pod_runs(storage):
+    """As kubectl auth whoami shows it; the node may be gone since."""
+    meta = {"name": "node-1", "uid": "u-4"}
+    storage.put(NODE, {"apiVersion": "v1", "kind": "Node", "metadata": meta})
+    pod = storage.find(POD, "n", "p")
+    storage.put(POD, {**pod, "spec": {"nodeName": "node-1"}})
+    account = storage.find(SERVICE_ACCOUNT, "n", "robot")
+    reference = {"kind": "Pod", "name": "p", "uid": "u-2"}
+    wanted = {"audiences": list(API_AUDIENCES), "expirationSeconds": 600}
+    tokens = ServiceAccountTokens(KEY, storage, lambda: NOW_S * 10**9, lambda: "id-1")
+    said = claims_of(account, {**wanted, "boundObjectRef": reference}, NOW_S, "issuer")
+    token = tokens.issue(said)
+    storage.remove(NODE, "", "node-1")
+    assert tokens.recognize(token).extra == {
+        f"authentication.kubernetes.io/{name}": (value,)
+        for name, value in {
+            "pod-name": "p",
+            "pod-uid": "u-2",
+            "node-name": "node-1",
+            "node-uid": "u-4",
+            "credential-id": "JTI=id-1",
+        }.items()
+    }
+
+
+def test_a_token_of_an_account_that_is_gone_or_made_anew_is_worth_nothing(storage):
+    tokens, token = issued(storage)
+    storage.remove(SERVICE_ACCOUNT, "n", "robot")
+    assert tokens.recognize(token) is None
+
+
+def test_a_token_that_somebody_else_signed_is_worth_nothing(storage):
+    _, token = issued(storage)
+    other = ServiceAccountTokens(new_authority(NOW).key, storage, lambda: NOW_S * 10**9)
+    assert other.recognize(token) is None
+    assert other.recognize("nonsense") is None

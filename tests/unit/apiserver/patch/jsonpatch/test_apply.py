@@ -1,0 +1,89 @@
+"""JSON patch: what each operation does, and what it cannot do."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.patch.jsonpatch.apply import OPERATIONS_MAX, apply_json_patch
+
+OBJ = {"a": {"b": 1}, "l": [1, 2, 3]}
+
+
+def op(op, path, **more):
+    return {"op": op, "path": path, **more}
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        (op("add", "/a/c", value=2), {"a": {"b": 1, "c": 2}, "l": [1, 2, 3]}),
+        (op("add", "/a/c"), {"a": {"b": 1, "c": None}, "l": [1, 2, 3]}),
+        (op("add", "/l/-", value=4), {"a": {"b": 1}, "l": [1, 2, 3, 4]}),
+        (op("add", "/l/0", value=0), {"a": {"b": 1}, "l": [0, 1, 2, 3]}),
+        (op("add", "/l/-1", value=4), {"a": {"b": 1}, "l": [1, 2, 3, 4]}),
+        (op("replace", "/a/b", value=5), {"a": {"b": 5}, "l": [1, 2, 3]}),
+        (op("replace", "/a/z", value=5), {"a": {"b": 1, "z": 5}, "l": [1, 2, 3]}),
+        (op("replace", "/l/1", value=5), {"a": {"b": 1}, "l": [1, 5, 3]}),
+        (op("remove", "/a/b"), {"a": {}, "l": [1, 2, 3]}),
+        (op("remove", "/l/0"), {"a": {"b": 1}, "l": [2, 3]}),
+        (op("move", "/c", **{"from": "/a/b"}), {"a": {}, "l": [1, 2, 3], "c": 1}),
+        (op("copy", "/c", **{"from": "/a"}), {"a": {"b": 1}, "l": [1, 2, 3], "c": {"b": 1}}),
+        (op("test", "/a/b", value=1), OBJ),
+        (op("test", "/a/z", value=None), OBJ),
+        (op("replace", "", value={}), {}),
+    ],
+)
+def test_what_can_be_done(operation, expected):
+    """An operation makes another object and leaves the first one as it was."""
+    before = copy.deepcopy(OBJ)
+    assert apply_json_patch(OBJ, [operation]) == expected
+    assert before == OBJ
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        op("remove", "/a/z"),
+        op("remove", "/l/3"),
+        op("add", "/l/9", value=1),
+        op("add", "/z/y", value=1),
+        op("replace", "/z/y", value=1),
+        op("test", "/a/b", value=True),
+        op("test", "/a/b", value=2),
+        op("add", "a", value=1),
+        op("add", "/l/x", value=1),
+        op("frob", "/a"),
+        {"op": "add", "value": 1},
+        op("move", "/c"),
+        op("copy", "/c", **{"from": ""}),
+        op("add", "", value={}),
+        op("replace", "", value=[]),
+        op("replace", "", value=1),
+        "add",
+    ],
+    ids=str,
+)
+def test_what_cannot_be_done(operation):
+    """An operation that cannot be done refuses the patch and says no more than that."""
+    with pytest.raises(ApiError) as refused:
+        apply_json_patch(OBJ, [operation])
+    assert refused.value.code == 422
+    assert refused.value.message == "the server rejected our request due to an error in our request"
+
+
+def test_one_failure_is_the_failure_of_all():
+    with pytest.raises(ApiError):
+        apply_json_patch(OBJ, [op("add", "/x", value=1), op("remove", "/zz")])
+
+
+def test_escaped_names():
+    assert apply_json_patch({"a/b": 1, "c~d": 2}, [op("remove", "/a~1b")]) == {"c~d": 2}
+
+
+def test_a_patch_has_an_end():
+    with pytest.raises(ApiError) as refused:
+        apply_json_patch({}, [op("test", "", value={})] * (OPERATIONS_MAX + 1))
+    assert refused.value.code == 413

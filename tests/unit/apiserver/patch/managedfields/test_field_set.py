@@ -1,0 +1,123 @@
+"""Sets of fields obey the laws of sets, and their texts are upstream's."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.apiserver.patch.managedfields.field_set import (
+    LEAF,
+    SELF,
+    difference,
+    intersection,
+    key_step,
+    paths,
+    union,
+    unwire,
+    value_step,
+    wire,
+    without_subtrees,
+)
+
+STEPS = st.sampled_from(["f:a", "f:b", 'k:{"name":"c"}', 'v:"x"'])
+
+
+def members(node, prefix=()):
+    """The paths in a set."""
+    found = {prefix} if SELF in node else set()
+    for step, inner in node.items():
+        if step != SELF:
+            found |= members(inner, (*prefix, step))
+    return found
+
+
+def of_members(found):
+    made = {}
+    for path in found:
+        node = LEAF
+        for step in reversed(path):
+            node = {step: node}
+        made = union(made, node)
+    return made
+
+
+SETS = st.sets(st.lists(STEPS, min_size=1, max_size=3).map(tuple), max_size=6).map(of_members)
+
+
+@given(SETS, SETS)
+def test_operations_are_those_of_sets(one, other):
+    assert members(union(one, other)) == members(one) | members(other)
+    assert members(difference(one, other)) == members(one) - members(other)
+    assert members(intersection(one, other)) == members(one) & members(other)
+
+
+@given(SETS, SETS)
+def test_a_subtree_goes_with_its_root(one, roots):
+    gone = members(roots)
+    kept = {
+        path
+        for path in members(one)
+        if not any(path[: length + 1] in gone for length in range(len(path)))
+    }
+    assert members(without_subtrees(one, roots)) == kept
+
+
+@given(SETS)
+def test_what_is_written_can_be_read(one):
+    assert unwire(wire(one)) == one
+
+
+def test_the_written_form():
+    node = {"f:a": {SELF: {}, "f:b": LEAF}, "f:c": LEAF}
+    assert wire(node) == {"f:a": {".": {}, "f:b": {}}, "f:c": {}}
+
+
+def test_texts_of_paths():
+    steps = {"f:ports": {key_step({"protocol": "TCP", "containerPort": 80}): {"f:name": LEAF}}}
+    node = {"f:spec": steps, "f:finalizers": {value_step("a/b"): LEAF}}
+    assert list(paths(node)) == [
+        '.finalizers[="a/b"]',
+        '.spec.ports[containerPort=80,protocol="TCP"].name',
+    ]
+
+
+def test_items_stand_in_the_order_of_their_numbers_on_the_wire():
+    """Keys and values that are numbers are compared as numbers."""
+    steps = ['k:{"port":443}', 'k:{"port":80}', "v:10", "v:9", "f:a"]
+    assert list(wire(dict.fromkeys(steps, LEAF))) == [
+        "f:a",
+        'k:{"port":80}',
+        'k:{"port":443}',
+        "v:9",
+        "v:10",
+    ]
+
+
+# As deep as values are read, but only while the stack is as empty as in a test.
+DEEP = 'k:{"a":1,"b":' + "[" * 250 + "]" * 250 + "}"
+
+
+@pytest.mark.parametrize(
+    "step", ["k:{", "k:[1]", "v:", "v:{", "i:x", "x", "k:" + "[" * 100_000, DEEP]
+)
+def test_a_step_that_leads_nowhere(step):
+    """What cannot be told to a user later on is refused at once."""
+    with pytest.raises(ValueError, match="is no step to a field"):
+        unwire({step: {}})
+
+
+@pytest.mark.parametrize(
+    ("written", "known"),
+    [
+        ({"v:1.0": {}}, {"v:1": {}}),
+        ({'v:"<"': {}}, {'v:"\\u003c"': {}}),
+        ({'k:{"z":1, "a":2}': {}}, {'k:{"a":2,"z":1}': {}}),
+        ({"f:a": {"x:of a later version": {}}}, {"f:a": {}}),
+        ({".": {}, "f:a": {".": {}, "f:b": None}}, {"f:a": {".": {}, "f:b": {}}}),
+        ({"v:10": {}, "v:9": {}}, {"v:9": {}, "v:10": {}}),
+    ],
+)
+def test_sets_are_written_as_upstream_writes_them(written, known):
+    """What clients write of steps is read, and written again in one way and order."""
+    assert list(wire(unwire(written)).items()) == list(known.items())

@@ -1,0 +1,59 @@
+"""The entries of managedFields."""
+
+from __future__ import annotations
+
+from fairlead.apiserver.patch.managedfields.managed_fields import (
+    UPDATERS_MAX,
+    Entry,
+    Tracking,
+    Writer,
+    entries_of,
+    updated,
+    with_managed,
+    without_times,
+)
+from fairlead.apiserver.schema.model import schemas
+
+CONFIG_MAP = Tracking(schema=schemas().of_definition("io.k8s.api.core.v1.ConfigMap"))
+FIELDS: dict[str, dict] = {"f:data": {"f:k": {".": {}}}}
+
+
+def config(**data):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "data": data}
+
+
+def test_entries_are_sorted_by_operation_and_time():
+    managed = {
+        Writer("c", "Update", "v1"): Entry(FIELDS, "2026-01-01T00:00:00Z"),
+        Writer("b", "Update", "v1"): Entry(FIELDS, ""),
+        Writer("a", "Apply", "v1"): Entry(FIELDS, "2026-01-02T00:00:00Z"),
+    }
+    entries = with_managed(config(), managed)["metadata"]["managedFields"]
+    assert [entry["manager"] for entry in entries] == ["a", "b", "c"]
+
+
+def test_entries_that_make_no_sense_are_none():
+    broken = [{"manager": "bad"}]
+    assert entries_of({"metadata": {"managedFields": broken}}) == {}
+
+
+def test_what_a_writer_says_of_its_time_does_not_count():
+    managed = {Writer("a", "Apply", "v1"): Entry(FIELDS, "2026-01-01T00:00:00Z")}
+    later = {Writer("a", "Apply", "v1"): Entry(FIELDS, "2026-01-02T00:00:00Z")}
+    one, other = with_managed(config(), managed), with_managed(config(), later)
+    assert one != other
+    assert without_times(one) == without_times(other)
+
+
+def test_the_oldest_updaters_become_one():
+    obj = None
+    for number in range(UPDATERS_MAX + 2):
+        before = {} if obj is None else obj["data"]
+        new = config(**before, **{f"k{number}": "1"})
+        writer = Writer(f"m{number:02}", "Update", "v1")
+        obj = updated(CONFIG_MAP, obj, new, writer, f"2026-01-01T00:00:{number:02}Z")
+    managers = [entry["manager"] for entry in obj["metadata"]["managedFields"]]
+    assert len(managers) == UPDATERS_MAX
+    assert managers.count("ancient-changes") == 1
+    assert "m11" in managers
+    assert "m00" not in managers

@@ -1,0 +1,117 @@
+"""What upstream's library says of values that are not of their type."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.apiextensions.schema.managed_field_schema import field_type
+from fairlead.apiserver.apiextensions.schema.structural import structural
+from fairlead.apiserver.patch.managedfields.typed_validation import problems
+from fairlead.apiserver.schema.model import schema_of
+
+KEYED = {
+    "type": "array",
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["a", "b"],
+    "items": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}},
+}
+SET = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+
+
+def told(schema, value):
+    return list(problems(field_type(structural(schema)), value, ".x"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "problem"),
+    [
+        ({"type": "integer"}, "1", "expected numeric (int or float), got string"),
+        ({"type": "number"}, True, "expected numeric (int or float), got bool"),
+        ({"type": "integer"}, [1], "expected numeric (int or float), got []interface {}"),
+        ({"type": "string"}, 1.5, "expected string, got &value.valueUnstructured{Value:1.5}"),
+        (
+            {"type": "string"},
+            [{"k": None}, True],
+            (
+                "expected string, got &value.valueUnstructured{Value:[]interface {}"
+                '{map[string]interface {}{"k":interface {}(nil)}, true}}'
+            ),
+        ),
+        ({"type": "boolean"}, "yes", "expected boolean, got &{yes}"),
+        ({"type": "object"}, [1], "expected map, got &{[1]}"),
+        (SET, {"a": 1}, "expected list, got &{map[a:1]}"),
+        (SET, ["a", "a"], 'duplicate entries for key [="a"]'),
+        (SET, [{}], "element 0: associative list without keys has an element that's a map type"),
+        (SET, ["a", []], "element 1: not supported: associative list with lists as elements"),
+        (
+            SET,
+            [None],
+            "element 0: associative list without keys has an element that's an explicit null",
+        ),
+        (KEYED, [None], "element 0: associative list with keys may not have a null element"),
+        (KEYED, ["a"], "element 0: associative list with keys may not have non-map elements"),
+        (
+            KEYED,
+            [{}],
+            (
+                "element 0: associative list with keys has an element that omits all key fields "
+                '["a" "b"] (and doesn\'t have default values for any key fields)'
+            ),
+        ),
+        (KEYED, [{"a": "x"}, {"a": "x"}], 'duplicate entries for key [a="x"]'),
+    ],
+)
+def test_a_value_of_another_type(schema, value, problem):
+    assert told(schema, value) == [f".x: {problem}"]
+
+
+@pytest.mark.parametrize("value", [1, "a", True, 1.5, [1, {"a": None}], {"a": {"b": [1]}}, None])
+@pytest.mark.parametrize(
+    "schema",
+    [{"x-kubernetes-int-or-string": True}, {"x-kubernetes-preserve-unknown-fields": True}],
+)
+def test_what_has_no_type_may_be_anything(schema, value):
+    assert told(schema, value) == []
+
+
+def test_what_a_schema_describes_is_of_its_type_where_anything_else_may_stand():
+    schema = {
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+        "properties": {"n": {"type": "integer"}, "o": {"type": "object", "properties": {"p": {}}}},
+    }
+    assert told(schema, {"m": [1], "o": {"q": {"r": 1}}}) == []
+    assert told(schema, {"n": "1"}) == [
+        ".x.n: expected numeric (int or float), got string",
+    ]
+
+
+def test_an_embedded_object_has_metadata_of_its_type():
+    schema = {"type": "object", "x-kubernetes-embedded-resource": True, "properties": {"s": {}}}
+    assert told(schema, {"kind": "K", "metadata": {"name": "a"}}) == []
+    assert told(schema, {"metadata": {"zone": 1}}) == [
+        ".x.metadata.zone: field not declared in schema"
+    ]
+    assert told(schema, {"t": 1}) == [".x.t: field not declared in schema"]
+
+
+def test_quantities_and_times_are_any_single_value():
+    pod = schema_of("v1", "ResourceQuota")
+    assert not list(problems(pod, {"metadata": {"creationTimestamp": 5}}))
+    assert list(problems(pod, {"spec": {"hard": {"cpu": {"a": 1}}}})) == [
+        ".spec.hard.cpu: expected any scalar, got &{map[a:1]}"
+    ]
+
+
+def test_items_may_be_there_twice_in_what_is_stored():
+    assert not list(problems(field_type(structural(SET)), ["a", "a"], may_repeat=True))
+
+
+def test_a_secret_to_pull_images_with_may_have_no_name():
+    """Its name is empty then, and that is a key."""
+    template = schema_of("v1", "Pod")
+    assert not list(problems(template, {"spec": {"imagePullSecrets": [{}]}}))
+    twice = {"spec": {"imagePullSecrets": [{}, {"name": ""}]}}
+    assert list(problems(template, twice)) == [
+        '.spec.imagePullSecrets: duplicate entries for key [name=""]'
+    ]
