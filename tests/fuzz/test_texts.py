@@ -33,7 +33,7 @@ from fairlead.apiserver.registry import Registry
 from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
 from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
 from fairlead.engine.kubelet.usage import parse_usage
-from fairlead.engine.workloads.cron_schedule import ScheduleError, read_schedule
+from fairlead.engine.workloads.cron_job.schedule import ScheduleError, read_schedule
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
 KINDS = {kind.resource: kind for kind in Registry().all_kinds()}

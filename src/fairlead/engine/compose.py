@@ -20,12 +20,12 @@ from fairlead.engine.nodelifecycle.compose import node_controllers
 from fairlead.engine.scheduling.config import SchedulerConfig
 from fairlead.engine.scheduling.controller import Scheduler
 from fairlead.engine.state.cluster import Cluster
-from fairlead.engine.workloads.claims import Claims
 from fairlead.engine.workloads.compose import workload_controllers
-from fairlead.engine.workloads.disruption import Disruption
-from fairlead.engine.workloads.drain import Drain
-from fairlead.engine.workloads.drain_turns import DrainTurns
-from fairlead.engine.workloads.volumes import Volumes
+from fairlead.engine.workloads.disruption.controller import Disruption
+from fairlead.engine.workloads.drain.controller import Drain
+from fairlead.engine.workloads.drain.rolling_drain import DrainTurns
+from fairlead.engine.workloads.resource_claims import Claims
+from fairlead.engine.workloads.volumes.controller import Volumes
 
 # What may be left out of an engine, for something else to take its place.
 PARTS: Final = ("kubelet", "workloads", "volumes", "disruption", "node-lifecycle", "scheduler")

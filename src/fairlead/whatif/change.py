@@ -15,7 +15,7 @@ from typing import Final
 from fairlead.apiserver.kind import NAMESPACE, NODE, PRIORITY_CLASS
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.engine.core.command import Command
-from fairlead.engine.workloads.drain_turns import Turns
+from fairlead.engine.workloads.drain.rolling_drain import Turns
 from fairlead.whatif import command_making
 from fairlead.whatif.deletion import deleted_with
 from fairlead.whatif.documents import read

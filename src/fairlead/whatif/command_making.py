@@ -15,7 +15,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
 )
 from fairlead.engine.workloads.annotation import DRAIN, IN_TURN, REQUESTED
-from fairlead.engine.workloads.drain_turns import Turns
+from fairlead.engine.workloads.drain.rolling_drain import Turns
 from fairlead.whatif.manifest import Manifest
 
 UNSCHEDULABLE_TAINT: Final = "node.kubernetes.io/unschedulable"

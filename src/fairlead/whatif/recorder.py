@@ -40,7 +40,7 @@ from fairlead.engine.core.stimulus import (
 )
 from fairlead.engine.loop_detector import cycle_text
 from fairlead.engine.workloads.annotation import original_name
-from fairlead.engine.workloads.drain import WHY as DRAINED
+from fairlead.engine.workloads.drain.controller import WHY as DRAINED
 from fairlead.whatif.drain_recorder import DrainRecorder
 from fairlead.whatif.outage_recorder import OutageRecorder
 from fairlead.whatif.outcome import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.engine.core.instant import DurationNs
-from fairlead.engine.workloads.drain_turns import Turns
+from fairlead.engine.workloads.drain.rolling_drain import Turns
 from fairlead.whatif.input_error import InputError, one_line
 
 AT_ONCE_MAX: Final = 1_000_000

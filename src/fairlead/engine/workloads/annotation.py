@@ -3,7 +3,7 @@
 `fairlead.dev/replaces` on a Pod names the pod it stands in for, the first one of a chain, so
 that reports can speak of it under its original's name. `fairlead.dev/drain: requested` on a
 Node asks for a drain; taking it away calls the drain off. `fairlead.dev/drain-in-turn` on Nodes
-has them drained one after another (fairlead.engine.workloads.drain_turns); of such a node,
+has them drained one after another (fairlead.engine.workloads.drain.rolling_drain); of such a node,
 `fairlead.dev/drain` says `done` from when it is empty until it is back.
 """
 

@@ -6,13 +6,13 @@ from fairlead.engine.core.controller import Controller
 from fairlead.engine.workloads.adoption import Adoption
 from fairlead.engine.workloads.config import WorkloadsConfig
 from fairlead.engine.workloads.controller import Workloads
-from fairlead.engine.workloads.cron_jobs import CronJobs
-from fairlead.engine.workloads.endpoint_mirroring import EndpointMirroring
-from fairlead.engine.workloads.endpoints import ServiceEndpoints
+from fairlead.engine.workloads.cron_job.controller import CronJobs
+from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints
+from fairlead.engine.workloads.endpoints.endpoint_slice_mirroring import EndpointMirroring
 from fairlead.engine.workloads.garbage import Garbage
-from fairlead.engine.workloads.job_tracking import JobOrphans
-from fairlead.engine.workloads.storage_protection import StorageProtection
-from fairlead.engine.workloads.ttl_after_finished import TtlAfterFinished
+from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
+from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
+from fairlead.engine.workloads.volumes.protection import StorageProtection
 
 
 def workload_controllers(config: WorkloadsConfig) -> tuple[Controller, ...]:

@@ -41,16 +41,16 @@ from fairlead.engine.core.stimulus import (
     Stimulus,
 )
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.history import CONTROLLER_REVISION, Histories
+from fairlead.engine.workloads.controller_history import CONTROLLER_REVISION, Histories
+from fairlead.engine.workloads.deployment.controller import Rollouts
 from fairlead.engine.workloads.identity import owner_key
 from fairlead.engine.workloads.owner import Owner, complaints, is_owner, reference_to, rule_of
 from fairlead.engine.workloads.owner_status import OwnerStatus
-from fairlead.engine.workloads.pod_set import PodSet
-from fairlead.engine.workloads.pod_sets import PodSets
-from fairlead.engine.workloads.priority_class import missing_classes
-from fairlead.engine.workloads.rollouts import Rollouts
-from fairlead.engine.workloads.stand_in import HandsOff
-from fairlead.engine.workloads.status_writing import StatusWriter
+from fairlead.engine.workloads.pod_control.pod_set import PodSet
+from fairlead.engine.workloads.pod_control.pod_sets import PodSets
+from fairlead.engine.workloads.pod_control.priority_class import missing_classes
+from fairlead.engine.workloads.pod_control.unknown_owner import HandsOff
+from fairlead.engine.workloads.status_writer import StatusWriter
 
 AT_ONCE: Final[Instant] = 0
 

@@ -16,16 +16,16 @@ from fairlead.api.objects import (
     StatefulSet,
 )
 from fairlead.engine.core.command import Command, ObjectRef
-from fairlead.engine.workloads.daemon_set import DaemonPods
-from fairlead.engine.workloads.history import Histories
+from fairlead.engine.workloads.controller_history import Histories
+from fairlead.engine.workloads.daemon_set.rule import DaemonPods
 from fairlead.engine.workloads.identity import failed_create
-from fairlead.engine.workloads.job import JobPods
-from fairlead.engine.workloads.pod_set import PodSet
-from fairlead.engine.workloads.pod_template import read_template
-from fairlead.engine.workloads.replicas import Replicas
-from fairlead.engine.workloads.rule import Rule
-from fairlead.engine.workloads.stand_in import HandsOff
-from fairlead.engine.workloads.stateful_set import StatefulPods
+from fairlead.engine.workloads.job.rule import JobPods
+from fairlead.engine.workloads.pod_control.pod_set import PodSet
+from fairlead.engine.workloads.pod_control.pod_template import read_template
+from fairlead.engine.workloads.pod_control.rule import Rule
+from fairlead.engine.workloads.pod_control.unknown_owner import HandsOff
+from fairlead.engine.workloads.replica_set.rule import Replicas
+from fairlead.engine.workloads.stateful_set.rule import StatefulPods
 
 Owner = ReplicaSet | ReplicationController | StatefulSet | DaemonSet | Job
 

@@ -19,17 +19,17 @@ from fairlead.api.objects import (
 )
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant, seconds
-from fairlead.engine.workloads.daemon_set import DaemonPods
-from fairlead.engine.workloads.daemon_status import daemon_status
-from fairlead.engine.workloads.history import Histories, History
-from fairlead.engine.workloads.job import OWN_CONTROLLER, JobPods
-from fairlead.engine.workloads.job_status import job_events, job_status
-from fairlead.engine.workloads.job_tracking import JobTurns, releases, take_note
+from fairlead.engine.workloads.controller_history import Histories, History
+from fairlead.engine.workloads.daemon_set.rule import DaemonPods
+from fairlead.engine.workloads.daemon_set.status import daemon_status
+from fairlead.engine.workloads.job.rule import OWN_CONTROLLER, JobPods
+from fairlead.engine.workloads.job.status import job_events, job_status
+from fairlead.engine.workloads.job.tracking_finalizer import JobTurns, releases, take_note
 from fairlead.engine.workloads.owner import Owner
-from fairlead.engine.workloads.pod_sets import PodSets
-from fairlead.engine.workloads.replica_status import first_status, replica_status
-from fairlead.engine.workloads.stateful_status import stateful_status
-from fairlead.engine.workloads.status_writing import StatusWriter
+from fairlead.engine.workloads.pod_control.pod_sets import PodSets
+from fairlead.engine.workloads.replica_set.status import first_status, replica_status
+from fairlead.engine.workloads.stateful_set.status import stateful_status
+from fairlead.engine.workloads.status_writer import StatusWriter
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from typing import Final
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.restraint import REST
+from fairlead.engine.workloads.pod_control.burst_limiter import REST
 
 Key = tuple[str, str]  # namespace, name
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.restraint import Restraint
+from fairlead.engine.workloads.pod_control.burst_limiter import Restraint
 from fairlead.engine.workloads.retries import Key, Retries
 
 

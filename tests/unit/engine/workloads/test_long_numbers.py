@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fairlead.engine.workloads.budget import PERCENT_MAX, scaled
-from fairlead.engine.workloads.revision import REVISION, number_in
+from fairlead.engine.workloads.deployment.revision import REVISION, number_in
+from fairlead.engine.workloads.disruption.budget import PERCENT_MAX, scaled
 
 DIGITS = "9" * 5_000
 

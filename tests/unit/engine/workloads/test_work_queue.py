@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.workloads.config import WorkloadsConfig
-from fairlead.engine.workloads.restraint import REST, TIMES_MAX
+from fairlead.engine.workloads.pod_control.burst_limiter import REST, TIMES_MAX
 from fairlead.engine.workloads.work_queue import WorkQueue
 
 A, B = ("default", "a"), ("default", "b")

@@ -1,0 +1,247 @@
+"""Histories: the templates that a StatefulSet or DaemonSet had, by the names of their revisions.
+
+Pods say in a label which revision they were made from. A ControllerRevision keeps the template of
+each, for `kubectl rollout undo`; where nobody looks they are not made, only counted with.
+
+A snapshot may lack ControllerRevisions. Then its status says which revision the template is, or
+its pods' labels do, so that nothing is rolled out anew just because it is not known why the
+revision has that name. Pods without the label are of the revision that was there first.
+
+upstream: pkg/controller/history/controller_history.go,
+pkg/controller/statefulset/stateful_set_control.go:getStatefulSetRevisions, truncateHistory,
+pkg/controller/daemon/update.go:constructHistory, cleanupHistory
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import ControllerRevision, DaemonSet, Pod, StatefulSet
+from fairlead.api.pod import controller_of
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.workloads.pod_control.generated_name import template_hash
+from fairlead.engine.workloads.pod_control.pod_template import same_template
+
+Revised = StatefulSet | DaemonSet
+
+REVISION_LABEL: Final = "controller-revision-hash"
+# StatefulSets label their revisions with the hash under this key, DaemonSets under the pods' key.
+HASH_LABEL: Final = "controller.kubernetes.io/hash"
+CONTROLLER_REVISION: Final = "ControllerRevision"
+WHY_HISTORY: Final = "older than the revision history"
+
+
+@dataclass(slots=True)
+class History:
+    """The revisions of one owner by name; `update` is its template's, `current` what it had before.
+
+    Both are the same unless an update is under way. `first` is that of pods without a label.
+    `born` are names whose objects were asked for.
+    """
+
+    owner: Revised
+    views: dict[str, ControllerRevision] = field(default_factory=dict)
+    templates: dict[str, Json] = field(default_factory=dict)
+    update: str = ""
+    current: str = ""
+    first: str = ""
+    collisions: int = 0
+    born: dict[str, None] = field(default_factory=dict)
+
+    def see(self, view: ControllerRevision) -> None:
+        """Take the newest version of a revision."""
+        name = view.metadata.name
+        self.views[name] = view
+        self.templates.setdefault(name, _template_in(view))
+        self.born.pop(name, None)
+
+    def forget(self, view: ControllerRevision) -> None:
+        """A revision is gone."""
+        name = view.metadata.name
+        self.views.pop(name, None)
+        if name not in (self.update, self.current):
+            self.templates.pop(name, None)
+
+    def resolve(self, owner: Revised, pods: Iterable[Pod]) -> None:
+        """Find the revision of the template that `owner` has now; `pods` are its own."""
+        self.owner = owner
+        template = owner.spec.template
+        if self.update and same_template(self.templates[self.update], template):
+            return
+        known = (name for name, one in self.templates.items() if same_template(one, template))
+        is_first = not self.update
+        found = next(known, "") or (self._trusted(owner, pods) if is_first else "")
+        self.update = found or self._new_name(template)
+        self.templates[self.update] = template
+        if is_first:
+            current = owner.status.get("currentRevision", "")
+            self.current = current if current in self.templates else self.update
+            self.first = self.current
+
+    def revision_of(self, pod: Pod) -> str:
+        """The name of the revision that `pod` was made from."""
+        label = pod.metadata.labels.get(REVISION_LABEL)
+        if label is None:
+            return self.first
+        return label if isinstance(self.owner, StatefulSet) else f"{self._prefix}{label}"
+
+    def label_of(self, name: str) -> str:
+        """What pods of the revision `name` are labelled with."""
+        return name if isinstance(self.owner, StatefulSet) else name.removeprefix(self._prefix)
+
+    def keep(self, live: Iterable[str]) -> list[Command]:
+        """Make the object of the newest revision, number it, and let old ones go.
+
+        `live` are the names of revisions that pods still have.
+        """
+        view = self.views.get(self.update)
+        newest = max((one.revision for one in self.views.values()), default=0)
+        if view is None:
+            if self.update in self.born or self.owner.metadata.deletion_timestamp:
+                return []
+            self.born[self.update] = None
+            return [self._create(newest + 1)]
+        if view.revision < newest:
+            ref = self._ref(view)
+            return [PatchObject(ref, {"revision": newest + 1})]
+        return self._truncated(set(live))
+
+    def not_created(self, name: str) -> None:
+        """The object of a revision was refused because its name is taken by something else."""
+        if self.born.pop(name, 0) is None and name == self.update:
+            self.collisions += 1
+            template = self.templates.pop(name)
+            self.update = self._new_name(template)
+            self.templates[self.update] = template
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self.owner.metadata.name}-"
+
+    def _new_name(self, template: Json) -> str:
+        return self._prefix + template_hash(template, self.collisions)
+
+    def _trusted(self, owner: Revised, pods: Iterable[Pod]) -> str:
+        """The revision that a snapshot says its template is, "" where it says nothing."""
+        status, generation = owner.status, owner.metadata.generation
+        if status.get("observedGeneration", generation) < generation:
+            return ""
+        if status.get("updateRevision"):
+            return str(status["updateRevision"])
+        labels = Counter(
+            pod.metadata.labels[REVISION_LABEL]
+            for pod in pods
+            if REVISION_LABEL in pod.metadata.labels
+        )
+        if not labels:
+            return ""
+        [(label, _)] = labels.most_common(1)
+        return label if isinstance(owner, StatefulSet) else f"{self._prefix}{label}"
+
+    def _create(self, number: int) -> Command:
+        meta, spec = self.owner.metadata, self.owner.spec
+        key = HASH_LABEL if isinstance(self.owner, StatefulSet) else REVISION_LABEL
+        labels = spec.template.get("metadata", {}).get("labels", {})
+        metadata: Json = {
+            "name": self.update,
+            "namespace": meta.namespace,
+            "labels": {**labels, key: self.update.removeprefix(self._prefix)},
+            "ownerReferences": [_reference(self.owner)],
+        }
+        if meta.annotations:
+            metadata["annotations"] = dict(meta.annotations)
+        return CreateObject(
+            {
+                "apiVersion": "apps/v1",
+                "kind": CONTROLLER_REVISION,
+                "metadata": metadata,
+                "data": {"spec": {"template": {**spec.template, "$patch": "replace"}}},
+                "revision": number,
+            }
+        )
+
+    def _truncated(self, live: set[str]) -> list[Command]:
+        kept = (*live, self.update, self.current)
+        old = sorted((one.revision, name) for name, one in self.views.items() if name not in kept)
+        excess = len(old) - self.owner.spec.revision_history_limit
+        return [
+            DeleteObject(self._ref(self.views[name]), why=WHY_HISTORY)
+            for _, name in old[: max(0, excess)]
+        ]
+
+    def _ref(self, view: ControllerRevision) -> ObjectRef:
+        meta = view.metadata
+        return ObjectRef(CONTROLLER_REVISION, meta.namespace, meta.name, meta.uid)
+
+
+@dataclass(slots=True)
+class Histories:
+    """All histories, by the key of their owner; `lost` are revisions that came before theirs."""
+
+    _by_owner: dict[str, History] = field(default_factory=dict)
+    _early: dict[str, list[ControllerRevision]] = field(default_factory=dict)
+
+    def of(self, key: str, owner: Revised) -> History:
+        """The history of `owner`, which is begun when it is first asked for."""
+        history = self._by_owner.get(key)
+        if history is None:
+            history = self._by_owner[key] = History(owner)
+            for view in self._early.pop(key, ()):
+                history.see(view)
+        return history
+
+    def find(self, key: str) -> History | None:
+        """The history of the owner with that key."""
+        return self._by_owner.get(key)
+
+    def see(self, view: ControllerRevision) -> None:
+        """Take the newest version of a revision to its owner's history."""
+        owner = controller_of(view.metadata)
+        if owner is None:
+            return
+        history = self._by_owner.get(owner.uid)
+        if history is None:
+            self._early.setdefault(owner.uid, []).append(view)
+        else:
+            history.see(view)
+
+    def forget(self, view: ControllerRevision) -> None:
+        """A revision is gone."""
+        owner = controller_of(view.metadata)
+        history = self._by_owner.get(owner.uid) if owner is not None else None
+        if history is not None:
+            history.forget(view)
+
+    def forget_owner(self, key: str) -> None:
+        """An owner is gone."""
+        self._by_owner.pop(key, None)
+        self._early.pop(key, None)
+
+    def not_created(self, manifest: Any) -> str:
+        """The object of a revision was refused; the key of its owner."""
+        meta = manifest["metadata"]
+        key = str(meta["ownerReferences"][0]["uid"])
+        history = self._by_owner.get(key)
+        if history is not None:
+            history.not_created(meta["name"])
+        return key
+
+
+def _template_in(view: ControllerRevision) -> Json:
+    template = view.data.get("spec", {}).get("template", {})
+    return {key: part for key, part in template.items() if key != "$patch"}
+
+
+def _reference(owner: Revised) -> Json:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": type(owner).__name__,
+        "name": owner.metadata.name,
+        "uid": owner.metadata.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

@@ -1,0 +1,1 @@
+"""CronJobs: create Jobs on a schedule (upstream: pkg/controller/cronjob)."""

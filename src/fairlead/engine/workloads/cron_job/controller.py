@@ -1,0 +1,154 @@
+"""CronJobs: the controller that lets every CronJob look at the clock when it must."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.api.objects import ApiObject, CronJob, Job
+from fairlead.api.pod import controller_of
+from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchStatus
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.cron_job.sync import CRON_JOB, Cron, write_status
+from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.status_writer import StatusWriter
+
+RETRY_AFTER = seconds(10)
+
+
+class CronJobs:
+    """All CronJobs, by uid."""
+
+    def __init__(self) -> None:
+        """Start knowing nothing."""
+        self._crons: dict[str, Cron] = {}
+        self._writer = StatusWriter()
+        self._timers: TimerQueue[str] = TimerQueue()
+        self._changed: dict[str, None] = {}
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Take in what changed; what follows is decided once all has settled."""
+        match stimulus:
+            case ObjectChanged(one):
+                self._see(one)
+            case ObjectDeleted(one):
+                self._forget(one)
+            case ObjectsLoaded(objects):
+                self._load(objects)
+            case CommandSucceeded(CreateObject() as command):
+                return self._see_creation(command.target)
+            case CommandSucceeded(PatchStatus(target)) if target.kind == CRON_JOB:
+                self._see_answer(target)
+            case CommandFailed(CreateObject() as command, reason, message):
+                return self._see_refusal(command.target, reason, message, now)
+            case CommandFailed(PatchStatus(target), reason, _) if target.kind == CRON_JOB:
+                if reason is not FailureReason.NOT_FOUND:
+                    self._see_answer(target)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """When the next CronJob is due; at once where something has changed."""
+        return 0 if self._changed else self._timers.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Let those that are due, or that something has changed about, decide."""
+        keys = dict.fromkeys((*self._changed, *self._timers.pop_due(now)))
+        self._changed = {}
+        commands: list[Command] = []
+        for key in keys:
+            cron = self._crons.get(key)
+            if cron is not None:
+                commands += cron.sync(now) + write_status(cron, self._writer)
+                if cron.due is not None:
+                    self._timers.add(cron.due, key)
+        return commands
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def _load(self, objects: Sequence[ApiObject]) -> None:
+        for kind in (CronJob, Job):
+            for one in objects:
+                if isinstance(one, kind):
+                    self._see(one)
+
+    def _see(self, one: ApiObject) -> None:
+        match one:
+            case CronJob():
+                uid = one.metadata.uid
+                known = self._crons.get(uid)
+                if known is None:
+                    self._crons[uid] = Cron.of(one)
+                    self._changed[uid] = None
+                elif known.view.spec != one.spec or known.view.metadata != one.metadata:
+                    self._changed[uid] = None
+                self._crons[uid].view = one
+            case Job():
+                cron = self._cron_of(one)
+                if cron is not None:
+                    cron.see(one)
+                    self._changed[cron.view.metadata.uid] = None
+
+    def _forget(self, one: ApiObject) -> None:
+        match one:
+            case CronJob():
+                self._crons.pop(one.metadata.uid, None)
+            case Job():
+                cron = self._cron_of(one)
+                if cron is not None:
+                    cron.forget(one.metadata.name)
+                    self._changed[cron.view.metadata.uid] = None
+
+    def _cron_of(self, job: Job) -> Cron | None:
+        owner = controller_of(job.metadata)
+        return None if owner is None else self._crons.get(owner.uid)
+
+    # --- outcomes ------------------------------------------------------------------------------
+
+    def _see_creation(self, target: ObjectRef) -> list[Command]:
+        for cron in self._born(target):
+            return [happened(cron.ref, "SuccessfulCreate", f"Created job {target.name}")]
+        return []
+
+    def _see_refusal(
+        self, target: ObjectRef, reason: FailureReason, message: str, now: Instant
+    ) -> list[Command]:
+        for cron in self._born(target):
+            del cron.born[target.name]
+            if reason is FailureReason.ALREADY_EXISTS:
+                return []
+            cron.last = cron.before
+            self._timers.add(now + RETRY_AFTER, cron.view.metadata.uid)
+            note = f"Error creating job: {message}"
+            return [happened(cron.ref, "FailedCreate", note, is_warning=True)]
+        return []
+
+    def _born(self, target: ObjectRef) -> list[Cron]:
+        """The CronJob that asked for the Job `target`, if one did."""
+        if target.kind != "Job":
+            return []
+        return [
+            cron
+            for cron in self._crons.values()
+            if cron.view.metadata.namespace == target.namespace
+            and (target.name in cron.born or target.name in cron.jobs)
+            and _is_named_after(target.name, cron.view.metadata.name)
+        ]
+
+    def _see_answer(self, target: ObjectRef) -> None:
+        if self._writer.answered(target):
+            self._changed[target.uid] = None
+
+
+def _is_named_after(job: str, cron_job: str) -> bool:
+    return job.rpartition("-")[0] == cron_job

@@ -1,0 +1,260 @@
+"""CronJobs: a Job whenever the schedule says so.
+
+    due ──▶ missed by more than startingDeadlineSeconds     skipped
+        ──▶ Forbid, and a Job still runs                    skipped
+        ──▶ Replace                                         those that run are deleted first
+        ──▶ a Job named after the minute it was due
+
+Of several times missed only the last one counts. Finished Jobs beyond the history limits go.
+
+upstream: pkg/controller/cronjob/cronjob_controllerv2.go:syncCronJob, cleanupFinishedJobs
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import CronJob, Job
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
+from fairlead.engine.core.instant import NANOSECONDS_PER_SECOND, Instant, seconds
+from fairlead.engine.workloads.cron_job.schedule import (
+    Schedule,
+    ScheduleError,
+    most_recent,
+    read_schedule,
+    read_zone,
+)
+from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.job.rule import has_condition, is_finished
+from fairlead.engine.workloads.status_writer import StatusWriter
+
+CRON_JOB: Final = "CronJob"
+SCHEDULED_AT: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+WHY_REPLACED: Final = "its CronJob runs it anew"
+WHY_HISTORY: Final = "older than its CronJob's history"
+MINUTE: Final = 60 * NANOSECONDS_PER_SECOND
+
+
+@dataclass(slots=True)
+class Cron:
+    """A CronJob and its Jobs by name; `last` is when it was last due and acted upon.
+
+    `before` is when that was the time before, to go back to where the Job was refused.
+
+    `born` are Jobs under way, `own` those that it made and that run, `going` those whose deletion
+    was asked for, `told` what was said last of why nothing happens, `due` when to look again.
+    """
+
+    view: CronJob
+    last: Instant | None = None
+    before: Instant | None = None
+    jobs: dict[str, Job] = field(default_factory=dict)
+    born: dict[str, None] = field(default_factory=dict)
+    own: dict[str, None] = field(default_factory=dict)
+    going: dict[str, None] = field(default_factory=dict)
+    ended: dict[str, None] = field(default_factory=dict)
+    successful_at: str = ""
+    told: str = ""
+    due: Instant | None = None
+
+    @classmethod
+    def of(cls, view: CronJob) -> Cron:
+        """A CronJob first seen now."""
+        last = view.status.get("lastScheduleTime")
+        cron = cls(view, parse_timestamp(last) if last else None)
+        cron.successful_at = view.status.get("lastSuccessfulTime", "")
+        cron.own = {entry.get("name", ""): None for entry in view.status.get("active", ())}
+        return cron
+
+    @property
+    def ref(self) -> ObjectRef:
+        """The identity of the CronJob."""
+        meta = self.view.metadata
+        return ObjectRef(CRON_JOB, meta.namespace, meta.name, meta.uid)
+
+    @property
+    def active(self) -> list[Job]:
+        """The Jobs of its own that still run; whoever makes others for it does so beside it."""
+        jobs = self.jobs.items()
+        return [job for name, job in jobs if name in self.own and not is_finished(job)]
+
+    def see(self, job: Job) -> None:
+        """Take the newest version of one of its Jobs."""
+        name = job.metadata.name
+        self.jobs[name] = job
+        if name in self.born:
+            del self.born[name]
+            self.own[name] = None
+
+    def forget(self, name: str) -> None:
+        """One of its Jobs is gone."""
+        for known in (self.jobs, self.own, self.going, self.ended):
+            known.pop(name, None)
+
+    # --- deciding ------------------------------------------------------------------------------
+
+    def sync(self, now: Instant) -> list[Command]:
+        """What is to be done now; sets `due`."""
+        commands = self._note_ended() + self._forget_old()
+        self.due = None
+        spec = self.view.spec
+        if self.view.metadata.deletion_timestamp or spec.suspend:
+            return commands
+        try:
+            schedule = read_schedule(spec.schedule, spec.time_zone)
+        except ScheduleError as cause:
+            return commands + self._complain(str(cause))
+        commands += self._start(schedule, now)
+        self.due = schedule.after(now)
+        return commands
+
+    def status(self) -> Json:
+        """The status that the CronJob should have."""
+        running = sorted(self.active, key=lambda job: job.metadata.name)
+        # They are referred to as they were when they were made.
+        known = {entry.get("uid"): entry for entry in self.view.status.get("active", ())}
+        active = [known.get(job.metadata.uid) or _reference(job) for job in running]
+        status: Json = {"active": active} if active else {}
+        if self.last is not None:
+            status["lastScheduleTime"] = format_timestamp(self.last)
+        if self.successful_at:
+            status["lastSuccessfulTime"] = self.successful_at
+        return status
+
+    def _start(self, schedule: Schedule, now: Instant) -> list[Command]:
+        meta, spec = self.view.metadata, self.view.spec
+        since = self.last if self.last is not None else parse_timestamp(meta.creation_timestamp)
+        deadline = spec.starting_deadline_seconds
+        if deadline is not None:
+            since = max(since, now - seconds(deadline))
+        due = most_recent(schedule, since, now)
+        if due is None or due == self.last:
+            return []
+        name = f"{meta.name}-{due // MINUTE}"
+        if name in self.jobs or name in self.born:
+            self.last = due
+            return []
+        running = self.active
+        if spec.concurrency_policy == "Forbid" and (running or self.born):
+            note = (
+                "Not starting job because prior execution is running and concurrency policy is "
+                "Forbid"
+            )
+            return self._say("JobAlreadyActive", note)
+        commands: list[Command] = []
+        if spec.concurrency_policy == "Replace":
+            for job in running:
+                commands += self._delete(job, WHY_REPLACED)
+        self.before, self.last, self.told = self.last, due, ""
+        self.born[name] = None
+        return [*commands, CreateObject(self._manifest(name, due))]
+
+    def _manifest(self, name: str, due: Instant) -> Json:
+        # upstream: pkg/controller/cronjob/utils.go:getJobFromTemplate2
+        meta, template = self.view.metadata, self.view.spec.job_template
+        described = template.get("metadata", {})
+        zone = read_zone(self.view.spec.time_zone)
+        at = datetime.fromtimestamp(due // NANOSECONDS_PER_SECOND, zone)
+        stamp = at.isoformat() if zone is not UTC else format_timestamp(due)
+        owner = {
+            "apiVersion": "batch/v1",
+            "kind": CRON_JOB,
+            "name": meta.name,
+            "uid": meta.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+        metadata: Json = {"name": name, "namespace": meta.namespace, "ownerReferences": [owner]}
+        if described.get("labels"):
+            metadata["labels"] = described["labels"]
+        metadata["annotations"] = {**described.get("annotations", {}), SCHEDULED_AT: stamp}
+        spec = template.get("spec", {})
+        return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+    # --- Jobs that have ended --------------------------------------------------------------------
+
+    def _note_ended(self) -> list[Command]:
+        """Say which of its own have ended, and which others run."""
+        commands: list[Command] = []
+        for name, job in self.jobs.items():
+            if not is_finished(job):
+                if name not in self.own:
+                    note = f"Saw a job that the controller did not create or forgot: {name}"
+                    commands.append(happened(self.ref, "UnexpectedJob", note, is_warning=True))
+                continue
+            if name in self.ended:
+                continue
+            self.ended[name] = None
+            self.successful_at = max(self.successful_at, job.status.completion_time)
+            if name in self.own:
+                del self.own[name]
+                how = "Complete" if has_condition(job, "Complete") else "Failed"
+                note = f"Saw completed job: {name}, condition: {how}"
+                commands.append(happened(self.ref, "SawCompletedJob", note))
+        return commands
+
+    def _forget_old(self) -> list[Command]:
+        spec = self.view.spec
+        limits = {
+            "Complete": spec.successful_jobs_history_limit,
+            "Failed": spec.failed_jobs_history_limit,
+        }
+        commands: list[Command] = []
+        for condition, limit in limits.items():
+            found = [
+                (job.status.start_time, name, job)
+                for name, job in self.jobs.items()
+                if has_condition(job, condition) and name not in self.going
+            ]
+            found.sort(key=lambda entry: entry[:2])
+            for _, _, job in found[: max(0, len(found) - limit)]:
+                commands += self._delete(job, WHY_HISTORY)
+        return commands
+
+    def _delete(self, job: Job, why: str) -> list[Command]:
+        meta = job.metadata
+        if meta.name in self.going:
+            return []
+        self.going[meta.name] = None
+        ref = ObjectRef("Job", meta.namespace, meta.name, meta.uid)
+        told = happened(self.ref, "SuccessfulDelete", f"Deleted job {meta.name}")
+        return [DeleteObject(ref, why=why), told]
+
+    # --- words -----------------------------------------------------------------------------------
+
+    def _complain(self, problem: str) -> list[Command]:
+        if problem.startswith("unknown time zone"):
+            note = f'invalid timeZone: "{self.view.spec.time_zone}": {problem}'
+            return self._say("UnknownTimeZone", note, is_warning=True)
+        note = f'unparseable schedule: "{self.view.spec.schedule}" : {problem}'
+        return self._say("UnparseableSchedule", note, is_warning=True)
+
+    def _say(self, reason: str, note: str, *, is_warning: bool = False) -> list[Command]:
+        """An event, but not the same one again as long as nothing else has happened."""
+        if self.told == note:
+            return []
+        self.told = note
+        return [happened(self.ref, reason, note, is_warning=is_warning)]
+
+
+def write_status(cron: Cron, writer: StatusWriter) -> list[Command]:
+    """The write that the CronJob's status needs, if it needs one."""
+    before: Mapping[str, Any] = cron.view.status
+    return writer.write(cron.ref, before, cron.status())
+
+
+def _reference(job: Job) -> Json:
+    meta = job.metadata
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": meta.name,
+        "namespace": meta.namespace,
+        "uid": meta.uid,
+        "resourceVersion": meta.resource_version,
+    }

@@ -1,0 +1,1 @@
+"""DaemonSets: one pod for each eligible node (upstream: pkg/controller/daemon)."""

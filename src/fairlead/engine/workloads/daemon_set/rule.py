@@ -1,0 +1,302 @@
+"""DaemonSets: one pod on every node that wants it.
+
+A pod is pinned to its node by a required node affinity on the node's name, and the scheduler
+places it. An update replaces pods that are not available at once, and others as long as no more
+than maxUnavailable nodes are without one; with a surge the new pod comes first.
+
+upstream: pkg/controller/daemon/daemon_controller.go, update.go, util/daemonset_util.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
+
+from fairlead.api.json import Json
+from fairlead.api.node_selector import required_node_affinity_matches
+from fairlead.api.objects import DaemonSet, Node, Pod, UpdateStrategy
+from fairlead.api.pod import is_terminating
+from fairlead.api.taint import NO_EXECUTE, NO_SCHEDULE, find_untolerated
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.workloads.controller_history import REVISION_LABEL, History
+from fairlead.engine.workloads.disruption.budget import BudgetError, scaled
+from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
+from fairlead.engine.workloads.pod_control.pod_template import read_template, with_labels
+from fairlead.engine.workloads.pod_control.rule import NOTHING, Plan, Rule, Wish
+
+NAME_FIELD: Final = "metadata.name"
+WHY_NOT_WANTED: Final = "not wanted on its node"
+WHY_UPDATED: Final = "another revision of the DaemonSet"
+ROLLING_UPDATE: Final = "RollingUpdate"
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
+GENERATION_LABEL: Final = "pod-template-generation"
+# upstream: daemon_controller.go: failedPodsBackoff
+BACKOFF_INITIAL: Final = seconds(1)
+BACKOFF_MAX: Final = seconds(15 * 60)
+WHY_EXTRA: Final = "more than one on its node"
+WHY_FINISHED: Final = "finished pod of a DaemonSet"
+# upstream: daemonset_util.go:AddOrUpdateDaemonPodTolerations
+TOLERATIONS: Final[tuple[tuple[str, str], ...]] = (
+    ("node.kubernetes.io/not-ready", NO_EXECUTE),
+    ("node.kubernetes.io/unreachable", NO_EXECUTE),
+    ("node.kubernetes.io/disk-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/memory-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/pid-pressure", NO_SCHEDULE),
+    ("node.kubernetes.io/unschedulable", NO_SCHEDULE),
+)
+HOST_NETWORK_TOLERATION: Final = ("node.kubernetes.io/network-unavailable", NO_SCHEDULE)
+
+
+def daemon_template(template: Json) -> Json:
+    """`template` with the tolerations that every daemon pod has."""
+    spec = template.get("spec", {})
+    added = [*TOLERATIONS, *((HOST_NETWORK_TOLERATION,) if spec.get("hostNetwork") else ())]
+    own = spec.get("tolerations", [])
+    kept = [one for one in own if (one.get("key"), one.get("effect")) not in added]
+    extra = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in added]
+    return template | {"spec": spec | {"tolerations": [*kept, *extra]}}
+
+
+def pinned(template: Json, node: str) -> Json:
+    """`template` for one node only; other required terms are replaced, preferences stay."""
+    # upstream: daemonset_util.go:ReplaceDaemonSetPodNodeNameNodeAffinity
+    spec = template.get("spec", {})
+    affinity = spec.get("affinity", {})
+    requirement = {"key": NAME_FIELD, "operator": "In", "values": [node]}
+    required = {"nodeSelectorTerms": [{"matchFields": [requirement]}]}
+    node_affinity = affinity.get("nodeAffinity", {}) | {
+        "requiredDuringSchedulingIgnoredDuringExecution": required
+    }
+    return template | {"spec": spec | {"affinity": affinity | {"nodeAffinity": node_affinity}}}
+
+
+def target_node(pod: Pod) -> str:
+    """The node the daemon pod is on or pinned to, "" when neither."""
+    # upstream: daemonset_util.go:GetTargetNodeName
+    affinity = pod.spec.affinity
+    if pod.spec.node_name or affinity is None or affinity.node_affinity is None:
+        return pod.spec.node_name
+    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    for term in required.node_selector_terms if required is not None else ():
+        for one in term.match_fields:
+            if one.key == NAME_FIELD and one.operator == "In" and len(one.values) == 1:
+                return one.values[0]
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a daemon pod should be made on a node, and whether one there may stay."""
+
+    should_run: bool
+    may_stay: bool
+
+
+def verdict(daemon: Pod, node: Node) -> Verdict:
+    """What `node` means to `daemon`, the pod that the template describes."""
+    # upstream: daemon_controller.go:NodeShouldRunDaemonPod
+    spec, name = daemon.spec, node.metadata.name
+    if spec.node_name not in ("", name):
+        return Verdict(should_run=False, may_stay=False)
+    if not required_node_affinity_matches(spec, node.metadata.labels, name):
+        return Verdict(should_run=False, may_stay=False)
+    taints, tolerations = node.spec.taints, spec.tolerations
+    if find_untolerated(taints, tolerations, (NO_SCHEDULE, NO_EXECUTE)) is None:
+        return Verdict(should_run=True, may_stay=True)
+    must_go = find_untolerated(taints, tolerations, (NO_EXECUTE,)) is not None
+    return Verdict(should_run=False, may_stay=not must_go)
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonPods:
+    """One pod of the revision `update` on each of `nodes` that wants it; `nodes` is kept current.
+
+    `wanted` says of each node looked at whether it wants one, `stale` are pods of other revisions,
+    `failures` when a failed pod was last cleared away on a node, and how long the next one stays.
+    """
+
+    is_watchful: ClassVar[bool] = True
+
+    template: Json  # with the tolerations of daemons
+    daemon: Pod  # what `template` describes
+    strategy: UpdateStrategy
+    min_ready: DurationNs
+    update: str
+    nodes: Mapping[str, Node] = field(compare=False)
+    wanted: dict[str, bool] = field(compare=False)
+    stale: dict[str, None] = field(compare=False)
+    failures: dict[str, tuple[Instant, DurationNs]] = field(compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        owner: DaemonSet,
+        nodes: Mapping[str, Node],
+        history: History,
+        before: Rule,
+        pods: PodSet,
+    ) -> DaemonPods | None:
+        """The rule for `owner`; None when its template describes no pod.
+
+        `before` is the rule so far, what it found out is kept where it still holds.
+        """
+        if read_template(owner.spec.template) is None:
+            return None
+        complete = daemon_template(owner.spec.template)
+        daemon = read_template(complete)
+        assert daemon is not None
+        known = before if isinstance(before, DaemonPods) else None
+        is_same = known is not None and known.update == history.update
+        return cls(
+            with_labels(complete, _pod_labels(owner, history)),
+            daemon,
+            owner.spec.update_strategy,
+            seconds(owner.spec.min_ready_seconds),
+            history.update,
+            nodes,
+            known.wanted if known is not None and known.daemon.spec == daemon.spec else {},
+            known.stale
+            if known is not None and is_same
+            else {
+                name: None
+                for name, pod in pods.pods.items()
+                if history.revision_of(pod) != history.update
+            },
+            known.failures if known is not None else {},
+        )
+
+    def slot_of(self, pod: Pod) -> str:
+        """Each node is a slot."""
+        return target_node(pod)
+
+    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
+        """Every daemon pod comes back while its node wants it."""
+        return True
+
+    def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
+        """Settle one node, or all of them, in order of first sight."""
+        if slot is not None:
+            return self._plan_node(pods, slot, now)
+        slots = dict.fromkeys((*self.nodes, *pods.by_slot))
+        plans = [self._plan_node(pods, one, now) for one in slots]
+        plan = Plan(
+            create=tuple(wish for plan in plans for wish in plan.create),
+            delete=tuple(pod for plan in plans for pod in plan.delete),
+            why=next((plan.why for plan in plans if plan.why), ""),
+            again_at=min((one.again_at for one in plans if one.again_at is not None), default=None),
+        )
+        is_busy = plan.create or plan.delete or plan.again_at is not None
+        return plan if is_busy else self.follow(pods, now)
+
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """The next step of an update."""
+        # upstream: pkg/controller/daemon/update.go:rollingUpdate
+        for name in [one for one in self.stale if one not in pods.pods]:
+            del self.stale[name]
+        if not self.stale or self.strategy.type != ROLLING_UPDATE:
+            return NOTHING
+        surge, unavailable = self._bounds()
+        again_at = pods.next_available(self.min_ready, now)
+        if surge:
+            return replace(self._surge(pods, surge, now), again_at=again_at)
+        there = self._available(pods, now)
+        old = [name for name in self.stale if name in pods.active]
+        broken = [name for name in old if name not in there]
+        missing = sum(self.wanted.values()) - len(there) - len(broken)
+        spare = max(0, unavailable - max(0, missing))
+        going = broken + [name for name in old if name in there][:spare]
+        delete = tuple(pods.pods[name] for name in going)
+        return Plan(delete=delete, why=WHY_UPDATED, again_at=again_at)
+
+    def _bounds(self) -> tuple[int, int]:
+        """How many nodes may have two pods, and how many none, during an update."""
+        # upstream: pkg/controller/daemon/util/daemonset_util.go:SurgeCount, UnavailableCount
+        rolling, desired = self.strategy.rolling_update, sum(self.wanted.values())
+        try:
+            surge = scaled(rolling.max_surge or 0, desired)
+            bound = rolling.max_unavailable
+            unavailable = scaled(1 if bound is None else bound, desired)
+        except BudgetError:
+            surge, unavailable = 0, 1
+        return surge, (unavailable or (0 if surge else 1))
+
+    def _available(self, pods: PodSet, now: Instant) -> Collection[str]:
+        if not self.min_ready:
+            return pods.ready
+        return {name for name, since in pods.ready.items() if since + self.min_ready <= now}
+
+    def _surge(self, pods: PodSet, surge: int, now: Instant) -> Plan:
+        """New pods beside old ones; an old one goes when the new one beside it is available."""
+        create: list[Wish] = []
+        delete: list[Pod] = []
+        for name in self.stale:
+            pod = pods.pods[name]
+            node = target_node(pod)
+            others = [one for one in pods.in_slot(node) if one.metadata.name not in self.stale]
+            if others or node in pods.expected:
+                surge -= 1
+                is_up = any(
+                    pods.is_available(one.metadata.name, self.min_ready, now) for one in others
+                )
+                delete += [pod] if is_up and name in pods.active else []
+            elif self.wanted.get(node):
+                create.append(Wish(pinned(self.template, node), slot=node))
+        return Plan(tuple(create[: max(0, surge)]), tuple(delete), WHY_UPDATED)
+
+    def _plan_node(self, pods: PodSet, name: str, now: Instant) -> Plan:
+        """upstream: daemon_controller.go:podsShouldBeOnNode."""
+        there = [pod for pod in pods.in_slot(name) if not _is_going(pods, pod)]
+        node = self.nodes.get(name)
+        if node is None:
+            self.wanted.pop(name, None)
+            # upstream: daemon_controller.go:getUnscheduledPodsWithoutNode; bound ones are not ours
+            return _delete([pod for pod in there if not pod.spec.node_name], WHY_NOT_WANTED)
+        wanted = verdict(self.daemon, node)
+        self.wanted[name] = wanted.should_run
+        if wanted.should_run and name not in pods.by_slot and name not in pods.expected:
+            return Plan(create=(Wish(pinned(self.template, name), slot=name),))
+        if not wanted.may_stay:
+            return _delete(there, WHY_NOT_WANTED)
+        finished = [pod for pod in there if pod.metadata.name not in pods.active]
+        if finished:
+            return self._clear(name, finished, now)
+        if len(there) == 2 and self._is_exchange(there):
+            return NOTHING  # an update with surge; `follow` takes the old one away
+        return _delete(sorted(there, key=_age_order)[1:], WHY_EXTRA)
+
+    def _clear(self, node: str, finished: list[Pod], now: Instant) -> Plan:
+        """Delete `finished` pods; failed ones of a node less and less often, if that goes on."""
+        if not any(pod.status.phase == "Failed" for pod in finished):
+            return _delete(finished, WHY_FINISHED)
+        last, wait = self.failures.get(node, (0, 0))
+        if now < last + wait:
+            return Plan(again_at=last + wait)
+        # upstream: client-go/util/flowcontrol/backoff.go:Next
+        is_fresh = not wait or now - last > 2 * BACKOFF_MAX
+        self.failures[node] = (now, BACKOFF_INITIAL if is_fresh else min(2 * wait, BACKOFF_MAX))
+        return _delete(finished, WHY_FINISHED)
+
+    def _is_exchange(self, there: list[Pod]) -> bool:
+        return sum(pod.metadata.name in self.stale for pod in there) == 1
+
+
+def _pod_labels(owner: DaemonSet, history: History) -> dict[str, str]:
+    # upstream: pkg/controller/daemon/util/daemonset_util.go:CreatePodTemplate
+    labels = {REVISION_LABEL: history.label_of(history.update)}
+    generation = owner.metadata.annotations.get(TEMPLATE_GENERATION)
+    return labels | ({GENERATION_LABEL: generation} if generation else {})
+
+
+def _is_going(pods: PodSet, pod: Pod) -> bool:
+    return is_terminating(pod) or pod.metadata.name in pods.deaths
+
+
+def _delete(pods: list[Pod], why: str) -> Plan:
+    return Plan(delete=tuple(pods), why=why) if pods else NOTHING
+
+
+def _age_order(pod: Pod) -> tuple[bool, str, str]:
+    """Bound ones first, then the oldest: the first one stays."""
+    # upstream: daemon_controller.go:podByCreationTimestampAndPhase
+    return (pod.spec.node_name == "", pod.metadata.creation_timestamp, pod.metadata.name)

@@ -1,0 +1,1 @@
+"""Deployments: create ReplicaSets and roll them out (upstream: pkg/controller/deployment)."""

@@ -1,0 +1,251 @@
+"""What a Deployment's status says: its pods by what they count as, and how its rollout goes.
+
+`kubectl rollout status` reads the numbers and the reason of `Progressing`. Upstream's controller
+writes it at four occasions, and each says something else:
+
+    a pause begins or ends      `pause_noted`, before anything else
+    a ReplicaSet is made        `progress_noted`, with the revision
+    of another size, or paused  `sized_status`, which leaves the course of the rollout as it was
+    in a rollout                `rollout_status`
+
+upstream: pkg/controller/deployment/sync.go:calculateStatus, progress.go:syncRolloutStatus,
+util/deployment_util.go:DeploymentComplete, DeploymentProgressing, DeploymentTimedOut
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Deployment
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.workloads.deployment.rolling_update import Bounds
+
+AVAILABLE: Final = "Available"
+PROGRESSING: Final = "Progressing"
+REPLICA_FAILURE: Final = "ReplicaFailure"
+NEW_AVAILABLE: Final = "NewReplicaSetAvailable"
+NOT_CREATED: Final = "ReplicaSetCreateError"
+TIMED_OUT: Final = "ProgressDeadlineExceeded"
+PAUSED: Final = "DeploymentPaused"
+NO_DEADLINE: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """The pods of all ReplicaSets of a Deployment; `asked` is what these want in all."""
+
+    asked: int
+    replicas: int
+    updated: int
+    ready: int
+    available: int
+    terminating: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What a rollout has come to besides its pods.
+
+    `name` is the current ReplicaSet's, "" while there is none; `failure` is the condition of a
+    ReplicaSet whose pods cannot be made.
+    """
+
+    name: str = ""
+    failure: Mapping[str, Any] | None = None
+
+
+def pause_noted(deployment: Deployment, now: Instant) -> Json:
+    """The status as it is, and that a pause has begun or is over, where it does not say so yet."""
+    # upstream: sync.go:checkPausedConditions
+    before = find(deployment.status.get("conditions", ()), PROGRESSING)
+    reason = "" if before is None else before.get("reason", "")
+    is_paused = deployment.spec.paused
+    if not has_deadline(deployment) or reason == TIMED_OUT or is_paused == (reason == PAUSED):
+        return deployment.status
+    news = (PAUSED, "Deployment is paused")
+    if not is_paused:
+        news = ("DeploymentResumed", "Deployment is resumed")
+    return progress_noted(deployment, "Unknown", news, now)
+
+
+def progress_noted(
+    deployment: Deployment, status: str, news: tuple[str, str], now: Instant
+) -> Json:
+    """The status as it is, but for its progress: `news` are the reason and what is to be said."""
+    if not has_deadline(deployment):
+        return deployment.status
+    conditions = _Conditions(deployment.status.get("conditions", ()), now)
+    conditions.put(PROGRESSING, status, *news)
+    return {**deployment.status, "conditions": conditions.entries}
+
+
+def sized_status(deployment: Deployment, count: Count, collisions: int, now: Instant) -> Json:
+    """The status after a change of size."""
+    # upstream: sync.go:syncDeploymentStatus
+    conditions = _Conditions(deployment.status.get("conditions", ()), now)
+    _judge_availability(conditions, deployment, count)
+    return {**_numbers(deployment, count, collisions), "conditions": conditions.entries}
+
+
+def rollout_status(
+    deployment: Deployment, count: Count, collisions: int, course: Course, now: Instant
+) -> Json:
+    """The status in a rollout."""
+    conditions = _Conditions(deployment.status.get("conditions", ()), now)
+    _judge_availability(conditions, deployment, count)
+    if not has_deadline(deployment):
+        conditions.remove(PROGRESSING)
+    else:
+        _judge_progress(conditions, deployment, count, course, now)
+    if course.failure is not None:
+        conditions.adopt(course.failure)
+    else:
+        conditions.remove(REPLICA_FAILURE)
+    return {**_numbers(deployment, count, collisions), "conditions": conditions.entries}
+
+
+def is_complete(deployment: Deployment, count: Count) -> bool:
+    """Whether the rollout has nothing left to do."""
+    return count.updated == count.replicas == count.available == deployment.spec.replicas
+
+
+def is_told_complete(deployment: Deployment) -> bool:
+    """Whether the status says that the rollout has nothing left to do."""
+    status, wanted = deployment.status, deployment.spec.replicas
+    names = ("updatedReplicas", "replicas", "availableReplicas")
+    is_observed = status.get("observedGeneration", 0) >= deployment.metadata.generation
+    return is_observed and all(status.get(name, 0) == wanted for name in names)
+
+
+def has_deadline(deployment: Deployment) -> bool:
+    """Whether a rollout can be late."""
+    return deployment.spec.progress_deadline_seconds != NO_DEADLINE
+
+
+def overdue_at(deployment: Deployment) -> Instant | None:
+    """When a rollout without progress will be called stuck, None where it cannot be."""
+    progress = find(deployment.status.get("conditions", ()), PROGRESSING)
+    if progress is None or not has_deadline(deployment) or deployment.spec.paused:
+        return None
+    if progress.get("reason") in (NEW_AVAILABLE, TIMED_OUT):
+        return None
+    updated = progress.get("lastUpdateTime", "")
+    if not updated:
+        return None
+    # strictly after the deadline; stamps have whole seconds
+    late = seconds(deployment.spec.progress_deadline_seconds)
+    return parse_timestamp(updated) + late + seconds(1)
+
+
+def find(entries: Any, condition_type: str) -> Json | None:
+    """The condition of that type."""
+    return next((one for one in entries if one.get("type") == condition_type), None)
+
+
+class _Conditions:
+    """status.conditions of a Deployment, whose entries also say when they were last updated."""
+
+    def __init__(self, entries: Any, now: Instant) -> None:
+        self.entries: list[Json] = list(entries)
+        self._stamp = format_timestamp(now)
+
+    def find(self, condition_type: str) -> Json | None:
+        return find(self.entries, condition_type)
+
+    def put(
+        self, condition_type: str, status: str, reason: str, message: str, *, again: bool = False
+    ) -> None:
+        """Set a condition; one of the same status and reason stays as it is, unless `again`."""
+        # upstream: deployment_util.go:SetDeploymentCondition
+        before = self.find(condition_type)
+        said = None if before is None else (before.get("status"), before.get("reason"))
+        if said == (status, reason) and not again:
+            return
+        since = self._stamp
+        if before is not None and before.get("status") == status:
+            since = before.get("lastTransitionTime", since)
+        self.remove(condition_type)
+        self.entries.append(
+            {
+                "type": condition_type,
+                "status": status,
+                "lastUpdateTime": self._stamp,
+                "lastTransitionTime": since,
+                "reason": reason,
+                "message": message,
+            }
+        )
+
+    def adopt(self, row: Mapping[str, Any]) -> None:
+        """Say what a ReplicaSet says, from when it does."""
+        # upstream: deployment_util.go:ReplicaSetToDeploymentCondition
+        before = self.find(row["type"])
+        told = (row["status"], row.get("reason"))
+        if before is None or (before.get("status"), before.get("reason")) != told:
+            self.remove(row["type"])
+            self.entries.append({**row, "lastUpdateTime": row["lastTransitionTime"]})
+
+    def remove(self, condition_type: str) -> None:
+        self.entries = [one for one in self.entries if one.get("type") != condition_type]
+
+
+def _numbers(deployment: Deployment, count: Count, collisions: int) -> Json:
+    # upstream: sync.go:calculateStatus
+    numbers = {
+        "observedGeneration": deployment.metadata.generation,
+        "replicas": count.replicas,
+        "updatedReplicas": count.updated,
+        "readyReplicas": count.ready,
+        "availableReplicas": count.available,
+        "unavailableReplicas": max(0, count.asked - count.available),
+        "collisionCount": collisions,
+    }
+    told = {key: number for key, number in numbers.items() if number}
+    return {**told, "terminatingReplicas": count.terminating}
+
+
+def _judge_availability(conditions: _Conditions, deployment: Deployment, count: Count) -> None:
+    bounds = Bounds.of(deployment.spec.strategy, deployment.spec.replicas)
+    if count.available >= bounds.least:
+        message = "Deployment has minimum availability."
+        conditions.put(AVAILABLE, "True", "MinimumReplicasAvailable", message)
+    else:
+        message = "Deployment does not have minimum availability."
+        conditions.put(AVAILABLE, "False", "MinimumReplicasUnavailable", message)
+
+
+def _judge_progress(
+    conditions: _Conditions, deployment: Deployment, count: Count, course: Course, now: Instant
+) -> None:
+    # upstream: progress.go:syncRolloutStatus
+    before = conditions.find(PROGRESSING)
+    reason = "" if before is None else before.get("reason", "")
+    if count.replicas == count.updated and reason == NEW_AVAILABLE:
+        return
+    subject = f'Deployment "{deployment.metadata.name}"'
+    if course.name:
+        subject = f'ReplicaSet "{course.name}"'
+    if is_complete(deployment, count):
+        message = f"{subject} has successfully progressed."
+        conditions.put(PROGRESSING, "True", NEW_AVAILABLE, message)
+    elif _has_progressed(deployment.status, count):
+        message = f"{subject} is progressing."
+        conditions.put(PROGRESSING, "True", "ReplicaSetUpdated", message, again=True)
+    elif (due := overdue_at(deployment)) is not None and due <= now:
+        message = f"{subject} has timed out progressing."
+        conditions.put(PROGRESSING, "False", TIMED_OUT, message)
+
+
+def _has_progressed(before: Mapping[str, Any], count: Count) -> bool:
+    """Whether there are more new pods, fewer old ones, or more that work."""
+    updated = before.get("updatedReplicas", 0)
+    return bool(
+        count.updated > updated
+        or count.replicas - count.updated < before.get("replicas", 0) - updated
+        or count.ready > before.get("readyReplicas", 0)
+        or count.available > before.get("availableReplicas", 0)
+    )

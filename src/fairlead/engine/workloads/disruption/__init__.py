@@ -1,0 +1,1 @@
+"""PodDisruptionBudgets: keep their status current (upstream: pkg/controller/disruption)."""

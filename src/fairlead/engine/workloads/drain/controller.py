@@ -1,0 +1,255 @@
+"""Drains nodes the way `kubectl drain` does.
+
+    requested ──▶ cordon, evict every pod ──▶ wait until they are gone ──▶ done
+                     ▲            │ refused
+                     └── 5 s ─────┘
+
+The Node annotation `fairlead.dev/drain: requested` starts a drain; removing it, or uncordoning
+the node, cancels the drain. All pods are evicted except static pods, finished pods and those of
+DaemonSets, as with `--force --ignore-daemonsets --delete-emptydir-data`. A pod that is bound to
+the node during the drain is evicted too, unless it tolerates the cordon. An eviction that a
+PodDisruptionBudget refuses is retried every five seconds; any other refusal is final. `blocked`
+names the pods that hold up each drain, with the reason. For a node in a rolling drain the
+annotation becomes `done` once the node is empty; `rolling_drain` continues from there.
+
+upstream: staging/src/k8s.io/kubectl/pkg/drain/drain.go:evictPods, filters.go, cordon.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import ApiObject, Node, Pod, Taint
+from fairlead.api.pod import is_daemon_pod, is_static, is_terminal, is_terminating
+from fairlead.api.taint import NO_SCHEDULE, is_tolerated
+from fairlead.engine.core.command import Command, EvictPod, ObjectRef, PatchObject
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.reporter import PodEvicted, Reporter
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.workloads.annotation import DONE, DRAIN, is_drain_requested, is_in_turn
+from fairlead.engine.workloads.identity import pod_ref
+
+RETRY_AFTER: Final[DurationNs] = seconds(5)
+WHY: Final = "drain"
+GONE: Final = (FailureReason.NOT_FOUND, FailureReason.CONFLICT)
+CORDON: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A pod that holds up the drain of `node`: the last refusal, and since when it is refused."""
+
+    node: str
+    pod: ObjectRef
+    message: str
+    since: Instant
+
+
+@dataclass(slots=True)
+class _Drain:
+    """A drain under way: the pods still there, by key, and those whose eviction was refused."""
+
+    node: str
+    is_cordoned: bool
+    is_in_turn: bool
+    waiting: dict[str, ObjectRef] = field(default_factory=dict)
+    refused: dict[str, Blocked] = field(default_factory=dict)
+
+
+class Drain:
+    """The controller of drains; evictions are told to `reporter` once they are granted."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        """Start knowing nothing."""
+        self._reporter = reporter
+        self._pods: dict[str, dict[str, Pod]] = {}  # by node, then by key
+        self._drains: dict[str, _Drain] = {}  # by node
+        self._finished: dict[str, None] = {}  # nodes whose drain is done and not yet called off
+        self._asked: dict[ObjectRef, str] = {}  # evictions under way -> node
+        self._retries: TimerQueue[tuple[_Drain, ObjectRef]] = TimerQueue()
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Begin, go on with or call off the drains that `stimulus` concerns."""
+        match stimulus:
+            case ObjectChanged(one):
+                return self._see(one)
+            case ObjectDeleted(one):
+                return self._forget(one)
+            case ObjectsLoaded(objects):
+                return self._load(objects)
+            case CommandSucceeded(EvictPod(ref)):
+                self._see_eviction(ref, now)
+            case CommandFailed(EvictPod(ref), reason, message):
+                self._see_refusal(ref, reason, message, now)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """When a refused eviction is tried again."""
+        return self._retries.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Try again."""
+        return [
+            self._ask(drain, ref)
+            for drain, ref in self._retries.pop_due(now)
+            if self._drains.get(drain.node) is drain and drain.waiting.get(ref.key) == ref
+            if not is_terminating(self._pods[drain.node][ref.key])
+        ]
+
+    @property
+    def draining(self) -> tuple[str, ...]:
+        """The nodes whose drain is under way, in the order in which they were asked for."""
+        return tuple(self._drains)
+
+    @property
+    def blocked(self) -> tuple[Blocked, ...]:
+        """What holds up the drains under way."""
+        return tuple(one for drain in self._drains.values() for one in drain.refused.values())
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def _load(self, objects: Sequence[ApiObject]) -> list[Command]:
+        """Pods first, so that a drain asked for in the snapshot finds them."""
+        for one in objects:
+            if isinstance(one, Pod):
+                self._file(one)
+        return [command for one in objects if isinstance(one, Node) for command in self._see(one)]
+
+    def _see(self, one: ApiObject) -> list[Command]:
+        match one:
+            case Node():
+                return self._see_node(one)
+            case Pod() if one.spec.node_name:
+                return self._see_pod(one)
+            case _:
+                return []
+
+    def _see_node(self, node: Node) -> list[Command]:
+        name = node.metadata.name
+        if not is_drain_requested(node):
+            self._drains.pop(name, None)
+            self._finished.pop(name, None)
+            return []
+        drain = self._drains.get(name)
+        if drain is None:
+            return [] if name in self._finished else self._begin(node)
+        if drain.is_cordoned and not node.spec.unschedulable:
+            del self._drains[name]  # uncordoned by somebody who changed their mind
+            self._finished[name] = None
+        drain.is_cordoned = node.spec.unschedulable
+        return []
+
+    def _see_pod(self, pod: Pod) -> list[Command]:
+        node = pod.spec.node_name
+        is_new = pod.key not in self._pods.get(node, ())
+        self._file(pod)
+        drain = self._drains.get(node)
+        if drain is None:
+            return []
+        if is_terminal(pod):
+            return self._let_go(drain, pod)
+        if is_new and not is_tolerated(CORDON, pod.spec.tolerations):
+            return self._evict(drain, pod)
+        return []
+
+    def _file(self, pod: Pod) -> None:
+        if pod.spec.node_name:
+            self._pods.setdefault(pod.spec.node_name, {})[pod.key] = pod
+
+    def _forget(self, one: ApiObject) -> list[Command]:
+        if isinstance(one, Node):
+            self._drains.pop(one.metadata.name, None)
+            self._finished.pop(one.metadata.name, None)
+        elif isinstance(one, Pod):
+            there = self._pods.get(one.spec.node_name, {})
+            if one.key in there and there[one.key].metadata.uid == one.metadata.uid:
+                del there[one.key]
+            drain = self._drains.get(one.spec.node_name)
+            if drain is not None:
+                return self._let_go(drain, one)
+        return []
+
+    # --- draining ------------------------------------------------------------------------------
+
+    def _begin(self, node: Node) -> list[Command]:
+        name = node.metadata.name
+        drain = self._drains[name] = _Drain(
+            name, is_cordoned=node.spec.unschedulable, is_in_turn=is_in_turn(node)
+        )
+        commands: list[Command] = []
+        if not node.spec.unschedulable:
+            commands.append(PatchObject(_ref(node), {"spec": {"unschedulable": True}}))
+        for pod in self._pods.get(name, {}).values():
+            commands += self._evict(drain, pod)
+        return commands + self._finish_if_empty(drain)
+
+    def _evict(self, drain: _Drain, pod: Pod) -> list[Command]:
+        """Wait for `pod` to go, and ask it to unless somebody has; nothing if it may stay."""
+        if is_daemon_pod(pod) or is_static(pod) or is_terminal(pod):
+            return []
+        ref = pod_ref(pod)
+        drain.waiting[ref.key] = ref
+        return [] if is_terminating(pod) else [self._ask(drain, ref)]
+
+    def _ask(self, drain: _Drain, ref: ObjectRef) -> Command:
+        self._asked[ref] = drain.node
+        return EvictPod(ref, WHY)
+
+    def _let_go(self, drain: _Drain, pod: Pod) -> list[Command]:
+        """`pod` no longer holds up the drain."""
+        if drain.waiting.get(pod.key) != pod_ref(pod):
+            return []
+        del drain.waiting[pod.key]
+        drain.refused.pop(pod.key, None)
+        return self._finish_if_empty(drain)
+
+    def _finish_if_empty(self, drain: _Drain) -> list[Command]:
+        if drain.waiting:
+            return []
+        del self._drains[drain.node]
+        self._finished[drain.node] = None
+        if not drain.is_in_turn:
+            return []
+        done = {"metadata": {"annotations": {DRAIN: DONE}}}
+        return [PatchObject(ObjectRef("Node", "", drain.node), done)]
+
+    # --- outcomes ------------------------------------------------------------------------------
+
+    def _see_eviction(self, ref: ObjectRef, now: Instant) -> None:
+        """Tell it, whether or not the pod is gone and its drain done by now."""
+        node = self._asked.pop(ref, None)
+        if node is None:
+            return
+        self._reporter.report(PodEvicted(ref, node, WHY, now))
+        if node in self._drains:
+            self._drains[node].refused.pop(ref.key, None)
+
+    def _see_refusal(
+        self, ref: ObjectRef, reason: FailureReason, message: str, now: Instant
+    ) -> None:
+        drain = self._drains.get(self._asked.pop(ref, ""))
+        if drain is None or drain.waiting.get(ref.key) != ref or reason in GONE:
+            return
+        before = drain.refused.get(ref.key)
+        since = now if before is None else before.since
+        drain.refused[ref.key] = Blocked(drain.node, ref, message, since)
+        if reason is FailureReason.TOO_MANY_REQUESTS:
+            self._retries.add(now + RETRY_AFTER, (drain, ref))
+
+
+def _ref(node: Node) -> ObjectRef:
+    meta = node.metadata
+    return ObjectRef("Node", "", meta.name, meta.uid)

@@ -1,0 +1,258 @@
+"""Endpoints: keeps EndpointSlices and Endpoints of Services true.
+
+A change of a pod touches the Services that select it; what they need is written once everything of
+an instant has settled, and only where it says something new. Endpoints stay in the slice they are
+in, a slice holds a hundred at most.
+
+Differs from upstream: no topology hints, IPv4 only.
+
+upstream: pkg/controller/endpointslice, staging/src/k8s.io/endpointslice/reconciler.go;
+pkg/controller/endpoint/endpoints_controller.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Node, Pod, Service
+from fairlead.api.pod import controller_of
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.endpoints.endpoint_slice import (
+    MANAGED_BY,
+    SLICE_CONTROLLER,
+    Backing,
+    older_form,
+    ref_of,
+    slices,
+)
+from fairlead.engine.workloads.endpoints.service_endpoint import endpoint_of, is_selecting
+from fairlead.engine.workloads.retries import Key
+from fairlead.engine.workloads.work_queue import WorkQueue
+
+ZONE: Final = "topology.kubernetes.io/zone"
+WHY_GONE: Final = "its Service is gone"
+
+
+class ServiceEndpoints:
+    """The controller of EndpointSlices and Endpoints."""
+
+    def __init__(self, config: WorkloadsConfig | None = None) -> None:
+        """Start knowing nothing."""
+        self._queue = WorkQueue(config or WorkloadsConfig())
+        self._backings: dict[Key, Backing] = {}
+        self._pods: dict[str, dict[str, Pod]] = {}  # by namespace, then by name
+        self._services: dict[str, dict[str, None]] = {}  # names by namespace
+        self._early: dict[Key, list[EndpointSlice | Endpoints]] = {}  # of Services not seen yet
+        self._zones: dict[str, str] = {}  # by node
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Take in what changed; what follows is decided once all has settled."""
+        match stimulus:
+            case ObjectChanged(one):
+                self._see(one)
+            case ObjectDeleted(one):
+                return self._forget(one)
+            case ObjectsLoaded(objects):
+                self._load(objects)
+            case CommandSucceeded(CreateObject() | PatchObject() | DeleteObject() as command):
+                self._see_answer(command.target, None)
+            case CommandFailed(CreateObject() | PatchObject() | DeleteObject() as command):
+                self._see_answer(command.target, now)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """At once where something has changed, or when something is tried again."""
+        return self._queue.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Write what has changed."""
+        commands: list[Command] = []
+        for key in self._queue.take(now):
+            backing = self._backings.get(key)
+            if backing is None or not is_selecting(backing.service):
+                continue
+            if backing.pending:
+                backing.is_stale = True
+                continue
+            if self._queue.rests(key, now):
+                continue
+            written = self._sync(backing)
+            self._queue.wrote(key, now, len(written))
+            commands += written
+        return commands
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def _load(self, objects: Iterable[ApiObject]) -> None:
+        held = list(objects)
+        for kind in (Node, Service, Pod, EndpointSlice, Endpoints):
+            for one in held:
+                if isinstance(one, kind):
+                    self._see(one)
+
+    def _see(self, one: ApiObject) -> None:
+        match one:
+            case Pod():
+                self._see_pod(one)
+            case Service():
+                self._see_service(one)
+            case Node():
+                self._zones[one.metadata.name] = one.metadata.labels.get(ZONE, "")
+            case EndpointSlice() | Endpoints():
+                self._see_written(one)
+            case _:
+                pass
+
+    def _see_pod(self, pod: Pod) -> None:
+        meta = pod.metadata
+        known = self._pods.setdefault(meta.namespace, {})
+        before, known[meta.name] = known.get(meta.name), pod
+        for name in self._services.get(meta.namespace, ()):
+            key = (meta.namespace, name)
+            backing = self._backings[key]
+            if _selects(backing.service, pod):
+                backing.pods[meta.name] = pod
+                self._queue.add(key)
+            elif before is not None and backing.pods.pop(meta.name, None) is not None:
+                self._queue.add(key)
+
+    def _see_service(self, service: Service) -> None:
+        meta = service.metadata
+        key = (meta.namespace, meta.name)
+        backing = self._backings.get(key)
+        self._queue.add(key)
+        if backing is None or backing.service.metadata.uid != meta.uid:
+            backing = self._backings[key] = Backing(service)
+            self._services.setdefault(meta.namespace, {})[meta.name] = None
+            for one in self._early.pop(key, ()):
+                self._see_written(one)
+        is_same = backing.service.spec.selector == service.spec.selector and backing.pods
+        backing.service = service
+        if not is_same:
+            backing.pods = {
+                name: pod
+                for name, pod in self._pods.get(meta.namespace, {}).items()
+                if _selects(service, pod)
+            }
+
+    def _see_written(self, one: EndpointSlice | Endpoints) -> None:
+        key = _service_key(one)
+        backing = self._backings.get(key) if key is not None else None
+        if isinstance(one, EndpointSlice):
+            self._leave_to_others(one, key)
+        if key is None:
+            return
+        if backing is None:
+            self._early.setdefault(key, []).append(one)
+        elif isinstance(one, Endpoints):
+            backing.written = one
+        else:
+            backing.slices[one.metadata.name] = one
+
+    def _leave_to_others(self, one: EndpointSlice, key: Key | None) -> None:
+        """Forget a slice where its labels no longer say that it is the Service's."""
+        namespace = one.metadata.namespace
+        for name in self._services.get(namespace, ()):
+            former = (namespace, name)
+            known = self._backings[former].slices
+            if former != key and known.pop(one.metadata.name, None) is not None:
+                self._queue.add(former)
+
+    def _forget(self, one: ApiObject) -> list[Command]:
+        meta = one.metadata
+        match one:
+            case Pod():
+                self._pods.get(meta.namespace, {}).pop(meta.name, None)
+                for name in self._services.get(meta.namespace, ()):
+                    if self._backings[meta.namespace, name].pods.pop(meta.name, None) is not None:
+                        self._queue.add((meta.namespace, name))
+            case Service():
+                return self._forget_service((meta.namespace, meta.name))
+            case EndpointSlice() | Endpoints():
+                self._forget_written(one)
+            case Node():
+                self._zones.pop(meta.name, None)
+            case _:
+                pass
+        return []
+
+    def _forget_service(self, key: Key) -> list[Command]:
+        """Its slices have it for an owner; its Endpoints just have its name."""
+        backing = self._backings.pop(key, None)
+        self._queue.forget(key)
+        self._services.get(key[0], {}).pop(key[1], None)
+        if backing is None or backing.written is None:
+            return []
+        return [DeleteObject(ref_of(backing.written), why=WHY_GONE)]
+
+    def _forget_written(self, one: EndpointSlice | Endpoints) -> None:
+        key = _service_key(one)
+        backing = self._backings.get(key) if key is not None else None
+        if key is None or backing is None:
+            return
+        if isinstance(one, Endpoints):
+            backing.written = None
+        else:
+            backing.slices.pop(one.metadata.name, None)
+        self._queue.add(key)
+
+    def _see_answer(self, target: ObjectRef, refused_at: Instant | None) -> None:
+        if target.kind not in ("EndpointSlice", "Endpoints"):
+            return
+        for name in self._services.get(target.namespace, ()):
+            key = (target.namespace, name)
+            backing = self._backings[key]
+            if target in backing.pending:
+                del backing.pending[target]
+                if refused_at is not None:
+                    self._queue.refused(key, refused_at)
+                elif not backing.pending:
+                    self._queue.forget(key)
+                if not backing.pending and backing.is_stale:
+                    backing.is_stale = False
+                    self._queue.add(key)
+
+    # --- deciding ------------------------------------------------------------------------------
+
+    def _sync(self, backing: Backing) -> list[Command]:
+        found = (
+            endpoint_of(backing.service, pod, self._zones.get(pod.spec.node_name, ""))
+            for _, pod in sorted(backing.pods.items())
+        )
+        endpoints = [one for one in found if one is not None]
+        backing.trigger.look(backing.service, backing.pods.values())
+        commands = [*slices(backing, endpoints), *older_form(backing, endpoints)]
+        for command in commands:
+            backing.pending[command.target] = None
+        return list(commands)
+
+
+def _selects(service: Service, pod: Pod) -> bool:
+    labels = pod.metadata.labels
+    return is_selecting(service) and all(
+        labels.get(key) == text for key, text in service.spec.selector.items()
+    )
+
+
+def _service_key(one: EndpointSlice | Endpoints) -> Key | None:
+    """The Service that `one` is kept for by this controller, None when it is by somebody else."""
+    meta = one.metadata
+    if isinstance(one, Endpoints):
+        return meta.namespace, meta.name
+    owner = controller_of(meta)
+    if meta.labels.get(MANAGED_BY) != SLICE_CONTROLLER or owner is None:
+        return None
+    return meta.namespace, owner.name

@@ -1,0 +1,204 @@
+"""EndpointMirroring: EndpointSlices for Endpoints that somebody writes for a Service by hand.
+
+Who reads slices alone finds what stands behind a Service without selector as well. Mirrored is
+what belongs to such a Service, does not ask to be left out, and is no record of an election.
+
+upstream: pkg/controller/endpointslicemirroring/endpointslicemirroring_controller.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Service
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.endpoints.endpoint_slice import MANAGED_BY, SERVICE_NAME, ref_of
+from fairlead.engine.workloads.endpoints.mirrored_slice import (
+    ADDRESSES_MAX,
+    MIRROR_CONTROLLER,
+    mirrored,
+    skipped,
+)
+from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.retries import Key
+from fairlead.engine.workloads.work_queue import WorkQueue
+
+SKIP: Final = "endpointslice.kubernetes.io/skip-mirror"
+ELECTION: Final = "control-plane.alpha.kubernetes.io/leader"
+WHY_GONE: Final = "there is nothing to mirror"
+
+
+@dataclass(slots=True)
+class Mirror:
+    """What is known under one name; `pending` are the writes of slices under way."""
+
+    service: Service | None = None
+    endpoints: Endpoints | None = None
+    slices: dict[str, EndpointSlice] = field(default_factory=dict)
+    pending: dict[ObjectRef, None] = field(default_factory=dict)
+    serial: int = 0
+    is_stale: bool = False  # changed while they were
+    told: int = 0  # how many addresses are said to be too many
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there is something to mirror."""
+        if self.service is None or self.service.spec.selector or self.endpoints is None:
+            return False
+        meta = self.endpoints.metadata
+        is_left_out = meta.labels.get(SKIP) == "true" or ELECTION in meta.annotations
+        return not is_left_out and not meta.deletion_timestamp
+
+
+class EndpointMirroring:
+    """The controller of mirrored EndpointSlices."""
+
+    def __init__(self, config: WorkloadsConfig | None = None) -> None:
+        """Start knowing nothing."""
+        self._queue = WorkQueue(config or WorkloadsConfig())
+        self._mirrors: dict[Key, Mirror] = {}
+        self._homes: dict[Key, Key] = {}  # of a slice -> of its mirror
+        self._writing: dict[ObjectRef, Key] = {}
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Take in what changed; what follows is decided once all has settled."""
+        match stimulus:
+            case ObjectChanged(one):
+                self._see(one)
+            case ObjectDeleted(one):
+                self._forget(one)
+            case ObjectsLoaded(objects):
+                self._load(objects)
+            case CommandSucceeded(CreateObject() | PatchObject() | DeleteObject() as command):
+                self._see_answer(command.target, None)
+            case CommandFailed(CreateObject() | PatchObject() | DeleteObject() as command):
+                self._see_answer(command.target, now)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """At once where something has changed, or when something is tried again."""
+        return self._queue.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Write what has changed."""
+        commands: list[Command] = []
+        for key in self._queue.take(now):
+            mirror = self._mirrors.get(key)
+            if mirror is None:
+                continue
+            if mirror.pending:
+                mirror.is_stale = True
+                continue
+            if self._queue.rests(key, now):
+                continue
+            written = self._sync(key, mirror)
+            self._queue.wrote(key, now, len(written))
+            commands += written
+            if mirror == Mirror(serial=mirror.serial):
+                del self._mirrors[key]
+        return commands
+
+    # --- learning ------------------------------------------------------------------------------
+
+    def _load(self, objects: Iterable[ApiObject]) -> None:
+        for one in objects:
+            self._see(one)
+
+    def _see(self, one: ApiObject) -> None:
+        key = (one.metadata.namespace, one.metadata.name)
+        match one:
+            case Service():
+                self._mirror(key).service = one
+            case Endpoints():
+                self._mirror(key).endpoints = one
+            case EndpointSlice():
+                self._see_slice(key, one)
+            case _:
+                pass
+
+    def _see_slice(self, key: Key, one: EndpointSlice) -> None:
+        labels, home = one.metadata.labels, self._homes.pop(key, None)
+        if home is not None:
+            self._mirror(home).slices.pop(one.metadata.name, None)
+        if labels.get(MANAGED_BY) == MIRROR_CONTROLLER and labels.get(SERVICE_NAME):
+            home = self._homes[key] = (one.metadata.namespace, labels[SERVICE_NAME])
+            self._mirror(home).slices[one.metadata.name] = one
+
+    def _forget(self, one: ApiObject) -> None:
+        key = (one.metadata.namespace, one.metadata.name)
+        match one:
+            case Service():
+                self._mirror(key).service = None
+            case Endpoints():
+                self._mirror(key).endpoints = None
+            case EndpointSlice() if (home := self._homes.pop(key, None)) is not None:
+                self._mirror(home).slices.pop(one.metadata.name, None)
+            case _:
+                pass
+
+    def _mirror(self, key: Key) -> Mirror:
+        """What is known under `key`, which changes now."""
+        self._queue.add(key)
+        return self._mirrors.setdefault(key, Mirror())
+
+    def _see_answer(self, target: ObjectRef, refused_at: Instant | None) -> None:
+        """A slice is written, or was refused."""
+        key = self._writing.pop(target, None)
+        mirror = None if key is None else self._mirrors.get(key)
+        if key is None or mirror is None:
+            return
+        del mirror.pending[target]
+        if refused_at is not None:
+            self._queue.refused(key, refused_at)
+        elif not mirror.pending:
+            self._queue.forget(key)
+        if not mirror.pending and mirror.is_stale:
+            mirror.is_stale = False
+            self._queue.add(key)
+
+    # --- deciding ------------------------------------------------------------------------------
+
+    def _sync(self, key: Key, mirror: Mirror) -> list[Command]:
+        if not mirror.is_wanted or mirror.endpoints is None:
+            mirror.told = 0
+            gone = [DeleteObject(ref_of(one), why=WHY_GONE) for one in mirror.slices.values()]
+            return self._send(key, mirror, gone)
+        changes = mirrored(mirror.endpoints, mirror.slices.values(), mirror.serial)
+        mirror.serial += len(changes)
+        return [*self._complaint(mirror), *self._send(key, mirror, changes)]
+
+    def _send(self, key: Key, mirror: Mirror, changes: Iterable[Command]) -> list[Command]:
+        commands = list(changes)
+        for command in commands:
+            if isinstance(command, CreateObject | PatchObject | DeleteObject):
+                mirror.pending[command.target] = None
+                self._writing[command.target] = key
+        return commands
+
+    def _complaint(self, mirror: Mirror) -> list[Command]:
+        """Tell, once, that there are too many addresses."""
+        if mirror.endpoints is None:
+            return []
+        before, mirror.told = mirror.told, skipped(mirror.endpoints)
+        if mirror.told in (0, before):
+            return []
+        note = (
+            f"A max of {ADDRESSES_MAX} addresses can be mirrored to EndpointSlices per Endpoints "
+            f"subset. {mirror.told} addresses were skipped"
+        )
+        target = ref_of(mirror.endpoints)
+        return [happened(target, "TooManyAddressesToMirror", note, is_warning=True)]

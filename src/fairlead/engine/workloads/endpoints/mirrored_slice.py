@@ -1,0 +1,159 @@
+"""What mirrors Endpoints that somebody wrote by hand: one EndpointSlice for each set of ports.
+
+IPv4 and IPv6 addresses are kept apart, and of each subset a thousand addresses are taken at most.
+
+upstream: pkg/controller/endpointslicemirroring/reconciler.go, reconciler_helpers.go, utils.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Endpoints, EndpointSlice
+from fairlead.engine.core.command import DeleteObject, PatchObject
+from fairlead.engine.workloads.endpoints.endpoint_slice import (
+    MANAGED_BY,
+    SERVICE_NAME,
+    Change,
+    owned_slice,
+    ref_of,
+)
+from fairlead.engine.workloads.endpoints.trigger_time import TRIGGERED_AT
+
+Ports = tuple[tuple[str, int, str, str], ...]  # name, number, protocol, application's
+
+MIRROR_CONTROLLER: Final = "endpointslicemirroring-controller.k8s.io"
+ADDRESSES_MAX: Final = 1_000
+WHY: Final = "its Endpoints say otherwise"
+_NOT_MIRRORED: Final = (TRIGGERED_AT, "kubectl.kubernetes.io/last-applied-configuration")
+
+
+@dataclass(slots=True)
+class Wanted:
+    """What the slice of some ports and one family of addresses should hold."""
+
+    ports: list[Json]
+    family: str
+    entries: list[Json] = field(default_factory=list)
+
+
+def mirrored(endpoints: Endpoints, known: Iterable[EndpointSlice], serial: int) -> list[Change]:
+    """What makes the `known` slices mirror `endpoints`; names are new from `serial` on."""
+    left: dict[tuple[str, Ports], list[EndpointSlice]] = {}
+    for one in known:
+        left.setdefault((one.address_type, _ports(one.ports)), []).append(one)
+    changes: list[Change] = []
+    made: list[Wanted] = []
+    for key, wanted in _wanted(endpoints).items():
+        held = left.get(key)
+        if not held:
+            made.append(wanted)
+            continue
+        first = held.pop(0)
+        patch = _difference(endpoints, first, wanted.entries)
+        changes += [PatchObject(ref_of(first), patch)] if patch else []
+    superfluous = [one for slices in left.values() for one in slices]
+    for wanted in made:
+        changes.append(_in_place(endpoints, wanted, superfluous, serial + len(changes)))
+    return changes + [DeleteObject(ref_of(one), why=WHY) for one in superfluous]
+
+
+def _in_place(
+    endpoints: Endpoints, wanted: Wanted, superfluous: list[EndpointSlice], serial: int
+) -> Change:
+    """A new slice; one of those that would go takes its place if it has such addresses."""
+    # upstream: reconciler_helpers.go:recycleSlices
+    for one in superfluous:
+        if one.address_type == wanted.family:
+            superfluous.remove(one)
+            patch = _difference(endpoints, one, wanted.entries)
+            return PatchObject(ref_of(one), {**patch, "ports": wanted.ports})
+    annotations = _annotations(endpoints)
+    named = {"labels": _labels(endpoints), **({"annotations": annotations} if annotations else {})}
+    content = {
+        "addressType": wanted.family,
+        "endpoints": wanted.entries,
+        "ports": wanted.ports,
+    }
+    return owned_slice("Endpoints", endpoints.metadata, serial, named, content)
+
+
+def _difference(endpoints: Endpoints, known: EndpointSlice, entries: list[Json]) -> Json:
+    patch: Json = {}
+    labels, annotations = _labels(endpoints), _annotations(endpoints)
+    before = known.metadata
+    if sorted(known.endpoints, key=repr) != sorted(entries, key=repr):
+        patch["endpoints"] = entries
+    if before.labels != labels:
+        patch.setdefault("metadata", {})["labels"] = {**dict.fromkeys(before.labels), **labels}
+    if before.annotations != annotations:
+        gone = dict.fromkeys(before.annotations)
+        patch.setdefault("metadata", {})["annotations"] = {**gone, **annotations}
+    return patch
+
+
+def _wanted(endpoints: Endpoints) -> dict[tuple[str, Ports], Wanted]:
+    """What is to be held, by family and ports; subsets of the same ports come together."""
+    found: dict[tuple[str, Ports], Wanted] = {}
+    for subset in endpoints.subsets:
+        told = subset.get("ports") or ()
+        ports = _ports(told)
+        for address, is_ready in _addresses(subset):
+            family = f"IPv{ip_address(address['ip']).version}"
+            wanted = found.setdefault((family, ports), Wanted(_ports_json(told), family))
+            entry = _entry(address, is_ready=is_ready)
+            if entry not in wanted.entries:
+                wanted.entries.append(entry)
+    for wanted in found.values():
+        del wanted.entries[ADDRESSES_MAX:]
+    return found
+
+
+def skipped(endpoints: Endpoints) -> int:
+    """How many addresses are too many to be mirrored."""
+    counts = (len(list(_addresses(one, most=None))) for one in endpoints.subsets)
+    return sum(max(0, count - ADDRESSES_MAX) for count in counts)
+
+
+def _addresses(subset: Json, most: int | None = ADDRESSES_MAX) -> list[tuple[Json, bool]]:
+    ready = [(one, True) for one in subset.get("addresses") or ()]
+    return [*ready, *((one, False) for one in subset.get("notReadyAddresses") or ())][:most]
+
+
+def _entry(address: Json, *, is_ready: bool) -> Json:
+    ip = str(ip_address(address["ip"]))
+    entry: Json = {"addresses": [ip], "conditions": {"ready": is_ready}}
+    return entry | {
+        key: address[key] for key in ("hostname", "targetRef", "nodeName") if address.get(key)
+    }
+
+
+def _ports(ports: Sequence[Json]) -> Ports:
+    """`ports` in an order of their own, so that the same ones are the same."""
+    rows = (
+        (one.get("name", ""), one["port"], one.get("protocol", "TCP"), one.get("appProtocol", ""))
+        for one in ports
+    )
+    return tuple(sorted(rows))
+
+
+def _ports_json(ports: Sequence[Json]) -> list[Json]:
+    return [
+        {"name": one.get("name", ""), "port": one["port"], "protocol": one.get("protocol", "TCP")}
+        | ({"appProtocol": one["appProtocol"]} if one.get("appProtocol") else {})
+        for one in ports
+    ]
+
+
+def _labels(endpoints: Endpoints) -> dict[str, str]:
+    meta = endpoints.metadata
+    return {**meta.labels, SERVICE_NAME: meta.name, MANAGED_BY: MIRROR_CONTROLLER}
+
+
+def _annotations(endpoints: Endpoints) -> dict[str, str]:
+    told = endpoints.metadata.annotations
+    return {key: text for key, text in told.items() if key not in _NOT_MIRRORED}

@@ -1,0 +1,151 @@
+"""Endpoints: which pods stand behind a Service, and under which ports.
+
+A pod counts once it has an address and until it has finished; whether it is ready, still serving
+or on its way out is said of each. Pods that give a named port different numbers are told apart by
+their ports.
+
+upstream: staging/src/k8s.io/endpointslice/utils.go:podToEndpoint, getEndpointPorts;
+pkg/controller/endpoint/endpoints_controller.go:syncService
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod, Service, ServicePort
+from fairlead.api.pod import is_terminal, is_terminating
+from fairlead.engine.workloads.pod_control.scale_down import is_ready
+
+Ports = tuple[tuple[str, int, str, str | None], ...]  # name, number, protocol, application's
+
+HEADLESS: Final = "None"
+EXTERNAL: Final = "ExternalName"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A pod behind a Service."""
+
+    address: str
+    node: str
+    zone: str
+    pod: str
+    namespace: str
+    uid: str
+    hostname: str
+    is_serving: bool
+    is_terminating: bool
+    is_published: bool
+    ports: Ports
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether new connections should come here."""
+        return self.is_published or (self.is_serving and not self.is_terminating)
+
+    def in_slice(self) -> Json:
+        """This as an entry of an EndpointSlice."""
+        entry: Json = {
+            "addresses": [self.address],
+            "conditions": {
+                "ready": self.is_ready,
+                "serving": self.is_serving,
+                "terminating": self.is_terminating,
+            },
+            "targetRef": self._target(),
+        }
+        optional = {"hostname": self.hostname, "nodeName": self.node, "zone": self.zone}
+        return entry | {key: text for key, text in optional.items() if text}
+
+    def in_subset(self) -> Json:
+        """This as an address of Endpoints."""
+        optional = {"hostname": self.hostname, "nodeName": self.node}
+        told = {key: text for key, text in optional.items() if text}
+        return {"ip": self.address, **told, "targetRef": self._target()}
+
+    def _target(self) -> Json:
+        return {"kind": "Pod", "namespace": self.namespace, "name": self.pod, "uid": self.uid}
+
+
+def is_selecting(service: Service) -> bool:
+    """Whether pods stand behind `service`; another's endpoints are its author's business."""
+    return bool(service.spec.selector) and service.spec.type != EXTERNAL
+
+
+def endpoint_of(service: Service, pod: Pod, zone: str) -> Endpoint | None:
+    """`pod`, which `service` selects, as one of its endpoints; None while it is none."""
+    # upstream: pkg/controller/util/endpoint/controller_utils.go:ShouldPodBeInEndpoints
+    if not pod.status.pod_ip or is_terminal(pod):
+        return None
+    meta, spec = pod.metadata, pod.spec
+    is_named = bool(spec.hostname) and spec.subdomain == service.metadata.name
+    return Endpoint(
+        address=pod.status.pod_ip,
+        node=spec.node_name,
+        zone=zone,
+        pod=meta.name,
+        namespace=meta.namespace,
+        uid=meta.uid,
+        hostname=spec.hostname if is_named else "",
+        is_serving=is_ready(pod),
+        is_terminating=is_terminating(pod),
+        is_published=service.spec.publish_not_ready_addresses,
+        ports=tuple(_ports(service.spec.ports, pod)),
+    )
+
+
+def subsets_of(endpoints: Iterable[Endpoint]) -> list[Json]:
+    """`endpoints` in the older form: by ports, ready and not ready apart, none that is going."""
+    by_ports: dict[Ports, list[Endpoint]] = {}
+    for one in endpoints:
+        if not one.is_terminating or one.is_published:
+            by_ports.setdefault(one.ports, []).append(one)
+    subsets = []
+    for ports in sorted(by_ports, key=repr):
+        found = sorted(by_ports[ports], key=lambda one: (one.address, one.pod))
+        subset: Json = {}
+        if ready := [one.in_subset() for one in found if one.is_ready]:
+            subset["addresses"] = ready
+        if unready := [one.in_subset() for one in found if not one.is_ready]:
+            subset["notReadyAddresses"] = unready
+        if ports:
+            subset["ports"] = [_unnamed(port) for port in ports_json(ports)]
+        subsets.append(subset)
+    return subsets
+
+
+def ports_json(ports: Ports) -> list[Json]:
+    """`ports` as both forms have them."""
+    return [
+        {"name": name, "port": number, "protocol": protocol}
+        | ({"appProtocol": application} if application else {})
+        for name, number, protocol, application in ports
+    ]
+
+
+def _unnamed(port: Json) -> Json:
+    """A port of Endpoints, which says no name where it has none."""
+    return port if port["name"] else {key: part for key, part in port.items() if key != "name"}
+
+
+def _ports(ports: Iterable[ServicePort], pod: Pod) -> Iterable[tuple[str, int, str, str | None]]:
+    for port in ports:
+        number = _number(port, pod)
+        if number:
+            yield port.name, number, port.protocol, port.app_protocol
+
+
+def _number(port: ServicePort, pod: Pod) -> int:
+    """The number that a Service's port has on `pod`, 0 when the pod does not know its name."""
+    # upstream: pkg/api/v1/pod/util.go:FindPort
+    target = port.target_port
+    if isinstance(target, str):
+        for container in pod.spec.containers:
+            for one in container.ports:
+                if (one.name, one.protocol) == (target, port.protocol):
+                    return one.container_port
+        return 0
+    return target or port.port

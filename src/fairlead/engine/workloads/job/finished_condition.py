@@ -1,0 +1,90 @@
+"""When a Job is over, and whether it has succeeded.
+
+In this order: what its status said before, failures (too many, too late, too many indexes), success
+(by its own policy, or because everything is done), and indexes of which some were given up.
+
+upstream: pkg/controller/job/job_controller.go:syncJob, success_policy.go:matchSuccessPolicy
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.objects import Job
+from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.workloads.job.index_set import parse_index_set
+from fairlead.engine.workloads.job.progress import JobTally, Verdict, is_indexed
+
+REACHED: Final = Verdict(
+    "CompletionsReached", "Reached expected number of succeeded pods", is_success=True
+)
+EXCEEDED: Final = Verdict("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+TOO_LATE: Final = Verdict("DeadlineExceeded", "Job was active longer than specified deadline")
+TOO_MANY_INDEXES: Final = Verdict(
+    "MaxFailedIndexesExceeded",
+    "Job has exceeded the specified maximal number of failed indexes",
+)
+FAILED_INDEXES: Final = Verdict("FailedIndexes", "Job has failed indexes")
+POLICY_MET: Final = "SuccessPolicy"
+FAILURE_TARGET: Final = "FailureTarget"
+SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
+
+
+def verdict(job: Job, tally: JobTally, *, is_idle: bool, now: Instant) -> Verdict | None:
+    """Whether `job` is over, as `tally` counts its pods; `is_idle` when none is active."""
+    return _said(job) or _failure(job, tally, now) or _success(job, tally, is_idle=is_idle)
+
+
+def deadline_of(job: Job, tally: JobTally) -> Instant | None:
+    """When the Job has been active for too long."""
+    limit, started = job.spec.active_deadline_seconds, tally.started_at
+    return None if limit is None or started is None else started + seconds(limit)
+
+
+def _said(job: Job) -> Verdict | None:
+    """A verdict that the Job's status gave before this run began."""
+    for one in job.status.conditions:
+        if one.type in (FAILURE_TARGET, SUCCESS_CRITERIA_MET) and one.status == "True":
+            return Verdict(one.reason, one.message, is_success=one.type == SUCCESS_CRITERIA_MET)
+    return None
+
+
+def _failure(job: Job, tally: JobTally, now: Instant) -> Verdict | None:
+    if tally.is_past_limit(job):
+        return EXCEEDED
+    deadline = deadline_of(job, tally)
+    if deadline is not None and deadline <= now and not job.spec.suspend:
+        return TOO_LATE
+    limit = job.spec.max_failed_indexes
+    if limit is not None and len(tally.failed_indexes) > limit:
+        return TOO_MANY_INDEXES
+    return None
+
+
+def _success(job: Job, tally: JobTally, *, is_idle: bool) -> Verdict | None:
+    completions = job.spec.completions
+    if is_indexed(job) and (met := _met_policy(job, tally)) is not None:
+        return met
+    if not is_idle:
+        return None
+    if completions is None:
+        return REACHED if tally.succeeded else None
+    if tally.succeeded >= completions:
+        return REACHED
+    given_up = len(tally.failed_indexes)
+    is_settled = given_up and tally.succeeded + given_up >= completions
+    return FAILED_INDEXES if is_settled else None
+
+
+def _met_policy(job: Job, tally: JobTally) -> Verdict | None:
+    policy, completed = job.spec.success_policy, tally.completed
+    for place, rule in enumerate(policy.rules if policy is not None else ()):
+        if rule.succeeded_indexes is None:
+            done = most = len(completed)
+        else:
+            wanted = parse_index_set(rule.succeeded_indexes, job.spec.completions or 0)
+            done, most = sum(index in wanted for index in completed), len(wanted)
+        needed = most if rule.succeeded_count is None else rule.succeeded_count
+        if done >= needed:
+            return Verdict(POLICY_MET, f"Matched rules at index {place}", is_success=True)
+    return None

@@ -1,0 +1,229 @@
+"""JobTally: how the pods of a Job have ended, and what that means for it.
+
+Every end is seen, so the tally counts as it happens: each pod once, those that the Job let go
+itself never. It goes on from what the Job's status said when it was first seen.
+
+Where somebody reads the status, pods are kept from vanishing uncounted by a finalizer, as upstream
+does it (`engine.workloads.job_tracking`): such a pod is `uncounted` until its finalizer is gone.
+
+upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers, syncJob;
+backoff_utils.go; success_policy.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.integer import parse_int64
+from fairlead.api.objects import Job, Pod
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.workloads.job.index_set import parse_indexes
+from fairlead.engine.workloads.job.pod_failure_policy import Consequence, judge
+from fairlead.engine.workloads.pod_control.pod_set import End, PodSet, PodState, pod_state
+
+INDEX: Final = "batch.kubernetes.io/job-completion-index"
+TRACKING: Final = "batch.kubernetes.io/job-tracking"
+BACKOFF_LIMIT_DEFAULT: Final = 6
+BACKOFF_INITIAL: Final[DurationNs] = seconds(10)
+BACKOFF_MAX: Final[DurationNs] = seconds(600)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """That a Job is over, and why."""
+
+    reason: str
+    message: str
+    is_success: bool = False
+
+
+@dataclass(slots=True)
+class Backoff:
+    """How often a Job, or an index of it, failed since it last succeeded, and when last."""
+
+    failures: int = 0
+    last: Instant = 0
+
+    def fail(self, now: Instant) -> None:
+        """One failure more."""
+        self.failures += 1
+        self.last = now
+
+    @property
+    def until(self) -> Instant:
+        """When a pod may be made again."""
+        # upstream: backoff_utils.go:getRemainingTimeForFailuresCount
+        if not self.failures:
+            return 0
+        return self.last + min(BACKOFF_INITIAL << min(self.failures - 1, 10), BACKOFF_MAX)
+
+
+@dataclass(slots=True)
+class JobTally:
+    """What has become of a Job so far; `verdict` is set once and stays."""
+
+    succeeded: int = 0
+    failed: int = 0
+    completed: dict[int, None] = field(default_factory=dict)
+    failed_indexes: dict[int, None] = field(default_factory=dict)
+    backoff: Backoff = field(default_factory=Backoff)
+    by_index: dict[int, Backoff] = field(default_factory=dict)
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
+    verdict: Verdict | None = None
+    is_tracked: bool = False
+    uncounted: dict[str, bool] = field(default_factory=dict)  # uid -> whether it succeeded
+    _counted: dict[str, None] = field(default_factory=dict)  # by uid, while the pod is there
+    _dismissed: dict[str, None] = field(default_factory=dict)  # likewise
+
+    @classmethod
+    def of(cls, job: Job, pods: PodSet) -> JobTally:
+        """Where a Job stands that is first seen now, when `pods` are those that still exist."""
+        tally, status = cls(is_tracked=pods.is_observed), job.status
+        ended = {pod.metadata.uid: pod_state(pod) for pod in pods.pods.values()}
+        free = [ended[pod.metadata.uid] for pod in pods.pods.values() if not is_held(pod)]
+        leaving = 0 if replaces_failed_only(job) else free.count(PodState.LEAVING)
+        tally.succeeded = max(status.succeeded, free.count(PodState.SUCCEEDED))
+        tally.failed = max(status.failed, free.count(PodState.FAILED) + leaving)
+        listed = status.uncounted_terminated_pods
+        held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
+        tally.succeeded += sum(uid not in held for uid in listed.succeeded)
+        tally.failed += sum(uid not in held for uid in listed.failed)
+        completions = job.spec.completions or 0
+        tally.completed = dict.fromkeys(parse_indexes(status.completed_indexes, completions))
+        tally.failed_indexes = dict.fromkeys(parse_indexes(status.failed_indexes, completions))
+        for pod in pods.pods.values():
+            state = ended[pod.metadata.uid]
+            index = index_of(pod)
+            if is_held(pod) and tally._take_held(pod, state, job):
+                continue
+            if state is PodState.SUCCEEDED and index is not None:
+                tally.completed[index] = None
+            if state in (PodState.SUCCEEDED, PodState.FAILED) or (
+                state is PodState.LEAVING and leaving
+            ):
+                tally._counted[pod.metadata.uid] = None
+        return tally
+
+    def take(self, ends: Iterable[End], job: Job, now: Instant) -> None:
+        """Count what has ended since."""
+        for end in ends:
+            uid = end.pod.metadata.uid
+            if end.is_ours or (self.is_tracked and not is_held(end.pod)):
+                self._dismissed[uid] = None  # as far as it is not counted already
+            if uid not in self._dismissed and uid not in self._counted:
+                self._count(end, job, now)
+            if end.after is None:
+                self._dismissed.pop(uid, None)
+                self._counted.pop(uid, None)
+
+    def condemn(self, pods: Iterable[Pod]) -> None:
+        """The Job has failed, and so have those of its pods that had not ended."""
+        # upstream: job_controller.go:trackJobStatusAndRemoveFinalizers
+        for pod in pods:
+            uid = pod.metadata.uid
+            if is_held(pod) and uid not in self._counted and uid not in self._dismissed:
+                self._counted[uid] = None
+                self.failed += 1
+                self.uncounted[uid] = False
+
+    def release(self, uid: str) -> None:
+        """The finalizer of that pod is gone: it is a number now."""
+        self.uncounted.pop(uid, None)
+
+    def is_done_with(self, uid: str) -> bool:
+        """Whether that pod is counted, or never will be."""
+        return uid in self._counted or uid in self._dismissed
+
+    def is_past_limit(self, job: Job) -> bool:
+        """Whether more pods have failed than may."""
+        limit = job.spec.backoff_limit
+        if limit is None:
+            if job.spec.backoff_limit_per_index is not None:
+                return False
+            limit = BACKOFF_LIMIT_DEFAULT
+        return self.failed > limit
+
+    def _take_held(self, pod: Pod, state: PodState, job: Job) -> bool:
+        """Count a pod that the Job's status cannot have counted; whether it had ended."""
+        is_failed = state is PodState.FAILED or (
+            state is PodState.LEAVING and not replaces_failed_only(job)
+        )
+        if state is PodState.SUCCEEDED:
+            self._succeed(pod, job)
+        elif is_failed:
+            self.failed += 1
+            self.uncounted[pod.metadata.uid] = False
+        else:
+            return False
+        self._counted[pod.metadata.uid] = None
+        return True
+
+    def _count(self, end: End, job: Job, now: Instant) -> None:
+        match end.after:
+            case PodState.SUCCEEDED:
+                self._succeed(end.pod, job)
+            case PodState.LEAVING if replaces_failed_only(job):
+                return  # what becomes of it counts
+            case _:
+                self._fail(end.pod, job, now)
+        self._counted[end.pod.metadata.uid] = None
+
+    def _succeed(self, pod: Pod, job: Job) -> None:
+        self.backoff = Backoff()
+        if not is_indexed(job):
+            self.succeeded += 1
+            if is_held(pod):
+                self.uncounted[pod.metadata.uid] = True
+            return
+        index = index_of(pod)
+        if index is not None and index < (job.spec.completions or 0):
+            self.completed[index] = None
+        self.succeeded = len(self.completed)
+
+    def _fail(self, pod: Pod, job: Job, now: Instant) -> None:
+        self.backoff.fail(now)
+        judgement, index = judge(job.spec.pod_failure_policy, pod), index_of(pod)
+        match judgement.consequence:
+            case Consequence.IGNORE:
+                return
+            case Consequence.FAIL_JOB if self.verdict is None:
+                self.verdict = Verdict("PodFailurePolicy", judgement.message)
+            case Consequence.FAIL_INDEX if index is not None:
+                self.failed_indexes[index] = None
+            case _:
+                pass
+        self.failed += 1
+        if is_held(pod):
+            self.uncounted[pod.metadata.uid] = False
+        limit = job.spec.backoff_limit_per_index
+        if limit is not None and index is not None:
+            backoff = self.by_index.setdefault(index, Backoff())
+            backoff.fail(now)
+            if backoff.failures > limit and index not in self.completed:
+                self.failed_indexes[index] = None
+
+
+def is_held(pod: Pod) -> bool:
+    """Whether `pod` waits to be counted before it goes."""
+    return TRACKING in pod.metadata.finalizers
+
+
+def is_indexed(job: Job) -> bool:
+    """Whether each of the Job's pods has an index to complete."""
+    return job.spec.completion_mode == "Indexed" and job.spec.completions is not None
+
+
+def index_of(pod: Pod) -> int | None:
+    """The index that `pod` is to complete."""
+    text = pod.metadata.annotations.get(INDEX, "")
+    return parse_int64(text) if text.isdecimal() else None
+
+
+def replaces_failed_only(job: Job) -> bool:
+    """Whether a terminating pod is waited for before another one takes its place."""
+    # upstream: pkg/apis/batch/v1/defaults.go: Failed where there is a failure policy
+    policy = job.spec.pod_replacement_policy
+    return policy == "Failed" or (not policy and job.spec.pod_failure_policy is not None)

@@ -1,0 +1,279 @@
+"""Jobs: pods run in parallel until enough of them have succeeded.
+
+    running ──▶ SuccessCriteriaMet ──▶ Complete
+       │
+       └──────▶ FailureTarget ───────▶ Failed       once its last pods are gone
+
+A pod that fails is made again after a wait (10 s, doubling up to 10 min, counted from the last
+failure, forgotten with a success), until there were more failures than the limit. A terminating
+pod counts as failed and is replaced at once, unless the policy is to wait how it ends; so the
+eviction of a Job's pod costs a failure, if no policy ignores it.
+
+Differs from upstream: restarts of containers in place are not counted as failures.
+
+upstream: pkg/controller/job/job_controller.go:syncJob, manageJob
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import ClassVar, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Job, JobSpec, Pod
+from fairlead.api.timestamp import parse_timestamp
+from fairlead.engine.core.instant import Instant, floor_second
+from fairlead.engine.workloads.job.finished_condition import deadline_of, verdict
+from fairlead.engine.workloads.job.progress import (
+    INDEX,
+    TRACKING,
+    JobTally,
+    index_of,
+    is_indexed,
+    replaces_failed_only,
+)
+from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState
+from fairlead.engine.workloads.pod_control.pod_template import (
+    read_template,
+    with_annotations,
+    with_finalizer,
+    with_labels,
+)
+from fairlead.engine.workloads.pod_control.rule import NOTHING, Plan, Wish
+from fairlead.engine.workloads.pod_control.scale_down import job_pods_to_delete
+
+WHY_TOO_MANY: Final = "more than the Job wants"
+WHY_OVER: Final = "the Job is over"
+WHY_SUSPENDED: Final = "the Job is suspended"
+FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
+OWN_CONTROLLER: Final = "kubernetes.io/job-controller"
+
+
+@dataclass(frozen=True, slots=True)
+class JobPods:
+    """The pods of `job`; `tally` is what has become of those before."""
+
+    is_watchful: ClassVar[bool] = False
+
+    job: Job = field(compare=False)
+    spec: JobSpec
+    is_over: bool
+    is_going: bool
+    tally: JobTally = field(compare=False)
+
+    @classmethod
+    def of(cls, job: Job, pods: PodSet) -> JobPods:
+        """The rule for a Job first seen now, when `pods` are those that still exist."""
+        pods.ends = []
+        tally = JobTally.of(job, pods)
+        return cls(job, job.spec, is_over=is_finished(job), is_going=False, tally=tally)
+
+    def changed(self, job: Job) -> JobPods:
+        """The rule for the newest version of the Job."""
+        is_going = job.metadata.deletion_timestamp != ""
+        is_over = is_finished(job)
+        return JobPods(job, job.spec, is_over=is_over, is_going=is_going, tally=self.tally)
+
+    def slot_of(self, pod: Pod) -> str:
+        """Each index is a slot; where there are none, pods are interchangeable."""
+        index = index_of(pod) if is_indexed(self.job) else None
+        return "" if index is None else str(index)
+
+    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
+        """A pod that succeeded has done its work."""
+        return after is not PodState.SUCCEEDED
+
+    def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
+        """Keep as many pods active as are still wanted."""
+        ends, pods.ends = pods.ends or [], []
+        self.tally.take(ends, self.job, now)
+        spec = self.spec
+        if self.is_over or spec.managed_by not in ("", OWN_CONTROLLER):
+            return NOTHING
+        if not spec.suspend:
+            self._start(now)
+        if read_template(spec.template) is None:
+            return NOTHING
+        if self.tally.verdict is None:
+            is_idle = not pods.active and not pods.births
+            self.tally.verdict = verdict(self.job, self.tally, is_idle=is_idle, now=now)
+        if self.tally.verdict is not None:
+            return self._wind_up(pods, now)
+        if self.is_going:
+            return NOTHING
+        if spec.suspend:
+            self.tally.started_at = None
+            return Plan(delete=tuple(pods.active.values()), why=WHY_SUSPENDED)
+        return self._manage(pods, now)
+
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """Nothing follows."""
+        return NOTHING
+
+    # --- how it stands ---------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> Instant | None:
+        """When the Job has been active for too long."""
+        return deadline_of(self.job, self.tally)
+
+    def _start(self, now: Instant) -> None:
+        if self.tally.started_at is not None:
+            return
+        said = self.job.status.start_time
+        is_resumed = has_condition(self.job, "Suspended")
+        self.tally.started_at = (
+            parse_timestamp(said) if said and not is_resumed else floor_second(now)
+        )
+
+    def _wind_up(self, pods: PodSet, now: Instant) -> Plan:
+        """Let what still runs go; the end is when all of it has gone."""
+        if self.tally.ended_at is None and not pods.pods_alive:
+            self.tally.ended_at = now
+        if self.tally.verdict is not None and not self.tally.verdict.is_success:
+            self.tally.condemn(pods.active.values())
+        return Plan(delete=tuple(pods.active.values()), why=WHY_OVER)
+
+    # --- pods ------------------------------------------------------------------------------------
+
+    def _manage(self, pods: PodSet, now: Instant) -> Plan:
+        running = len(pods.active) + len(pods.births)
+        wanted = self._wanted(running)
+        superfluous = self._superfluous(pods, running - wanted)
+        if superfluous:
+            return Plan(delete=superfluous, why=WHY_TOO_MANY, again_at=self.deadline)
+        missing = wanted - running
+        awaited = pods.leaving + len(pods.deaths) if replaces_failed_only(self.job) else 0
+        if missing <= awaited:
+            return Plan(again_at=self.deadline, is_waiting=missing > 0)
+        wait_until = 0 if is_by_index(self.job) else self.tally.backoff.until
+        if wait_until > now:
+            return Plan(again_at=_first(wait_until, self.deadline), is_waiting=True)
+        return self._creations(pods, missing - awaited, now)
+
+    def _wanted(self, running: int) -> int:
+        """How many pods should be active; without completions the first success ends the intake."""
+        spec, succeeded = self.spec, self.tally.succeeded
+        if spec.completions is None:
+            return running if succeeded else spec.parallelism
+        given_up = len(self.tally.failed_indexes) if is_by_index(self.job) else 0
+        return max(0, min(spec.completions - succeeded - given_up, spec.parallelism))
+
+    def _superfluous(self, pods: PodSet, excess: int) -> tuple[Pod, ...]:
+        """The pods to let go: of unwanted indexes, or twice, and those beyond `excess`."""
+        going: dict[str, Pod] = {}
+        if is_indexed(self.job):
+            seen: set[int | None] = set()  # never iterated
+            for name, pod in pods.active.items():
+                index = index_of(pod)
+                if index is None or index in seen or not self._is_open(index):
+                    going[name] = pod
+                seen.add(index)
+        left = excess - len(going)
+        if left > 0 and not pods.births:
+            rest = [pod for name, pod in pods.active.items() if name not in going]
+            going |= {pod.metadata.name: pod for pod in job_pods_to_delete(rest, left)}
+        return tuple(going.values())
+
+    def _is_open(self, index: int) -> bool:
+        tally = self.tally
+        is_given_up = is_by_index(self.job) and index in tally.failed_indexes
+        is_wanted = index < (self.spec.completions or 0)
+        return is_wanted and index not in tally.completed and not is_given_up
+
+    def _creations(self, pods: PodSet, missing: int, now: Instant) -> Plan:
+        missing = min(missing, pods.births_allowed)
+        template = job_template(self.job)
+        if self.tally.is_tracked:
+            template = with_finalizer(template, TRACKING)
+        if not is_indexed(self.job):
+            return Plan(create=(Wish(template),) * missing, again_at=self.deadline)
+        waits = [one.until for one in self.tally.by_index.values() if one.until > now]
+        due = min(waits, default=None)
+        return Plan(
+            create=tuple(
+                self._indexed(template, index)
+                for index in islice(self._missing_indexes(pods, now), missing)
+            ),
+            again_at=self.deadline if due is None else _first(due, self.deadline),
+        )
+
+    def _missing_indexes(self, pods: PodSet, now: Instant) -> Iterator[int]:
+        """The indexes that nobody works on, from the lowest up."""
+        # upstream: pkg/controller/job/indexed_job_utils.go:firstPendingIndexes
+        held = Counter(index_of(pod) for pod in pods.active.values())
+        if replaces_failed_only(self.job):
+            for name in pods.pods_alive:
+                held[index_of(pods.pods[name])] += 1
+        for index in range(self.spec.completions or 0):
+            backoff = self.tally.by_index.get(index)
+            if str(index) in pods.expected or index in held or not self._is_open(index):
+                continue
+            if backoff is None or backoff.until <= now:
+                yield index
+
+    def _indexed(self, template: Json, index: int) -> Wish:
+        # upstream: pkg/controller/job/indexed_job_utils.go:addCompletionIndexEnvVariables
+        name = f"{self.job.metadata.name}-{index}"
+        notes = {INDEX: str(index)}
+        if is_by_index(self.job):
+            backoff = self.tally.by_index.get(index)
+            notes[FAILURES] = str(backoff.failures if backoff is not None else 0)
+        made = with_annotations(with_labels(template, {INDEX: str(index)}), notes)
+        spec = made.get("spec", {})
+        env = {"name": "JOB_COMPLETION_INDEX"} | _from_label(INDEX)
+        told = {
+            key: [_with_env(one, env) for one in spec[key]]
+            for key in ("initContainers", "containers")
+            if spec.get(key)
+        }
+        spec = {"hostname": name} | spec | told
+        return Wish(made | {"spec": spec}, slot=str(index), prefix=name)
+
+
+def is_by_index(job: Job) -> bool:
+    """Whether each index has a limit of its own for its failures."""
+    return job.spec.backoff_limit_per_index is not None and is_indexed(job)
+
+
+def is_finished(job: Job) -> bool:
+    """Whether the Job's status says that it is over."""
+    return has_condition(job, "Complete") or has_condition(job, "Failed")
+
+
+def has_condition(job: Job, condition_type: str) -> bool:
+    """Whether that condition of the Job is True."""
+    return any(one.type == condition_type and one.status == "True" for one in job.status.conditions)
+
+
+def job_template(job: Job) -> Json:
+    """The Job's template with the labels that tell its pods."""
+    # upstream: pkg/registry/batch/job/strategy.go:generateSelector
+    meta = job.metadata
+    labels = {
+        "batch.kubernetes.io/controller-uid": meta.uid,
+        "batch.kubernetes.io/job-name": meta.name,
+        "controller-uid": meta.uid,
+        "job-name": meta.name,
+    }
+    own = job.spec.template.get("metadata", {}).get("labels", {})
+    return with_labels(job.spec.template, labels | own)
+
+
+def _from_label(label: str) -> Json:
+    path = f"metadata.labels['{label}']"
+    return {"valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}}
+
+
+def _with_env(container: Json, env: Json) -> Json:
+    own = container.get("env", [])
+    if any(one.get("name") == env["name"] for one in own):
+        return container
+    return container | {"env": [*own, env]}
+
+
+def _first(one: Instant, other: Instant | None) -> Instant:
+    return one if other is None else min(one, other)

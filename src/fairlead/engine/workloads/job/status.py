@@ -1,0 +1,142 @@
+"""What the status of a Job says, and the event that tells its end.
+
+upstream: pkg/controller/job/job_controller.go:syncJob, enactJobFinished, recordJobFinished
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from fairlead.api.codec import as_json
+from fairlead.api.json import Json
+from fairlead.api.objects import Job
+from fairlead.api.timestamp import format_timestamp
+from fairlead.engine.core.command import Command, ObjectRef
+from fairlead.engine.core.instant import Instant
+from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.job.finished_condition import FAILURE_TARGET, SUCCESS_CRITERIA_MET
+from fairlead.engine.workloads.job.index_set import format_indexes
+from fairlead.engine.workloads.job.progress import JobTally, is_held, is_indexed
+from fairlead.engine.workloads.job.rule import is_finished
+from fairlead.engine.workloads.pod_control.pod_set import PodSet
+
+SUSPENDED: Final = "Suspended"
+
+
+def job_status(job: Job, tally: JobTally, pods: PodSet, now: Instant) -> Json:
+    """The status that `job` should have; once it is finished it stays as it is."""
+    before: Json = as_json(job.status)
+    if is_finished(job):
+        return before
+    uncounted = _uncounted(tally, pods)
+    numbers = {
+        "active": len(pods.active),
+        "succeeded": tally.succeeded - len(uncounted["succeeded"]),
+        "failed": tally.failed - len(uncounted["failed"]),
+    }
+    status: Json = {key: number for key, number in numbers.items() if number}
+    status |= {
+        "ready": len(pods.ready),
+        "terminating": pods.leaving,
+        "uncountedTerminatedPods": {key: uids for key, uids in uncounted.items() if uids},
+    }
+    if tally.started_at is not None:
+        status["startTime"] = format_timestamp(tally.started_at)
+    elif job.status.start_time:
+        status["startTime"] = job.status.start_time
+    if is_indexed(job):
+        status |= _indexes(job, tally)
+    ends = has_ended(job, tally, pods)
+    conditions = _conditions(before.get("conditions", ()), job, tally, now, ends=ends)
+    if conditions:
+        status["conditions"] = conditions
+    if ends and tally.verdict is not None and tally.verdict.is_success:
+        status["completionTime"] = format_timestamp(now)
+    return status
+
+
+def _uncounted(tally: JobTally, pods: PodSet) -> dict[str, list[str]]:
+    """The uids of pods that have ended and are no number yet, in order of their names."""
+    ended: dict[str, list[str]] = {"succeeded": [], "failed": []}
+    for _, pod in sorted(pods.pods.items()):
+        is_success = tally.uncounted.get(pod.metadata.uid)
+        if is_success is not None:
+            ended["succeeded" if is_success else "failed"].append(pod.metadata.uid)
+    return ended
+
+
+def has_ended(job: Job, tally: JobTally, pods: PodSet) -> bool:
+    """Whether the verdict is final: it was told, all pods have ended, and all are counted."""
+    # upstream: job_controller.go:enactJobFinished
+    is_told = any(
+        one.type in (SUCCESS_CRITERIA_MET, FAILURE_TARGET) and one.status == "True"
+        for one in job.status.conditions
+    )
+    is_settled = not tally.uncounted and not any(map(is_held, pods.pods.values()))
+    return is_told and is_settled and tally.ended_at is not None
+
+
+def job_events(ref: ObjectRef, job: Job, status: Json) -> list[Command]:
+    """What the conditions of `status` tell that those of `job` do not."""
+    known = {(one.type, one.status) for one in job.status.conditions}
+    events: list[Command] = []
+    for one in status.get("conditions", ()):
+        if (one["type"], one["status"]) in known:
+            continue
+        match one["type"], one["status"]:
+            case "Complete", "True":
+                events.append(happened(ref, "Completed", "Job completed"))
+            case "Failed", "True":
+                events.append(happened(ref, one["reason"], one["message"], is_warning=True))
+            case "Suspended", "True":
+                events.append(happened(ref, SUSPENDED, "Job suspended"))
+            case "Suspended", "False":
+                events.append(happened(ref, "Resumed", "Job resumed"))
+            case _:
+                pass
+    return events
+
+
+def _indexes(job: Job, tally: JobTally) -> Json:
+    told = {"completedIndexes": format_indexes(tally.completed)} if tally.completed else {}
+    if job.spec.backoff_limit_per_index is not None:
+        told["failedIndexes"] = format_indexes(tally.failed_indexes)
+    return told
+
+
+def _conditions(
+    before: Iterable[Json], job: Job, tally: JobTally, now: Instant, *, ends: bool
+) -> list[Json]:
+    conditions = list(before)
+    if job.spec.suspend and tally.verdict is None:
+        _put(conditions, SUSPENDED, "True", "JobSuspended", "Job suspended", now)
+    elif any(one["type"] == SUSPENDED for one in conditions):
+        _put(conditions, SUSPENDED, "False", "JobResumed", "Job resumed", now)
+    verdict = tally.verdict
+    if verdict is not None:
+        interim, final = (
+            (SUCCESS_CRITERIA_MET, "Complete") if verdict.is_success else (FAILURE_TARGET, "Failed")
+        )
+        _put(conditions, interim, "True", verdict.reason, verdict.message, now)
+        if ends:
+            _put(conditions, final, "True", verdict.reason, verdict.message, now)
+    return conditions
+
+
+def _put(
+    conditions: list[Json], kind: str, status: str, reason: str, message: str, now: Instant
+) -> None:
+    if any((one["type"], one["status"]) == (kind, status) for one in conditions):
+        return
+    stamp = format_timestamp(now)
+    entry = {
+        "type": kind,
+        "status": status,
+        "lastProbeTime": stamp,
+        "lastTransitionTime": stamp,
+        "reason": reason,
+        "message": message,
+    }
+    kept = [one for one in conditions if one["type"] != kind]
+    conditions[:] = [*kept, entry]

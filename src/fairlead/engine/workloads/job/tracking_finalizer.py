@@ -1,0 +1,148 @@
+"""Tracking: no pod of a Job vanishes uncounted, and a Job's status is not written all the time.
+
+    a pod ends ──▶ the status lists it ──▶ its finalizer goes ──▶ the status counts it
+
+Each Job is looked at as soon as it is new, changed or to go, but a second after its pods changed;
+once looked at, all of these steps follow each other at once. Pods whose Job is gone, or which were
+taken from it, just lose the finalizer.
+
+upstream: pkg/controller/job/job_controller.go:trackJobStatusAndRemoveFinalizers,
+flushUncountedAndRemoveFinalizers, syncJobBatchPeriod, syncOrphanPod
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from fairlead.api.objects import ApiObject, Job, Pod
+from fairlead.api.pod import controller_of
+from fairlead.engine.core.command import Command, PatchObject
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
+from fairlead.engine.workloads.identity import pod_ref
+from fairlead.engine.workloads.job.progress import TRACKING, JobTally, is_held
+from fairlead.engine.workloads.pod_control.pod_set import PodSet
+
+BATCH_PERIOD: Final[DurationNs] = seconds(1)
+
+
+@dataclass(slots=True)
+class JobTurns:
+    """When each Job is to be looked at, by the key of its pods."""
+
+    _generations: dict[str, int] = field(default_factory=dict)
+    _busy: dict[str, None] = field(default_factory=dict)  # whose steps follow each other
+    _due: dict[str, Instant] = field(default_factory=dict)
+
+    def learn(self, key: str, job: Job) -> None:
+        """The newest version of a Job: its turn is now if it wants something new."""
+        generation = job.metadata.generation
+        if self._generations.get(key) != generation:
+            self._generations[key] = generation
+            self._busy[key] = None
+
+    def forget(self, key: str) -> None:
+        """The Job is gone."""
+        self._generations.pop(key, None)
+        self.end(key)
+
+    def waits_until(self, key: str, now: Instant) -> Instant | None:
+        """When the turn of a Job of which something has changed comes; None when it is now."""
+        if key in self._busy:
+            return None
+        due = self._due.setdefault(key, now + BATCH_PERIOD)
+        if due > now:
+            return due
+        self._busy[key] = None
+        return None
+
+    def end(self, key: str) -> None:
+        """All steps are done."""
+        self._busy.pop(key, None)
+        self._due.pop(key, None)
+
+
+def take_note(tally: JobTally, pods: PodSet) -> None:
+    """Count those whose finalizers are gone."""
+    held = {pod.metadata.uid for pod in pods.pods.values() if is_held(pod)}  # never iterated
+    for uid in [uid for uid in tally.uncounted if uid not in held]:
+        tally.release(uid)
+
+
+def releases(job: Job, tally: JobTally, pods: PodSet) -> Iterator[Command]:
+    """What takes the finalizers off the pods that the written status knows of.
+
+    A Job that is over, or is to go, holds none of them any longer.
+    """
+    is_over = tally.verdict is not None or job.metadata.deletion_timestamp != ""
+    for pod in pods.pods.values():
+        if is_held(pod) and (is_over or tally.is_done_with(pod.metadata.uid)):
+            yield released(pod)
+
+
+def released(pod: Pod) -> Command:
+    """What takes the finalizer off `pod`."""
+    kept = [one for one in pod.metadata.finalizers if one != TRACKING]
+    return PatchObject(pod_ref(pod), {"metadata": {"finalizers": kept or None}})
+
+
+@dataclass(slots=True)
+class JobOrphans:
+    """The controller of pods that wait for a Job that does not count them any more."""
+
+    _jobs: dict[str, None] = field(default_factory=dict)  # by uid
+    _held: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """Release whom `stimulus` has orphaned."""
+        match stimulus:
+            case ObjectChanged(Job() as job):
+                self._jobs[job.metadata.uid] = None
+            case ObjectChanged(Pod() as pod):
+                return self._see(pod)
+            case ObjectDeleted(Job() as job):
+                self._jobs.pop(job.metadata.uid, None)
+                return [released(pod) for pod in self._held.pop(job.metadata.uid, {}).values()]
+            case ObjectDeleted(Pod() as pod):
+                self._forget(pod)
+            case ObjectsLoaded(objects):
+                return self._load(objects)
+            case _:
+                pass
+        return []
+
+    def next_deadline(self) -> Instant | None:
+        """Nothing ever waits for time."""
+        return None
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Nothing."""
+        return []
+
+    def _load(self, objects: Iterable[ApiObject]) -> list[Command]:
+        pods = []
+        for one in objects:
+            if isinstance(one, Job):
+                self._jobs[one.metadata.uid] = None
+            elif isinstance(one, Pod):
+                pods.append(one)
+        return [command for pod in pods for command in self._see(pod)]
+
+    def _see(self, pod: Pod) -> list[Command]:
+        self._forget(pod)
+        if not is_held(pod):
+            return []
+        owner = controller_of(pod.metadata)
+        if owner is not None and owner.kind != "Job":
+            return []
+        if owner is None or owner.uid not in self._jobs:
+            return [released(pod)]
+        self._held.setdefault(owner.uid, {})[pod.metadata.uid] = pod
+        return []
+
+    def _forget(self, pod: Pod) -> None:
+        owner = controller_of(pod.metadata)
+        if owner is not None and owner.kind == "Job":
+            self._held.get(owner.uid, {}).pop(pod.metadata.uid, None)

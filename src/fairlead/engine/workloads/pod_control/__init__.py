@@ -1,0 +1,1 @@
+"""Pods of a controller: expectations, creation and deletion (upstream: controller_utils.go)."""

@@ -1,0 +1,1 @@
+"""ReplicaSets and ReplicationControllers (upstream: pkg/controller/replicaset)."""

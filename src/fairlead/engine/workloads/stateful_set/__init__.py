@@ -1,0 +1,1 @@
+"""StatefulSets: pods with stable names, in order (upstream: pkg/controller/statefulset)."""

@@ -1,0 +1,269 @@
+"""StatefulSets: pods with names and ordinals that come back under the same name.
+
+    OrderedReady   one step at a time: a pod that is missing, finished, terminating or not ready
+                   holds up everything after it
+    Parallel       all at once; only updates still go one by one
+
+So a pod on a node that has gone dark keeps its name until it is really gone, and an ordered set
+waits for it. In order: living replicas from the lowest ordinal up, superfluous ones from the
+highest down, and once all is well an update from the highest down to the partition.
+
+upstream: pkg/controller/statefulset/stateful_set_control.go:updateStatefulSet, processReplica,
+processCondemned; stateful_set_utils.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod, StatefulSet
+from fairlead.api.pod import is_terminating
+from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.workloads.controller_history import REVISION_LABEL, History
+from fairlead.engine.workloads.disruption.budget import BudgetError, scaled
+from fairlead.engine.workloads.pod_control.pod_set import PodSet, PodState, pod_state
+from fairlead.engine.workloads.pod_control.pod_template import with_labels
+from fairlead.engine.workloads.pod_control.rule import Plan, Wish
+
+POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
+POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
+WHY_FINISHED: Final = "finished pod of a StatefulSet"
+WHY_TOO_MANY: Final = "scaled down"
+WHY_UPDATED: Final = "another revision of the StatefulSet"
+FINISHED: Final = (PodState.SUCCEEDED, PodState.FAILED)
+PARALLEL: Final = "Parallel"
+ON_DELETE: Final = "OnDelete"
+
+
+def ordinal_of(owner_name: str, pod_name: str) -> int | None:
+    """The ordinal in `pod_name`, None when it is no pod name of that StatefulSet."""
+    # upstream: pkg/controller/statefulset/stateful_set_utils.go:getParentNameAndOrdinal
+    parent, _, digits = pod_name.rpartition("-")
+    return int(digits) if parent == owner_name and digits.isdecimal() else None
+
+
+@dataclass(frozen=True, slots=True)
+class StatefulPods:
+    """Pods `name-0` to `name-(replicas - 1)` of `owner`, each with claims of its own.
+
+    `update` and `current` are revisions by name; `history` knows their templates. The claims
+    themselves are made by `engine.workloads.volumes`.
+    """
+
+    is_watchful: ClassVar[bool] = True
+
+    owner: StatefulSet = field(compare=False)
+    essence: tuple[object, ...]  # what of the owner matters here
+    update: str
+    history: History = field(compare=False)
+
+    @classmethod
+    def of(cls, owner: StatefulSet, history: History) -> StatefulPods:
+        """What `owner` wants."""
+        spec = owner.spec
+        essence = (
+            spec.replicas,
+            spec.ordinals,
+            spec.pod_management_policy,
+            spec.update_strategy,
+            spec.min_ready_seconds,
+            spec.service_name,
+            tuple(_claim_names(owner)),
+        )
+        return cls(owner, essence, history.update, history)
+
+    @property
+    def ordinals(self) -> range:
+        """Those there should be."""
+        start = self.owner.spec.ordinals.start
+        return range(start, start + self.owner.spec.replicas)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether one step follows the other."""
+        return self.owner.spec.pod_management_policy != PARALLEL
+
+    @property
+    def min_ready(self) -> DurationNs:
+        """How long a pod must have been ready to count as available."""
+        return seconds(self.owner.spec.min_ready_seconds)
+
+    def slot_of(self, pod: Pod) -> str:
+        """Each ordinal is a slot, and the pod's name says it."""
+        return pod.metadata.name
+
+    def is_loss(self, pod: Pod, after: PodState | None) -> bool:
+        """Every pod comes back."""
+        return True
+
+    def plan(self, pods: PodSet, slot: str | None, now: Instant) -> Plan:
+        """What is next; of all pods, because most steps depend on all that come before."""
+        plan = self._plan(pods, now)
+        again_at = pods.next_available(self.min_ready, now)
+        return plan if again_at is None else replace(plan, again_at=again_at)
+
+    def follow(self, pods: PodSet, now: Instant) -> Plan:
+        """As ever."""
+        return self.plan(pods, None, now)
+
+    def _plan(self, pods: PodSet, now: Instant) -> Plan:
+        plan, is_settled = self._living(pods, now)
+        if is_settled or not self.is_ordered:
+            plan = _together(plan, self._condemned(pods, now))
+        if not is_settled or plan.delete or plan.create:
+            return plan
+        if pods.births or self.owner.spec.update_strategy.type == ON_DELETE:
+            return plan
+        self._complete(pods)
+        return Plan(delete=tuple(self._outdated(pods, now)), why=WHY_UPDATED)
+
+    # --- living replicas -------------------------------------------------------------------------
+
+    def _living(self, pods: PodSet, now: Instant) -> tuple[Plan, bool]:
+        """What to create and delete among the wanted ordinals, and whether nothing is awaited."""
+        # upstream: stateful_set_control.go:processReplica
+        create: list[Wish] = []
+        finished: list[Pod] = []
+        births_allowed = pods.births_allowed
+        for ordinal in self.ordinals:
+            name = self._name(ordinal)
+            pod = pods.pods.get(name)
+            if pod is None and name not in pods.births:
+                create.append(self._wish(ordinal))
+            elif pod is not None and pod_state(pod) in FINISHED:
+                finished += [] if name in pods.deaths else [pod]
+            elif pods.is_available(name, self.min_ready, now):
+                continue
+            if self.is_ordered or len(create) >= births_allowed:
+                return Plan(tuple(create[:births_allowed]), tuple(finished), WHY_FINISHED), False
+        return Plan(tuple(create), tuple(finished), WHY_FINISHED), True
+
+    # --- superfluous ones ------------------------------------------------------------------------
+
+    def _condemned(self, pods: PodSet, now: Instant) -> Plan:
+        # upstream: stateful_set_control.go:processCondemned
+        ordinals = self.ordinals
+        found = sorted(
+            (
+                (ordinal, name)
+                for name in pods.pods
+                if (ordinal := ordinal_of(self.owner.metadata.name, name)) is not None
+                and ordinal not in ordinals
+            ),
+            reverse=True,
+        )
+        names = [name for _, name in found]
+        if not self.is_ordered:
+            going = [pods.pods[name] for name in names if not _is_going(pods, name)]
+            return Plan(delete=tuple(going), why=WHY_TOO_MANY)
+        if not names or _is_going(pods, names[0]):
+            return Plan()
+        # An unhealthy one may go only if it is the first, the lowest, that is.
+        unhealthy = [name for name in names if not pods.is_available(name, self.min_ready, now)]
+        if names[0] in unhealthy and names[0] != unhealthy[-1]:
+            return Plan()
+        return Plan(delete=(pods.pods[names[0]],), why=WHY_TOO_MANY)
+
+    # --- updates ---------------------------------------------------------------------------------
+
+    def _outdated(self, pods: PodSet, now: Instant) -> list[Pod]:
+        """The pods to replace next, from the highest ordinal down."""
+        rolling = self.owner.spec.update_strategy.rolling_update
+        targets = [
+            (ordinal, self._name(ordinal))
+            for ordinal in reversed(self.ordinals)
+            if ordinal >= rolling.partition
+        ]
+        if rolling.max_unavailable is not None:
+            return self._several_outdated(pods, [name for _, name in targets], now)
+        for _, name in targets:
+            pod = pods.pods.get(name)
+            if pod is None or name not in pods.active:
+                return []
+            if self.history.revision_of(pod) != self.update:
+                return [pod]
+            if not pods.is_available(name, self.min_ready, now):
+                return []
+        return []
+
+    def _several_outdated(self, pods: PodSet, names: list[str], now: Instant) -> list[Pod]:
+        # upstream: stateful_set_control.go:updateStatefulSetAfterInvariantEstablished
+        every = (self._name(ordinal) for ordinal in self.ordinals)
+        unavailable = sum(not pods.is_available(name, self.min_ready, now) for name in every)
+        old = [
+            pods.pods[name]
+            for name in names
+            if name in pods.active and self.history.revision_of(pods.pods[name]) != self.update
+        ]
+        return old[: max(0, self._unavailable_max() - unavailable)]
+
+    def _unavailable_max(self) -> int:
+        # upstream: stateful_set_utils.go:getStatefulSetMaxUnavailable
+        spec = self.owner.spec
+        bound = spec.update_strategy.rolling_update.max_unavailable
+        try:
+            return max(1, scaled(1 if bound is None else bound, spec.replicas, is_rounded_up=False))
+        except BudgetError:
+            return 1
+
+    def _complete(self, pods: PodSet) -> None:
+        """Let the update's revision be the current one when every pod has it and is ready."""
+        # upstream: stateful_set_utils.go:completeRollingUpdate
+        names = [self._name(ordinal) for ordinal in self.ordinals]
+        if all(
+            name in pods.ready and self.history.revision_of(pods.pods[name]) == self.update
+            for name in names
+        ):
+            self.history.current = self.update
+
+    # --- pods ------------------------------------------------------------------------------------
+
+    def _name(self, ordinal: int) -> str:
+        return f"{self.owner.metadata.name}-{ordinal}"
+
+    def _wish(self, ordinal: int) -> Wish:
+        name, revision = self._name(ordinal), self.update
+        partition = self.owner.spec.update_strategy.rolling_update.partition
+        is_rolling = self.owner.spec.update_strategy.type != ON_DELETE
+        if is_rolling and ordinal < self.owner.spec.ordinals.start + partition:
+            # upstream: stateful_set_utils.go:newVersionedStatefulSetPod
+            revision = self.history.current
+        # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateIdentity, initIdentity
+        labels = {
+            POD_NAME_LABEL: name,
+            POD_INDEX_LABEL: str(ordinal),
+            REVISION_LABEL: self.history.label_of(revision),
+        }
+        described = self.history.templates.get(revision, self.owner.spec.template)
+        template = with_labels(described, labels)
+        spec = template.get("spec", {}) | {"hostname": name}
+        if self.owner.spec.service_name:
+            spec = spec | {"subdomain": self.owner.spec.service_name}
+        if claims := list(_claim_names(self.owner)):
+            spec = spec | {"volumes": _volumes(claims, spec.get("volumes", []), name)}
+        return Wish(template | {"spec": spec}, slot=name, name=name)
+
+
+def _is_going(pods: PodSet, name: str) -> bool:
+    return name in pods.deaths or is_terminating(pods.pods[name])
+
+
+def _together(one: Plan, other: Plan) -> Plan:
+    why = one.why if one.delete else other.why
+    return Plan((*one.create, *other.create), (*one.delete, *other.delete), why)
+
+
+def _claim_names(owner: StatefulSet) -> list[str]:
+    templates = owner.spec.volume_claim_templates
+    return [one.get("metadata", {}).get("name", "") for one in templates]
+
+
+def _volumes(claims: list[str], described: list[Json], pod: str) -> list[Json]:
+    """The pod's own claims, which take the place of volumes of the same name."""
+    # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateStorage
+    own = [
+        {"name": name, "persistentVolumeClaim": {"claimName": f"{name}-{pod}"}} for name in claims
+    ]
+    return own + [volume for volume in described if volume.get("name") not in claims]

@@ -1,0 +1,94 @@
+"""What is done next about a claim, and by which commands.
+
+upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncUnboundClaim, syncBoundClaim
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from fairlead.api.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
+from fairlead.engine.core.command import Command
+from fairlead.engine.plugins.volume_binding.find_volumes import NO_PROVISIONER
+from fairlead.engine.plugins.volume_lookup import WAIT_FOR_FIRST_CONSUMER, class_name, is_bound
+from fairlead.engine.state.volume_promises import SELECTED_NODE
+from fairlead.engine.workloads.volumes.command import (
+    BOUND,
+    bind,
+    give_class,
+    give_up_node,
+    provision,
+)
+from fairlead.engine.workloads.volumes.volume_index import VolumeBook, holds, is_meant
+
+
+class Kind(Enum):
+    """What is done about a claim."""
+
+    GIVE_CLASS = "give_class"
+    BIND = "bind"
+    PROVISION = "provision"
+    RETRY = "retry"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The next step for a claim, which depends on nothing but what it holds."""
+
+    kind: Kind
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume | None = None
+    of: StorageClass | None = None
+
+
+def next_step(book: VolumeBook, claim: PersistentVolumeClaim) -> Step | None:
+    """What is to be done, None while nothing can be."""
+    if claim.metadata.deletion_timestamp:
+        return None
+    if claim.spec.volume_name:
+        return _toward_named(book, claim)
+    meant = [one for one in book.volumes_of(claim) if holds(one, claim)]
+    if meant:
+        return Step(Kind.BIND, claim, meant[0])
+    of = book.class_of(claim)
+    if not class_name(claim) and claim.spec.storage_class_name is None:
+        default = book.default_class()
+        return None if default is None else Step(Kind.GIVE_CLASS, claim, of=default)
+    if of is not None and of.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER:
+        is_chosen = SELECTED_NODE in claim.metadata.annotations
+        return _toward_new(claim, of) if is_chosen else None
+    free = book.smallest_free(claim)
+    return _toward_new(claim, of) if free is None else Step(Kind.BIND, claim, free)
+
+
+def _toward_named(book: VolumeBook, claim: PersistentVolumeClaim) -> Step | None:
+    """A claim that names its volume gets it, if that suits and nobody else has it."""
+    volume = book.volumes.get(claim.spec.volume_name)
+    if volume is None or (is_bound(claim) and claim.status.phase == BOUND):
+        return None
+    suits = class_name(volume) == class_name(claim) and holds(volume, claim)
+    is_ours = is_meant(volume, claim) or (suits and book.is_free(volume, claim))
+    return Step(Kind.BIND, claim, volume) if is_ours else None
+
+
+def _toward_new(claim: PersistentVolumeClaim, of: StorageClass | None) -> Step | None:
+    if of is None or of.provisioner in NO_PROVISIONER:
+        return None
+    return Step(Kind.PROVISION, claim, of=of)
+
+
+def commands_of(book: VolumeBook, step: Step) -> list[Command]:
+    """By which commands `step` is taken; none if the world is as it should be."""
+    claim = step.claim
+    if step.kind is Kind.BIND and step.volume is not None:
+        return bind(claim, step.volume)
+    if step.of is None:
+        return []
+    if step.kind is Kind.GIVE_CLASS:
+        return [give_class(claim, step.of.metadata.name)]
+    name = claim.metadata.annotations.get(SELECTED_NODE)
+    node = book.nodes.get(name) if name is not None else None
+    if name is not None and node is None:
+        return [give_up_node(claim)]
+    return [provision(claim, step.of, node, book.csi_nodes.get(name or ""))]

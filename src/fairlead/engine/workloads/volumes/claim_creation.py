@@ -1,0 +1,241 @@
+"""Claims that are made for pods: ephemeral volumes', StatefulSets', and those a dump lacks.
+
+A dump of nodes and pods alone has no claims, yet its pods name some. Such a claim is stood in for
+as one that is bound to a volume which every node reaches, just as an unknown owner is stood in for;
+a claim that is really missing in a dump that has claims stays missing.
+
+upstream: pkg/controller/volume/ephemeral/controller.go: handleVolume;
+pkg/controller/statefulset/stateful_pod_control.go: createPersistentVolumeClaims
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import (
+    ApiObject,
+    OwnerReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    StatefulSet,
+)
+from fairlead.api.pod import is_terminal
+from fairlead.api.pod_volume import claim_name, named_claims
+from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef
+from fairlead.engine.plugins.volume_lookup import BIND_COMPLETED
+from fairlead.engine.workloads.identity import happened
+from fairlead.engine.workloads.pod_control.pod_template import controller_reference
+from fairlead.engine.workloads.stateful_set.rule import ordinal_of
+from fairlead.engine.workloads.volumes.command import claim_ref
+from fairlead.engine.workloads.volumes.volume_index import VolumeBook
+
+DELETE: Final = "Delete"
+WHY_SCALED_DOWN: Final = "its StatefulSet is smaller now"
+STAND_IN_PREFIX: Final = "fairlead-"
+_SIZE: Final = "1Gi"  # of what nobody knows the size of
+
+
+class ClaimMaker:
+    """Makes the claims that pods need and nobody else makes, each once."""
+
+    def __init__(self, book: VolumeBook, *, is_observed: bool = False) -> None:
+        """`book` is told of changes first; events tell of claims where it `is_observed`."""
+        self._book = book
+        self._is_observed = is_observed
+        self._sets: dict[str, StatefulSet] = {}
+        self._being_made: dict[str, None] = {}
+
+    def see(self, one: ApiObject) -> None:
+        """Take in a new or changed object."""
+        if isinstance(one, StatefulSet):
+            self._sets[one.metadata.uid] = one
+        elif isinstance(one, PersistentVolumeClaim):
+            self._being_made.pop(one.key, None)
+
+    def forget(self, gone: ApiObject) -> Iterator[DeleteObject]:
+        """An object is gone; with a superfluous pod go the claims that its set does not retain.
+
+        Ephemeral claims have the pod for an owner, and are garbage without it.
+        """
+        match gone:
+            case Pod():
+                for key in self._not_retained(gone):
+                    claim = self._book.claims.get(key)
+                    if claim is not None:
+                        yield DeleteObject(claim_ref(claim), why=WHY_SCALED_DOWN)
+            case StatefulSet():
+                self._sets.pop(gone.metadata.uid, None)
+            case PersistentVolumeClaim():
+                self._being_made.pop(gone.key, None)
+            case _:
+                pass
+
+    def stand_ins(self, objects: Iterable[ApiObject]) -> list[CreateObject]:
+        """What a dump of `objects` lacks."""
+        commands = missing_storage(objects)
+        for command in commands:
+            self._being_made[command.target.key] = None
+        return commands
+
+    def claims_for(self, pod: Pod) -> Iterator[Command]:
+        """The claims that `pod` needs and that are not there."""
+        if not pod.spec.volumes or is_terminal(pod) or pod.metadata.deletion_timestamp:
+            return
+        yield from self._made(ephemeral_claims(pod))
+        names = dict.fromkeys(named_claims(pod))
+        for reference in pod.metadata.owner_references:
+            owner = self._sets.get(reference.uid)
+            if owner is None or not reference.controller:
+                continue
+            wanted = (one for one in claims_of_set(owner, pod) if one.target.name in names)
+            for command in self._made(wanted):
+                yield command
+                if self._is_observed:
+                    yield _told(owner, pod, command.target.name)
+
+    def _made(self, wanted: Iterable[CreateObject]) -> Iterator[CreateObject]:
+        """Those of `wanted` that are not there and not on their way."""
+        for one in wanted:
+            key = one.target.key
+            if key not in self._book.claims and key not in self._being_made:
+                self._being_made[key] = None
+                yield one
+
+    def _not_retained(self, pod: Pod) -> Iterator[str]:
+        """The keys of the claims of a pod that its StatefulSet has given up for good."""
+        for reference in pod.metadata.owner_references:
+            owner = self._sets.get(reference.uid)
+            if owner is None or not is_superfluous(owner, pod):
+                continue
+            if owner.spec.persistent_volume_claim_retention_policy.when_scaled == DELETE:
+                yield from (one.target.key for one in claims_of_set(owner, pod))
+
+
+def _told(owner: StatefulSet, pod: Pod, claim: str) -> Command:
+    # upstream: stateful_pod_control.go:recordClaimEvent
+    meta = owner.metadata
+    ref = ObjectRef("StatefulSet", meta.namespace, meta.name, meta.uid)
+    note = f"Create Claim {claim} Pod {pod.metadata.name} in StatefulSet {meta.name} success"
+    return happened(ref, "SuccessfulCreate", note)
+
+
+def is_superfluous(owner: StatefulSet, pod: Pod) -> bool:
+    """Whether `owner` has no use for a pod of that name."""
+    ordinal, start = ordinal_of(owner.metadata.name, pod.metadata.name), owner.spec.ordinals.start
+    return ordinal is not None and not start <= ordinal < start + owner.spec.replicas
+
+
+def ephemeral_claims(pod: Pod) -> Iterator[CreateObject]:
+    """The claims of the pod's ephemeral volumes, which go with it."""
+    meta = pod.metadata
+    owner = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "name": meta.name,
+        "uid": meta.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+    for volume in pod.spec.volumes:
+        if volume.ephemeral is not None:
+            template = volume.ephemeral.volume_claim_template
+            name = claim_name(pod, volume)
+            yield _claim(template, name, meta.namespace, {"ownerReferences": [owner]})
+
+
+def claims_of_set(owner: StatefulSet, pod: Pod) -> Iterator[CreateObject]:
+    """The claims that `owner` has for `pod`; they stay when the pod goes.
+
+    With the set they go if its policy says so, because it owns them then.
+    """
+    # upstream: pkg/controller/statefulset/stateful_set_utils.go:updateClaimOwnerRefForSetAndPod
+    policy = owner.spec.persistent_volume_claim_retention_policy
+    more: Json = {}
+    if policy.when_deleted == DELETE:
+        reference = OwnerReference(
+            api_version="apps/v1",
+            kind="StatefulSet",
+            name=owner.metadata.name,
+            uid=owner.metadata.uid,
+        )
+        more = {"ownerReferences": [controller_reference(reference)]}
+    for template in owner.spec.volume_claim_templates:
+        described = template.get("metadata", {})
+        name = f"{described.get('name', '')}-{pod.metadata.name}"
+        selected = dict(owner.spec.selector.match_labels) if owner.spec.selector else {}
+        labels = {**described.get("labels", {}), **selected}
+        labelled = {**described, **({"labels": labels} if labels else {})}
+        yield _claim({**template, "metadata": labelled}, name, pod.metadata.namespace, more)
+
+
+def _claim(template: Json, name: str, namespace: str, more: Json) -> CreateObject:
+    described = template.get("metadata", {})
+    kept = {key: described[key] for key in ("labels", "annotations") if key in described}
+    return CreateObject(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": namespace, **kept, **more},
+            "spec": template.get("spec", {}),
+        }
+    )
+
+
+# --- what a dump lacks -----------------------------------------------------------------------
+
+
+def missing_storage(objects: Iterable[ApiObject]) -> list[CreateObject]:
+    """Stand-ins for claims if the dump has none, and for volumes if it has none, by name."""
+    known = list(objects)
+    claims = [one for one in known if isinstance(one, PersistentVolumeClaim)]
+    has_volumes = any(isinstance(one, PersistentVolume) for one in known)
+    commands: list[CreateObject] = []
+    if not claims:
+        pods = [one for one in known if isinstance(one, Pod)]
+        wanted = {(one.metadata.namespace, name) for one in pods for name in named_claims(one)}
+        for namespace, name in sorted(wanted):
+            volume = f"{STAND_IN_PREFIX}{namespace}-{name}"
+            commands += [_bound_claim(namespace, name, volume), _volume(namespace, name, volume)]
+    elif not has_volumes:
+        bound = [one for one in claims if one.spec.volume_name]
+        for one in sorted(bound, key=lambda claim: claim.key):
+            meta = one.metadata
+            commands.append(_volume(meta.namespace, meta.name, one.spec.volume_name))
+    return commands
+
+
+def _bound_claim(namespace: str, name: str, volume: str) -> CreateObject:
+    metadata = {"name": name, "namespace": namespace, "annotations": {BIND_COMPLETED: "yes"}}
+    return CreateObject(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": metadata,
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": _SIZE}},
+                "storageClassName": "",
+                "volumeName": volume,
+            },
+        }
+    )
+
+
+def _volume(namespace: str, name: str, volume: str) -> CreateObject:
+    reference = {"kind": "PersistentVolumeClaim", "namespace": namespace, "name": name}
+    return CreateObject(
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": volume},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "capacity": {"storage": _SIZE},
+                "claimRef": reference,
+                "persistentVolumeReclaimPolicy": "Retain",
+            },
+        }
+    )

@@ -1,0 +1,270 @@
+"""Volumes: the controller that binds claims to volumes, and the provisioners that make them.
+
+    claim ── names or is named by a volume ─────────────────────────▶ bound
+      ├──── class binds at once: a free volume suits it ────────────▶ bound
+      │                          else one is made, after a delay ───▶ bound
+      ├──── class waits: selected-node is set, one is made there ───▶ bound
+      └──── no class: it gets the default one
+
+A claim is worked on by one step at a time, and looked at again when the world has answered to all
+of it. A step that would change nothing any more is not taken twice.
+
+Differs from upstream: every provisioner in a class is there and works, CSIStorageCapacity objects
+stay as they are, and nothing is attached. A claim whose volume is gone is Lost only where somebody
+looks: a dump that lacks a volume says nothing of what became of it.
+upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, syncVolume
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairlead.api.objects import (
+    ApiObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    StorageClass,
+)
+from fairlead.engine.core.command import Command, PatchStatus
+from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    ObjectChanged,
+    ObjectDeleted,
+    ObjectsLoaded,
+    Stimulus,
+)
+from fairlead.engine.core.timer_queue import TimerQueue
+from fairlead.engine.plugins.volume_lookup import class_name, is_bound
+from fairlead.engine.workloads.config import VolumesConfig
+from fairlead.engine.workloads.volumes.binding_step import Kind, Step, commands_of, next_step
+from fairlead.engine.workloads.volumes.claim_creation import ClaimMaker
+from fairlead.engine.workloads.volumes.claim_event import ClaimNews, provisioned
+from fairlead.engine.workloads.volumes.claim_loss import losses
+from fairlead.engine.workloads.volumes.command import let_go, volume_ref
+from fairlead.engine.workloads.volumes.volume_index import (
+    AVAILABLE,
+    UNDECIDED,
+    VolumeBook,
+    claim_key,
+)
+
+
+class Volumes:
+    """See the module's docstring."""
+
+    def __init__(self, config: VolumesConfig | None = None, *, is_observed: bool = False) -> None:
+        """Start knowing nothing.
+
+        Where it `is_observed`, events tell of claims that were made and of what others wait for,
+        and lost ones are called so.
+        """
+        self._is_observed = is_observed
+        self._config = config or VolumesConfig()
+        self._book = VolumeBook()
+        self._maker = ClaimMaker(self._book, is_observed=is_observed)
+        self._waiting: dict[str, None] = {}  # claims for which there is nothing to do yet
+        self._planned: dict[str, Kind] = {}
+        self._timers: TimerQueue[tuple[str, Kind]] = TimerQueue()
+        self._asked: dict[int, tuple[Command, str]] = {}  # by identity
+        self._unanswered: dict[str, int] = {}
+        self._failed: dict[str, None] = {}
+        self._taken: dict[str, Step] = {}
+        self._news = ClaimNews()
+        self._lost: dict[str, PersistentVolumeClaim] = {}  # as they were when that was written
+
+    # --- what happened ---------------------------------------------------------------------
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+        """What to do about claims and volumes that `stimulus` concerns."""
+        match stimulus:
+            case ObjectChanged(one):
+                self._see(one)
+                if isinstance(one, PersistentVolume) and self._book.is_left(one):
+                    return [let_go(one)]
+                return self._react(one, now)
+            case ObjectDeleted(one):
+                self._book.forget(one)
+                commands: list[Command] = [*self._maker.forget(one)]
+                if isinstance(one, PersistentVolumeClaim):
+                    commands += self._release(one)
+                elif isinstance(one, PersistentVolume):
+                    commands += self._bereave(one, now)
+                return commands
+            case ObjectsLoaded(objects):
+                return self._load(objects, now)
+            case CommandSucceeded(command) | CommandFailed(command):
+                return self._answered(command, now, failed=isinstance(stimulus, CommandFailed))
+            case _:
+                return []
+
+    def next_deadline(self) -> Instant | None:
+        """When the next step is due."""
+        return self._timers.next_due()
+
+    def handle_deadline(self, now: Instant) -> list[Command]:
+        """Take the steps that are due."""
+        commands: list[Command] = []
+        for key, kind in self._timers.pop_due(now):
+            claim = self._book.claims.get(key)
+            if self._planned.get(key) is not kind or claim is None:
+                continue
+            del self._planned[key]
+            step = next_step(self._book, claim)
+            if step is not None and step.kind is kind:
+                commands += self._take(step)
+            else:
+                commands += self._sync(claim, now)
+        return commands
+
+    def _load(self, objects: Sequence[ApiObject], now: Instant) -> list[Command]:
+        """Take in everything first."""
+        for one in objects:
+            self._see(one)
+        commands: list[Command] = []
+        if not self._is_observed:
+            commands += self._maker.stand_ins(objects)
+        for kind in (PersistentVolume, PersistentVolumeClaim, Pod):
+            for one in objects:
+                if isinstance(one, kind):
+                    commands += self._react(one, now)
+        return commands
+
+    def _see(self, one: ApiObject) -> None:
+        self._book.see(one)
+        self._maker.see(one)
+
+    def _react(self, one: ApiObject, now: Instant) -> list[Command]:
+        match one:
+            case PersistentVolumeClaim():
+                return self._sync(one, now)
+            case PersistentVolume():
+                return self._react_to_volume(one, now)
+            case StorageClass():
+                return self._sync_waiting(now)
+            case Pod():
+                return [*self._maker.claims_for(one)]
+            case _:
+                return []
+
+    def _react_to_volume(self, volume: PersistentVolume, now: Instant) -> list[Command]:
+        key, reference = claim_key(volume), volume.spec.claim_ref
+        is_named = reference is not None and bool(reference.uid)
+        if volume.status.phase in UNDECIDED and not is_named:
+            return [PatchStatus(volume_ref(volume), {"phase": AVAILABLE})]
+        claim = self._book.claims.get(key) if key is not None else None
+        if claim is not None:
+            return self._sync(claim, now)
+        return self._sync_waiting(now, class_name(volume)) if key is None else []
+
+    def _sync_waiting(self, now: Instant, of_class: str | None = None) -> list[Command]:
+        """Look again at the claims that wait, of one class or all, by key."""
+        claims = [self._book.claims[key] for key in sorted(self._waiting)]
+        return [
+            command
+            for claim in claims
+            if of_class is None or class_name(claim) == of_class
+            for command in self._sync(claim, now)
+        ]
+
+    def _release(self, gone: PersistentVolumeClaim) -> list[Command]:
+        """A claim is gone, and its volume with it; not one meant for whatever has its name."""
+        for state in (self._waiting, self._planned, self._lost):
+            state.pop(gone.key, None)
+        self._untake(gone.key)
+        self._news.forget(gone)
+        volumes = self._book.volumes_of(gone)
+        return [let_go(one) for one in volumes if one.spec.claim_ref and one.spec.claim_ref.uid]
+
+    def _bereave(self, gone: PersistentVolume, now: Instant) -> list[Command]:
+        """A volume is gone that a claim may have had."""
+        claim = self._book.claims.get(claim_key(gone) or "")
+        return [] if claim is None else self._sync(claim, now)
+
+    # --- one claim -------------------------------------------------------------------------
+
+    def _sync(self, claim: PersistentVolumeClaim, now: Instant) -> list[Command]:
+        """Take or plan the next step, unless one is being taken."""
+        key = claim.key
+        if key in self._unanswered:
+            return []
+        if self._is_observed and (lost := losses(self._book, claim)):
+            is_told = self._lost.get(key) == claim
+            self._lost[key] = claim
+            self._untake(key)
+            return [] if is_told else lost
+        self._lost.pop(key, None)
+        step = next_step(self._book, claim)
+        news = self._news.of(self._book, claim, step) if self._is_observed else []
+        return [*news, *self._go_on(claim, step, now)]
+
+    def _go_on(
+        self, claim: PersistentVolumeClaim, step: Step | None, now: Instant
+    ) -> list[Command]:
+        """Take or plan `step`."""
+        key = claim.key
+        if step is None or step == self._taken.get(key):
+            self._planned.pop(key, None)
+            if not is_bound(claim):
+                self._waiting[key] = None
+            return []
+        self._waiting.pop(key, None)
+        before = self._taken.get(key)
+        is_half_done = before is not None and before.kind is step.kind is Kind.BIND
+        delay = 0 if is_half_done else self._delay(step.kind)
+        if not delay:
+            self._planned.pop(key, None)
+            return self._take(step)
+        if self._planned.get(key) is not step.kind:
+            self._plan(key, step.kind, now + delay)
+        return []
+
+    def _plan(self, key: str, kind: Kind, due: Instant) -> None:
+        self._planned[key] = kind
+        self._timers.add(due, (key, kind))
+
+    def _delay(self, kind: Kind) -> DurationNs:
+        match kind:
+            case Kind.BIND:
+                return self._config.bind_delay
+            case Kind.PROVISION:
+                return self._config.provision_delay
+            case _:
+                return 0
+
+    # --- taking steps ----------------------------------------------------------------------
+
+    def _take(self, step: Step) -> list[Command]:
+        key, commands = step.claim.key, commands_of(self._book, step)
+        self._taken[key] = step
+        if step.volume is not None and self._book.is_free(step.volume, step.claim):
+            self._book.promise(step.volume, step.claim)
+        if commands:
+            self._unanswered[key] = len(commands)
+            self._asked |= {id(command): (command, key) for command in commands}
+        return [*commands, *provisioned(step, commands)] if self._is_observed else commands
+
+    def _untake(self, key: str) -> None:
+        step = self._taken.pop(key, None)
+        if step is not None and step.volume is not None:
+            self._book.take_back(step.volume)
+
+    def _answered(self, command: Command, now: Instant, *, failed: bool) -> list[Command]:
+        """Look at the claim again once its whole step is answered; later if part of it failed."""
+        _, key = self._asked.pop(id(command), (None, None))
+        if key is None:
+            return []
+        if failed:
+            self._failed[key] = None
+        self._unanswered[key] -= 1
+        if self._unanswered[key]:
+            return []
+        del self._unanswered[key]
+        claim = self._book.claims.get(key)
+        if self._failed.pop(key, "") is None:
+            self._untake(key)
+            self._plan(key, Kind.RETRY, now + self._config.retry_after)
+            return []
+        return [] if claim is None else self._sync(claim, now)

@@ -1,0 +1,204 @@
+"""CronJobs: Jobs in time, and Jobs that have had theirs."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import CreateObject, PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.cron_job.controller import CronJobs
+from fairlead.engine.workloads.garbage import Garbage
+from fairlead.engine.workloads.job.ttl_after_finished import TtlAfterFinished
+
+
+@pytest.fixture
+def world(new_world):
+    """At 13:46:40."""
+    controllers = (
+        Workloads(WorkloadsConfig(is_observed=True)),
+        Garbage(),
+        CronJobs(),
+        TtlAfterFinished(),
+    )
+    return new_world(*controllers, place=lambda pod: "n1", runs=True).load()
+
+
+def cron_job(build, schedule="* * * * *", *, job=None, **spec):
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"template": build.template()}}
+    template["spec"] |= job or {}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "tick", "namespace": "ns", "uid": "cron"},
+        "spec": {"schedule": schedule, "jobTemplate": template, **spec},
+    }
+
+
+def jobs(world):
+    return sorted(key[2] for key in world.objects if key[0] == "Job")
+
+
+def status(world):
+    return world.get("CronJob", "tick").get("status", {})
+
+
+def finish(world, phase="Succeeded"):
+    for name in list(world.pods()):
+        world.patch_status("Pod", name, {"phase": phase})
+    world.run(seconds(1))
+
+
+def said(world):
+    return [event.reason for event in world.events if event.regarding.kind == "CronJob"]
+
+
+def test_a_job_is_made_when_it_is_due(world, build):
+    """Named after the minute, counted from 1970."""
+    world.create(cron_job(build))
+    assert jobs(world) == []
+    world.run(seconds(20))
+    assert jobs(world) == ["tick-16667"]
+    made = world.get("Job", "tick-16667")
+    assert made["metadata"]["labels"] == {"a": "b"}
+    assert made["metadata"]["ownerReferences"][0]["uid"] == "cron"
+    stamp = "batch.kubernetes.io/cronjob-scheduled-timestamp"
+    assert made["metadata"]["annotations"] == {stamp: "1970-01-12T13:47:00Z"}
+    assert status(world)["lastScheduleTime"] == "1970-01-12T13:47:00Z"
+    assert [one["name"] for one in status(world)["active"]] == ["tick-16667"]
+    assert len(world.pods()) == 1
+
+
+def test_finished_jobs_are_told_and_forgotten(world, build):
+    world.create(cron_job(build, successfulJobsHistoryLimit=2))
+    for _ in range(4):
+        world.run(seconds(60))
+        finish(world)
+    assert jobs(world) == ["tick-16669", "tick-16670"]
+    assert status(world)["lastSuccessfulTime"]
+    assert "active" not in status(world)
+    assert said(world).count("SawCompletedJob") == 4
+
+
+def test_failed_jobs_have_a_history_of_their_own(world, build):
+    world.create(cron_job(build, job={"backoffLimit": 0}))
+    for _ in range(3):
+        world.run(seconds(60))
+        finish(world, "Failed")
+    assert jobs(world) == ["tick-16669"]
+
+
+def test_a_job_that_somebody_else_made_for_it_is_not_its_own(world, build):
+    """As `kubectl create job --from=cronjob/tick` does: it runs beside those by the schedule."""
+    world.create(cron_job(build, concurrencyPolicy="Forbid"))
+    owner = {"apiVersion": "batch/v1", "kind": "CronJob", "name": "tick", "uid": "cron"}
+    job = build.owned("Job", "by-hand", uid="j", version="batch/v1")
+    job["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    world.create(job)
+    assert "active" not in status(world)
+    (told,) = {event.note for event in world.events if event.reason == "UnexpectedJob"}
+    assert told == "Saw a job that the controller did not create or forgot: by-hand"
+    world.run(seconds(60))
+    assert jobs(world) == ["by-hand", "tick-16667"]
+    finish(world)
+    assert said(world).count("SawCompletedJob") == 1
+    assert status(world)["lastSuccessfulTime"]
+
+
+def test_allowed_to_run_side_by_side(world, build):
+    world.create(cron_job(build))
+    world.run(seconds(180))
+    assert len(jobs(world)) == 3
+
+
+def test_forbidden_to_run_side_by_side(world, build):
+    """What was put off runs as soon as it may, once."""
+    world.create(cron_job(build, concurrencyPolicy="Forbid"))
+    world.run(seconds(200))
+    assert jobs(world) == ["tick-16667"]
+    assert said(world).count("JobAlreadyActive") == 1
+    finish(world)
+    assert jobs(world) == ["tick-16667", "tick-16670"]
+
+
+def test_replacing_what_runs(world, build):
+    world.create(cron_job(build, concurrencyPolicy="Replace"))
+    world.run(seconds(140))
+    assert jobs(world) == ["tick-16669"]
+
+
+def test_a_suspended_one_does_nothing_and_goes_on_with_the_last(world, build):
+    world.create(cron_job(build, suspend=True))
+    world.run(seconds(3600))
+    assert jobs(world) == []
+    world.patch("CronJob", "tick", {"spec": {"suspend": False}})
+    assert jobs(world) == ["tick-16726"]
+
+
+def test_too_late_is_not_at_all(world, build):
+    world.create(cron_job(build, schedule="0 14 * * *", suspend=True, startingDeadlineSeconds=60))
+    world.run(seconds(3600))
+    world.patch("CronJob", "tick", {"spec": {"suspend": False}})
+    assert jobs(world) == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason", "note"),
+    [
+        ({"schedule": "now"}, "UnparseableSchedule", 'unparseable schedule: "now" : '),
+        ({"timeZone": "Moon"}, "UnknownTimeZone", 'invalid timeZone: "Moon": unknown time zone'),
+    ],
+)
+def test_nonsense_is_told_once(world, build, fields, reason, note):
+    world.create(cron_job(build, **fields))
+    world.patch("CronJob", "tick", {"metadata": {"labels": {"x": "y"}}})
+    (event,) = world.events
+    assert event.reason == reason
+    assert event.note.startswith(note)
+
+
+def test_a_refused_job_is_tried_again(world, build):
+    down = [True]
+    world.refuse = lambda one: (
+        FailureReason.FORBIDDEN if down[0] and isinstance(one, CreateObject) else None
+    )
+    down[0] = False
+    world.create(cron_job(build, schedule="@hourly"))
+    down[0] = True
+    world.run(seconds(14 * 60))
+    assert jobs(world) == []
+    assert said(world)[0] == "FailedCreate"
+    down[0] = False
+    world.run(seconds(10))
+    assert len(jobs(world)) == 1
+
+
+def test_with_its_cron_job_everything_goes(world, build):
+    world.create(cron_job(build))
+    world.run(seconds(60))
+    world.delete("CronJob", "tick")
+    world.run(seconds(600))
+    assert jobs(world) == []
+    assert world.pods() == {}
+
+
+def test_a_job_lives_as_long_as_it_should(world, build):
+    job = build.owned("Job", "sum", uid="job", version="batch/v1", ttlSecondsAfterFinished=100)
+    world.create(job)
+    finish(world)
+    world.run(seconds(99))
+    assert jobs(world) == ["sum"]
+    world.run(seconds(1))
+    assert jobs(world) == []
+    assert world.pods(alive=False) == {}
+
+
+def test_a_job_that_changes_is_no_news(world, build):
+    """The CronJob goes on naming the version that it made."""
+    world.create(cron_job(build))
+    world.run(seconds(20))
+    before = len([one for one in world.sent(PatchStatus) if one.target.kind == "CronJob"])
+    world.patch("Job", "tick-16667", {"metadata": {"resourceVersion": "77"}})
+    assert len([one for one in world.sent(PatchStatus) if one.target.kind == "CronJob"]) == before

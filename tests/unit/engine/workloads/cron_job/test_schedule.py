@@ -1,0 +1,82 @@
+"""Schedules: when something is due."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.timestamp import format_timestamp, parse_timestamp
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.workloads.cron_job.schedule import ScheduleError, most_recent, read_schedule
+
+
+def after(text, instant, zone=""):
+    due = read_schedule(text, zone).after(parse_timestamp(instant))
+    return None if due is None else format_timestamp(due)
+
+
+@pytest.mark.parametrize(
+    ("text", "instant", "expected"),
+    [
+        ("*/5 * * * *", "2027-03-01T12:00:00Z", "2027-03-01T12:05:00Z"),
+        ("*/5 * * * *", "2027-03-01T12:04:59Z", "2027-03-01T12:05:00Z"),
+        ("0 3 * * *", "2027-03-01T03:00:01Z", "2027-03-02T03:00:00Z"),
+        ("@hourly", "2027-03-01T12:30:00Z", "2027-03-01T13:00:00Z"),
+        ("@weekly", "2027-03-01T12:30:00Z", "2027-03-07T00:00:00Z"),
+        ("@every 90s", "2027-03-01T12:30:00Z", "2027-03-01T12:31:30Z"),
+        ("0 0 ? * MON", "2027-03-02T00:00:00Z", "2027-03-08T00:00:00Z"),
+        ("0 0 31 * *", "2027-04-01T00:00:00Z", "2027-05-31T00:00:00Z"),
+        ("0 0 13 * 5", "2027-03-01T00:00:00Z", "2027-03-05T00:00:00Z"),
+        ("0 0 */31 * 5", "2027-03-01T00:00:00Z", "2027-03-05T00:00:00Z"),
+    ],
+)
+def test_next(text, instant, expected):
+    assert after(text, instant) == expected
+
+
+def test_time_zones_count():
+    """Three o'clock in Berlin is two o'clock in winter and one o'clock in summer."""
+    assert after("0 3 * * *", "2027-01-01T12:00:00Z", "Europe/Berlin") == "2027-01-02T02:00:00Z"
+    assert after("0 3 * * *", "2027-07-01T12:00:00Z", "Europe/Berlin") == "2027-07-02T01:00:00Z"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "* * * *", "61 * * * *", "@every soon", "@never", "a b c d e"]
+)
+def test_nonsense_is_refused(text):
+    with pytest.raises(ScheduleError):
+        read_schedule(text)
+
+
+def test_an_unknown_time_zone_is_refused():
+    with pytest.raises(ScheduleError, match="unknown time zone Moon/Crater"):
+        read_schedule("@hourly", "Moon/Crater")
+
+
+@pytest.mark.parametrize(
+    ("since", "now", "expected"),
+    [
+        ("2027-03-01T12:01:00Z", "2027-03-01T12:04:00Z", None),
+        ("2027-03-01T12:01:00Z", "2027-03-01T12:05:00Z", "2027-03-01T12:05:00Z"),
+        ("2027-03-01T12:01:00Z", "2027-03-01T12:14:00Z", "2027-03-01T12:10:00Z"),
+        ("2017-03-01T12:01:00Z", "2027-03-01T12:14:00Z", "2027-03-01T12:10:00Z"),
+    ],
+)
+def test_the_most_recent_one(since, now, expected):
+    """However many there have been in between."""
+    schedule = read_schedule("*/5 * * * *")
+    found = most_recent(schedule, parse_timestamp(since), parse_timestamp(now))
+    assert (None if found is None else format_timestamp(found)) == expected
+
+
+def test_the_most_recent_of_an_uneven_schedule():
+    schedule = read_schedule("0 8-10 * * *")
+    found = most_recent(
+        schedule, parse_timestamp("2027-03-01T00:00:00Z"), parse_timestamp("2027-03-09T07:00:00Z")
+    )
+    assert found is not None
+    assert format_timestamp(found) == "2027-03-08T10:00:00Z"
+
+
+def test_every_period_counts_from_the_last_time():
+    schedule = read_schedule("@every 1h")
+    assert most_recent(schedule, 0, seconds(3 * 3600 + 5)) == seconds(3 * 3600)

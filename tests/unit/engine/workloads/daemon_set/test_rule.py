@@ -1,0 +1,441 @@
+"""DaemonSets: which nodes want a pod, and that each has one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.api.codec import decode, decode_as
+from fairlead.api.objects import Pod
+from fairlead.engine.core.command import CreateObject, DeleteObject
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.daemon_set.rule import Verdict, daemon_template, target_node, verdict
+from fairlead.engine.workloads.garbage import Garbage
+
+OWNER = ("DaemonSet", "agent", "ds")
+
+
+def daemon_set(build, **spec):
+    return build.owned("DaemonSet", "agent", uid="ds", template=build.template(**spec))
+
+
+def pinned_node(pod):
+    return target_node(decode_as(Pod, {"spec": pod["spec"]}))
+
+
+@pytest.fixture
+def world(new_world):
+    return new_world(Workloads(), Garbage(), place=pinned_node)
+
+
+def taint(key, effect):
+    return {"key": key, "effect": effect}
+
+
+STAYS = Verdict(should_run=False, may_stay=True)
+GOES = Verdict(should_run=False, may_stay=False)
+RUNS = Verdict(should_run=True, may_stay=True)
+
+
+@pytest.mark.parametrize(
+    ("case", "spec", "node", "expected"),
+    [
+        ("any node", {}, {}, RUNS),
+        ("a cordoned one", {}, {"taints": ["unschedulable:NoSchedule"]}, RUNS),
+        ("one that is not ready", {}, {"taints": ["not-ready:NoExecute"]}, RUNS),
+        ("an unreachable one", {}, {"taints": ["unreachable:NoExecute"]}, RUNS),
+        ("one under pressure", {}, {"taints": ["memory-pressure:NoSchedule"]}, RUNS),
+        ("one without network", {}, {"taints": ["network-unavailable:NoSchedule"]}, STAYS),
+        (
+            "the host's network needs no other",
+            {"hostNetwork": True},
+            {"taints": ["network-unavailable:NoSchedule"]},
+            RUNS,
+        ),
+        ("a taint keeps new pods away", {}, {"taints": ["x:NoSchedule"]}, STAYS),
+        ("a NoExecute taint drives them off", {}, {"taints": ["x:NoExecute"]}, GOES),
+        ("a preference is none", {}, {"taints": ["x:PreferNoSchedule"]}, RUNS),
+        (
+            "an own toleration",
+            {"tolerations": [{"operator": "Exists"}]},
+            {"taints": ["x:NoExecute"]},
+            RUNS,
+        ),
+        ("a selector that matches", {"nodeSelector": {"os": "linux"}}, {}, RUNS),
+        ("a selector that does not", {"nodeSelector": {"os": "windows"}}, {}, GOES),
+        ("a fixed other node", {"nodeName": "n2"}, {}, GOES),
+        ("this fixed node", {"nodeName": "n1"}, {}, RUNS),
+    ],
+)
+def test_verdict(build, case, spec, node, expected):
+    """Short taint names stand for those under node.kubernetes.io/."""
+    taints = []
+    for text in node.get("taints", ()):
+        key, effect = text.split(":")
+        taints.append(taint(key if key == "x" else f"node.kubernetes.io/{key}", effect))
+    one = decode(build.node("n1", labels={"os": "linux"}, taints=taints))
+    daemon = decode_as(Pod, daemon_template(build.template(**spec)))
+    assert verdict(daemon, one) == expected, case
+
+
+def test_every_node_gets_its_pinned_pod(world, build):
+    """In upstream's form, with the tolerations of daemons behind the template's own."""
+    own = {"key": "mine", "operator": "Exists"}
+    world.load(build.node("n1"), build.node("n2"), daemon_set(build, tolerations=[own]))
+    pods = list(world.pods().values())
+    assert sorted(pod["spec"]["nodeName"] for pod in pods) == ["n1", "n2"]
+    (term,) = pods[0]["spec"]["affinity"]["nodeAffinity"][
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ]["nodeSelectorTerms"]
+    assert term == {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    tolerations = pods[0]["spec"]["tolerations"]
+    assert tolerations[0] == own
+    assert [
+        (one["key"].removeprefix("node.kubernetes.io/"), one["effect"]) for one in tolerations[1:]
+    ] == [
+        ("not-ready", "NoExecute"),
+        ("unreachable", "NoExecute"),
+        ("disk-pressure", "NoSchedule"),
+        ("memory-pressure", "NoSchedule"),
+        ("pid-pressure", "NoSchedule"),
+        ("unschedulable", "NoSchedule"),
+    ]
+
+
+def test_existing_pods_count(world, build):
+    """Bound ones by their node, waiting ones by the node they are pinned to."""
+    waiting = build.pod("b", OWNER, node="", phase="Pending")
+    waiting["spec"]["affinity"] = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n2"]}]}
+                ]
+            }
+        }
+    }
+    world.load(
+        build.node("n1"), build.node("n2"), daemon_set(build), build.pod("a", OWNER), waiting
+    )
+    assert world.log == []
+
+
+def test_preferences_stay_and_other_requirements_have_been_met(world, build):
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {"matchExpressions": [{"key": "os", "operator": "In", "values": ["linux"]}]}
+                ]
+            },
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "preference": {"matchExpressions": []}}
+            ],
+        },
+        "podAntiAffinity": {},
+    }
+    world.load(
+        build.node("n1", labels={"os": "linux"}),
+        build.node("n2"),
+        daemon_set(build, affinity=affinity),
+    )
+    (pod,) = world.pods().values()
+    assert pod["spec"]["nodeName"] == "n1"
+    made = pod["spec"]["affinity"]
+    assert made["podAntiAffinity"] == {}
+    assert made["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+
+
+def test_a_new_node_gets_a_pod(world, build):
+    world.load(build.node("n1"), daemon_set(build))
+    world.create(build.node("n2"))
+    assert sorted(pod["spec"]["nodeName"] for pod in world.pods().values()) == ["n1", "n2"]
+
+
+def test_a_node_that_becomes_eligible_gets_a_pod_and_loses_it_again(world, build):
+    world.load(build.node("n1"), daemon_set(build, nodeSelector={"pool": "a"}))
+    assert world.pods() == {}
+    world.patch("Node", "n1", {"metadata": {"labels": {"pool": "a"}}}, namespace="")
+    assert len(world.pods()) == 1
+    world.patch("Node", "n1", {"metadata": {"labels": {"pool": "b"}}}, namespace="")
+    assert world.pods() == {}
+    assert world.sent(DeleteObject)[0].why == "not wanted on its node"
+
+
+def test_a_taint_against_new_pods_leaves_the_old_one(world, build):
+    world.load(build.node("n1"), daemon_set(build))
+    (name,) = world.pods()
+    tainted = {"spec": {"taints": [taint("x", "NoSchedule")]}}
+    world.patch("Node", "n1", tainted, namespace="")
+    assert set(world.pods()) == {name}
+    world.delete("Pod", name, grace=0)
+    assert world.pods() == {}
+
+
+def test_a_pod_under_way_is_not_asked_for_again(build):
+    controller = Workloads()
+    snapshot = [decode(build.node("n1")), decode(daemon_set(build))]
+    (command,) = controller.handle(ObjectsLoaded(snapshot), 0)
+    assert controller.handle(CommandSucceeded(command), 0) == []
+    relabelled = decode(build.node("n1", labels={"a": "b"}))
+    assert controller.handle(ObjectChanged(relabelled), 0) == []
+
+
+def test_other_changes_of_a_node_ask_nobody(world, build):
+    world.load(build.node("n1"), daemon_set(build))
+    before = len(world.log)
+    world.patch("Node", "n1", {"metadata": {"annotations": {"a": "b"}}}, namespace="")
+    assert len(world.log) == before
+
+
+def test_a_preempted_pod_comes_back_when_it_is_gone(world, build):
+    """Only then, unlike a replica: its node has room for one."""
+    world.load(build.node("n1"), daemon_set(build), build.pod("a", OWNER))
+    world.delete("Pod", "a")
+    assert world.pods() == {}
+    world.delete("Pod", "a", grace=0)
+    assert list(world.replaces().values()) == ["a"]
+
+
+@pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
+def test_a_finished_pod_is_deleted_and_comes_back(world, build, phase):
+    world.load(build.node("n1"), daemon_set(build), build.pod("a", OWNER))
+    world.patch_status("Pod", "a", {"phase": phase})
+    assert list(world.replaces().values()) == ["a"]
+    assert world.get("Pod", "a") is None
+
+
+def test_of_two_on_a_node_the_older_stays(world, build):
+    young = build.pod("a", OWNER, meta={"creationTimestamp": "2030-01-01T00:00:00Z"})
+    old = build.pod("b", OWNER, meta={"creationTimestamp": "2020-01-01T00:00:00Z"})
+    world.load(build.node("n1"), daemon_set(build), young, old)
+    assert set(world.pods()) == {"b"}
+
+
+def test_a_deleted_node_takes_waiting_pods_with_it(world, build):
+    """Bound ones are the business of pod garbage collection."""
+    world.place = lambda pod: None
+    world.load(build.node("n1"), build.node("n2"), daemon_set(build), build.pod("a", OWNER))
+    assert len(world.pods()) == 2
+    world.delete("Node", "n2", namespace="")
+    world.delete("Node", "n1", namespace="")
+    assert set(world.pods()) == {"a"}
+
+
+def test_pods_of_an_unknown_daemon_set_are_left_alone(world, build):
+    world.load(build.node("n1"), build.pod("a", OWNER))
+    world.delete("Pod", "a", grace=0)
+    assert world.pods() == {}
+
+
+def test_a_deleted_daemon_set_asks_no_node_again(world, build):
+    world.load(build.node("n1"), daemon_set(build))
+    world.delete("DaemonSet", "agent")
+    world.create(build.node("n2"))
+    assert world.pods() == {}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["add", "remove", "taint", "untaint", "lose"]),
+            st.sampled_from(["n1", "n2", "n3"]),
+        ),
+        max_size=14,
+    )
+)
+def test_settled_means_one_pod_on_each_eligible_node(new_world, build, steps):
+    """And none elsewhere, whatever nodes and pods come and go."""
+    world = new_world(Workloads(), Garbage(), place=pinned_node).load(daemon_set(build))
+    for act, name in steps:
+        exists = world.get("Node", name, "") is not None
+        if act == "add" and not exists:
+            world.create(build.node(name))
+        elif act == "remove" and exists:
+            world.delete("Node", name, namespace="")
+            for pod in [
+                key for key, one in world.pods().items() if one["spec"]["nodeName"] == name
+            ]:
+                world.delete("Pod", pod, grace=0)
+        elif act in ("taint", "untaint") and exists:
+            taints = [taint("x", "NoExecute")] if act == "taint" else None
+            world.patch("Node", name, {"spec": {"taints": taints}}, namespace="")
+        elif act == "lose" and world.pods():
+            world.delete("Pod", min(world.pods()), grace=0)
+        for pod in list(world.pods(alive=False)):
+            if pod not in world.pods():
+                world.delete("Pod", pod, grace=0)
+        wanted = sorted(
+            key[2]
+            for key, one in world.objects.items()
+            if key[0] == "Node" and not one.get("spec", {}).get("taints")
+        )
+        assert sorted(pod["spec"]["nodeName"] for pod in world.pods().values()) == wanted
+    assert all(
+        command.manifest["kind"] == "Pod" for command in world.sent(CreateObject)[3:] if command
+    )
+
+
+# --- updates and status ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def seen(new_world, build):
+    """Four nodes, each with a pod that is ready; somebody reads the status."""
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    world = new_world(controller, place=pinned_node, runs=True)
+    return world.load(*(build.node(f"n{place}") for place in range(4)))
+
+
+def status(world):
+    return world.get("DaemonSet", "agent")["status"]
+
+
+def images(world):
+    return sorted(
+        (pod["spec"]["nodeName"], pod["spec"]["containers"][0]["image"])
+        for pod in world.pods().values()
+    )
+
+
+def update(world, build, image="web:2"):
+    world.patch("DaemonSet", "agent", {"spec": {"template": build.template(image)}})
+
+
+def rolling(**bounds):
+    return {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": bounds}}
+
+
+def new_set(build, **fields):
+    return build.owned("DaemonSet", "agent", uid="ds", **fields)
+
+
+def finish_deletion(world):
+    for name in [one for one in world.pods(alive=False) if one not in world.pods()]:
+        world.delete("Pod", name, grace=0)
+
+
+def test_status_counts_nodes(seen, build):
+    seen.create(new_set(build))
+    assert status(seen) == {
+        "currentNumberScheduled": 4,
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": 4,
+        "numberReady": 4,
+        "updatedNumberScheduled": 4,
+        "numberAvailable": 4,
+    }
+
+
+def test_a_pod_where_none_is_wanted_is_misscheduled(seen, build):
+    """A NoSchedule taint drives nobody off."""
+    seen.create(new_set(build))
+    taints = [{"key": "x", "effect": "NoSchedule"}]
+    seen.patch("Node", "n1", {"spec": {"taints": taints}}, namespace="")
+    assert (status(seen)["numberMisscheduled"], status(seen)["desiredNumberScheduled"]) == (1, 3)
+
+
+def test_an_update_goes_node_by_node(seen, build):
+    seen.create(new_set(build))
+    update(seen, build)
+    assert len(seen.pods()) == 3
+    assert "updatedNumberScheduled" not in status(seen)
+    for done in range(1, 5):
+        finish_deletion(seen)
+        assert [image for _, image in images(seen)].count("web:2") == done
+    assert status(seen)["updatedNumberScheduled"] == 4
+    revisions = [one for key, one in sorted(seen.objects.items()) if key[0] == "ControllerRevision"]
+    assert sorted(one["revision"] for one in revisions) == [1, 2]
+    labels = {pod["metadata"]["labels"]["controller-revision-hash"] for pod in seen.pods().values()}
+    newest = max(revisions, key=lambda one: one["revision"])
+    assert labels == {newest["metadata"]["labels"]["controller-revision-hash"]}
+
+
+def test_as_many_at_a_time_as_may_be_missing(seen, build):
+    seen.create(new_set(build, **rolling(maxUnavailable="50%")))
+    update(seen, build)
+    assert len(seen.pods()) == 2
+
+
+def test_pods_that_do_not_work_are_replaced_at_once(seen, build):
+    seen.create(new_set(build))
+    for name in sorted(seen.pods())[:2]:
+        seen.start(name, ready=False)
+    seen.settle()
+    update(seen, build)
+    assert len(seen.pods()) == 1
+
+
+def test_an_update_waits_for_new_pods_that_do_not_work(seen, build):
+    seen.create(new_set(build))
+    seen.runs = False
+    update(seen, build)
+    finish_deletion(seen)
+    seen.run(seconds(3600))
+    assert [image for _, image in images(seen)].count("web:2") == 1
+
+
+def test_new_pods_must_have_been_ready_for_long_enough(seen, build):
+    seen.create(new_set(build, minReadySeconds=30))
+    assert status(seen)["numberUnavailable"] == 4
+    seen.run(seconds(30))
+    update(seen, build)
+    finish_deletion(seen)
+    assert len(seen.pods()) == 4
+    seen.run(seconds(29))
+    assert len(seen.pods()) == 4
+    seen.run(seconds(1))
+    assert len(seen.pods()) == 3
+
+
+def test_with_a_surge_the_new_pod_comes_first(seen, build):
+    seen.create(new_set(build, **rolling(maxSurge=1, maxUnavailable=0)))
+    seen.runs = False
+    update(seen, build)
+    assert len(images(seen)) == 5
+    seen.runs = True
+    (new,) = [
+        name
+        for name, pod in seen.pods().items()
+        if pod["spec"]["containers"][0]["image"] == "web:2"
+    ]
+    seen.start(new)
+    seen.settle()
+    for _ in range(5):
+        finish_deletion(seen)
+    assert images(seen) == [(f"n{place}", "web:2") for place in range(4)]
+
+
+def test_pods_that_fail_again_and_again_are_replaced_less_and_less_often(new_world, build):
+    """A kubelet that turns them away is not flooded."""
+    world = new_world(Workloads(), place=pinned_node).load(build.node("n1"), new_set(build))
+    for _ in range(200):
+        for name in world.pods():
+            world.patch_status("Pod", name, {"phase": "Failed"})
+        world.run(seconds(1))
+    made = len([one for one in world.sent(CreateObject) if one.manifest["kind"] == "Pod"])
+    assert 6 <= made <= 10
+
+
+def test_on_delete_leaves_it_to_others(seen, build):
+    seen.create(new_set(build, updateStrategy={"type": "OnDelete"}))
+    update(seen, build)
+    assert len(seen.pods()) == 4
+    name = min(seen.pods())
+    seen.delete("Pod", name, grace=0)
+    assert [image for _, image in images(seen)].count("web:2") == 1
+
+
+def test_a_snapshot_is_not_rolled_out_again(world, build):
+    """The hash in its pods' labels was made elsewhere."""
+    label = {"controller-revision-hash": "59dcf5c", "app": "web"}
+    world.load(
+        build.node("n1"),
+        daemon_set(build),
+        build.pod("agent-a", OWNER, labels=label),
+    )
+    assert world.log == []

@@ -1,0 +1,106 @@
+"""Drains in turn: so many nodes at a time, each back when it has been away for long enough."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.kubelet.config import KubeletConfig, StopAfter
+from fairlead.engine.kubelet.controller import Kubelets
+from fairlead.engine.workloads.disruption.controller import Disruption
+from fairlead.engine.workloads.drain.controller import Drain
+from fairlead.engine.workloads.drain.rolling_drain import DrainTurns, Turns, parse_turns
+
+TURN = {"metadata": {"annotations": {"fairlead.dev/drain-in-turn": "max-unavailable=1 away=60s x"}}}
+NO_TURN = {"metadata": {"annotations": {"fairlead.dev/drain-in-turn": None}}}
+
+
+class Silent:
+    def report(self, record):
+        """Nobody asks."""
+
+
+@pytest.fixture
+def world(new_world):
+    kubelets = Kubelets(KubeletConfig(stop=StopAfter(seconds(10))))
+    return new_world(Drain(Silent()), DrainTurns(), Disruption(), kubelets)
+
+
+def ask(world, *nodes, patch=TURN):
+    for node in nodes:
+        world.patch("Node", node, patch, namespace="")
+
+
+def away(world):
+    """The nodes that are cordoned."""
+    found = world.objects.values()
+    return [
+        one["metadata"]["name"]
+        for one in found
+        if one["kind"] == "Node" and one["spec"].get("unschedulable")
+    ]
+
+
+def test_one_at_a_time_each_back_before_the_next(world, build):
+    world.load(build.node("n1"), build.node("n2"), build.pod("a"), build.pod("b", node="n2"))
+    ask(world, "n1", "n2")
+    assert away(world) == ["n1"]
+    world.run(seconds(69))  # ten to stop the pod, sixty away
+    assert away(world) == ["n1"]
+    world.run(seconds(2))
+    assert away(world) == ["n2"]
+    world.run(seconds(71))
+    assert away(world) == []
+    assert "fairlead.dev/drain" not in str(world.get("Node", "n2", namespace=""))
+
+
+def test_several_at_a_time(world, build):
+    world.load(*(build.node(f"n{number}") for number in range(3)))
+    annotations = {"fairlead.dev/drain-in-turn": "max-unavailable=2 away=60s"}
+    patch = {"metadata": {"annotations": annotations}}
+    ask(world, "n0", "n1", "n2", patch=patch)
+    assert away(world) == ["n0", "n1"]
+
+
+def test_who_gives_up_its_turn_lets_the_next_begin(world, build):
+    world.load(build.node("n1"), build.node("n2"))
+    ask(world, "n1", "n2")
+    ask(world, "n1", patch=NO_TURN)
+    assert away(world) == ["n1", "n2"]  # n1 stays cordoned, as its drain was called off
+
+
+def test_a_node_that_goes_away_lets_the_next_begin(world, build):
+    world.load(build.node("n1"), build.node("n2"))
+    ask(world, "n1", "n2")
+    world.delete("Node", "n1", namespace="")
+    assert away(world) == ["n2"]
+
+
+def test_a_node_that_was_cordoned_before_stays_so(world, build):
+    world.load(build.node("n1") | {"spec": {"unschedulable": True}})
+    ask(world, "n1")
+    world.run(seconds(61))
+    assert away(world) == ["n1"]
+    assert "drain" not in str(world.get("Node", "n1", namespace=""))
+
+
+def test_a_budget_holds_up_the_drain_and_all_after_it(world, build):
+    guard = build.budget(minAvailable=1)
+    world.load(build.node("n1"), build.node("n2"), build.pod("a"), guard)
+    ask(world, "n1", "n2")
+    world.run(seconds(600))
+    assert away(world) == ["n1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "1", "max-unavailable=0 away=1s", "max-unavailable=1 away=-1s", "max-unavailable=1"],
+)
+def test_what_says_nothing_is_nobody_s_turn(text):
+    assert parse_turns(text) is None
+
+
+def test_what_is_written_is_read():
+    turns = Turns(3, seconds(90), "pool=a")
+    found = parse_turns(str(turns))
+    assert (found.at_once, found.away) == (3, seconds(90))

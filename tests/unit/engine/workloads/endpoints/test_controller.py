@@ -1,0 +1,235 @@
+"""Endpoints of Services, in both forms."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode
+from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import FailureReason, ObjectChanged
+from fairlead.engine.workloads.endpoints.controller import ServiceEndpoints
+from fairlead.engine.workloads.garbage import Garbage
+
+
+@pytest.fixture
+def world(new_world, build):
+    zone = {"topology.kubernetes.io/zone": "a"}
+    return new_world(ServiceEndpoints(), Garbage()).load(build.node("n1", labels=zone))
+
+
+def service(name="web", *, selector=None, ports=(), **spec):
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": "ns", "uid": f"svc-{name}", "labels": {"x": "y"}},
+        "spec": {"selector": selector or {"app": "web"}, "ports": list(ports), **spec},
+    }
+
+
+PORT = {"name": "http", "port": 80, "targetPort": 8080, "protocol": "TCP"}
+
+
+def pod(build, name, address, *, ready=True, **fields):
+    made = build.pod(name, **fields)
+    condition = {"type": "Ready", "status": "True" if ready else "False"}
+    made["status"] = {"phase": "Running", "podIP": address, "conditions": [condition]}
+    return made
+
+
+def slices(world):
+    return [one for key, one in sorted(world.objects.items()) if key[0] == "EndpointSlice"]
+
+
+def addresses(world):
+    return sorted(
+        (entry["addresses"][0], entry["conditions"]["ready"])
+        for one in slices(world)
+        for entry in one["endpoints"]
+    )
+
+
+def test_a_service_without_pods_says_so(world):
+    world.create(service(ports=[PORT]))
+    (one,) = slices(world)
+    assert one["endpoints"] == []
+    assert one["metadata"]["labels"] == {
+        "x": "y",
+        "kubernetes.io/service-name": "web",
+        "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+    }
+    assert one["metadata"]["ownerReferences"][0]["uid"] == "svc-web"
+    assert "subsets" not in world.get("Endpoints", "web")
+
+
+def test_pods_with_an_address_are_endpoints(world, build):
+    world.create(service(ports=[PORT]))
+    world.create(pod(build, "a", "10.0.0.1"))
+    world.create(pod(build, "b", "10.0.0.2", ready=False))
+    world.create(build.pod("c"))
+    world.create(pod(build, "other", "10.0.0.9", labels={"app": "db"}))
+    (one,) = slices(world)
+    assert one["ports"] == [{"name": "http", "port": 8080, "protocol": "TCP"}]
+    first = one["endpoints"][0]
+    assert first["conditions"] == {"ready": True, "serving": True, "terminating": False}
+    assert (first["nodeName"], first["zone"], first["targetRef"]["name"]) == ("n1", "a", "a")
+    assert addresses(world) == [("10.0.0.1", True), ("10.0.0.2", False)]
+    (subset,) = world.get("Endpoints", "web")["subsets"]
+    assert [one["ip"] for one in subset["addresses"]] == ["10.0.0.1"]
+    assert [one["ip"] for one in subset["notReadyAddresses"]] == ["10.0.0.2"]
+    assert subset["ports"] == one["ports"]
+
+
+def test_a_pod_on_its_way_out_still_serves(world, build):
+    world.load(service(ports=[PORT]), pod(build, "a", "10.0.0.1"))
+    world.delete("Pod", "a")
+    (entry,) = slices(world)[0]["endpoints"]
+    assert entry["conditions"] == {"ready": False, "serving": True, "terminating": True}
+    assert "subsets" not in world.get("Endpoints", "web")
+    world.delete("Pod", "a", grace=0)
+    assert addresses(world) == []
+
+
+def test_a_finished_pod_is_none(world, build):
+    world.load(service(ports=[PORT]), pod(build, "a", "10.0.0.1"))
+    world.patch_status("Pod", "a", {"phase": "Failed"})
+    assert addresses(world) == []
+
+
+def test_unready_pods_may_be_published(world, build):
+    world.load(service(publishNotReadyAddresses=True), pod(build, "a", "10.0.0.1", ready=False))
+    assert addresses(world) == [("10.0.0.1", True)]
+
+
+def test_a_named_port_is_looked_up_in_the_pod(world, build):
+    """Pods that disagree are told apart."""
+    named = PORT | {"targetPort": "web"}
+    containers = [
+        [{"name": "c", "image": "i", "ports": [{"name": "web", "containerPort": number}]}]
+        for number in (8000, 9000)
+    ]
+    world.load(
+        service(ports=[named]),
+        pod(build, "a", "10.0.0.1", containers=containers[0]),
+        pod(build, "b", "10.0.0.2", containers=containers[1]),
+    )
+    assert sorted(one["ports"][0]["port"] for one in slices(world)) == [8000, 9000]
+    assert len(world.get("Endpoints", "web")["subsets"]) == 2
+
+
+def test_a_slice_holds_a_hundred(world, build):
+    pods = [pod(build, f"p{place}", f"10.0.{place // 200}.{place % 200}") for place in range(150)]
+    world.load(service(ports=[PORT]), *pods)
+    assert sorted(len(one["endpoints"]) for one in slices(world)) == [50, 100]
+    before = len(world.sent(PatchObject))
+    world.delete("Pod", "p0", grace=0)
+    assert len(addresses(world)) == 149
+    assert len(world.sent(PatchObject)) == before + 2  # one slice, and the Endpoints
+
+
+def test_a_pod_that_changes_its_labels_changes_sides(world, build):
+    world.load(service(), pod(build, "a", "10.0.0.1"))
+    world.patch("Pod", "a", {"metadata": {"labels": {"app": "db"}}})
+    assert addresses(world) == []
+
+
+def test_another_selector_finds_other_pods(world, build):
+    world.load(service(), pod(build, "a", "10.0.0.1"))
+    world.patch("Service", "web", {"spec": {"selector": {"app": "db"}}})
+    assert addresses(world) == []
+    world.patch("Service", "web", {"spec": {"selector": {"app": "web"}}})
+    assert addresses(world) == [("10.0.0.1", True)]
+
+
+def test_headless_services_and_host_names(world, build):
+    one = pod(build, "db-0", "10.0.0.1", hostname="db-0", subdomain="web")
+    world.load(service(clusterIP="None"), one)
+    (made,) = slices(world)
+    assert made["metadata"]["labels"]["service.kubernetes.io/headless"] == ""
+    assert made["endpoints"][0]["hostname"] == "db-0"
+
+
+@pytest.mark.parametrize("spec", [{"type": "ExternalName"}, {"selector": {}}])
+def test_services_that_select_nothing_are_left_alone(world, build, spec):
+    one = service()
+    one["spec"] |= spec
+    world.load(one, pod(build, "a", "10.0.0.1"))
+    assert world.log == []
+
+
+def test_with_the_service_its_endpoints_go(world, build):
+    world.load(service(), pod(build, "a", "10.0.0.1"))
+    world.delete("Service", "web")
+    assert slices(world) == []
+    assert world.get("Endpoints", "web") is None
+
+
+def test_what_is_there_already_is_kept(world, build, new_world):
+    """After a restart, say."""
+    world.load(service(ports=[PORT]), pod(build, "a", "10.0.0.1"))
+    other = new_world(ServiceEndpoints()).load(*world.objects.values())
+    assert not other.sent(CreateObject | PatchObject | DeleteObject)
+
+
+def test_a_slice_that_would_go_takes_what_a_new_one_would_hold(world, build):
+    world.create(service(ports=[PORT]))
+    (before,) = slices(world)
+    world.create(pod(build, "a", "10.0.0.1"))
+    (after,) = slices(world)
+    assert after["metadata"]["name"] == before["metadata"]["name"]
+    assert after["ports"][0]["port"] == 8080
+
+
+def test_labels_follow_the_service(world):
+    world.create(service(ports=[PORT]))
+    world.patch("Service", "web", {"metadata": {"labels": {"x": None, "z": "1"}}})
+    for one in (*slices(world), world.get("Endpoints", "web")):
+        labels = one["metadata"]["labels"]
+        assert labels["z"] == "1"
+        assert "x" not in labels
+        assert len(labels) > 1, "whose work they are stays"
+
+
+def triggered(world):
+    key = "endpoints.kubernetes.io/last-change-trigger-time"
+    found = {
+        one["metadata"].get("annotations", {}).get(key, "")
+        for one in (*slices(world), world.get("Endpoints", "web"))
+    }
+    (at,) = found
+    return at
+
+
+def test_what_is_written_says_since_when_it_was_waited_for(world, build):
+    """The Service's creation first, then a pod's readiness; nothing where that has not changed."""
+    world.create(service(ports=[PORT]))
+    assert triggered(world) == "1970-01-12T13:46:40Z"
+    made = pod(build, "a", "10.0.0.1", ready=False)
+    made["status"]["conditions"][0]["lastTransitionTime"] = "1970-01-12T13:47:00Z"
+    world.create(made)
+    assert triggered(world) == "1970-01-12T13:47:00Z"
+    world.patch_status("Pod", "a", {"podIP": "10.0.0.2"})
+    assert triggered(world) == ""
+
+
+def test_what_is_refused_is_tried_again_later_and_later(new_world):
+    """A quota of the namespace is full for a while."""
+    is_full = [True]
+    tried = []
+
+    def refuse(command):
+        if isinstance(command, CreateObject):
+            tried.append(command.target.kind)
+        return FailureReason.FORBIDDEN if is_full[0] else None
+
+    world = new_world(ServiceEndpoints()).load()
+    world.refuse = refuse
+    world.stimuli.append(ObjectChanged(decode(service(ports=[PORT]))))
+    world.settle()
+    assert tried == ["EndpointSlice", "Endpoints"]
+    world.run(seconds(1))
+    assert 6 <= tried.count("Endpoints") <= 12
+    is_full[0] = False
+    world.run(seconds(60))
+    assert world.get("Endpoints", "web") is not None
+    assert len(slices(world)) == 1

@@ -1,0 +1,488 @@
+"""Jobs: pods until enough have succeeded, and not for ever."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead.engine.core.command import PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.garbage import Garbage
+from fairlead.engine.workloads.job.index_set import format_indexes, parse_indexes
+from fairlead.engine.workloads.job.tracking_finalizer import JobOrphans
+
+OWNER = ("Job", "sum", "job")
+
+
+@pytest.fixture
+def world(new_world):
+    return new_world(Workloads(), Garbage(), place=lambda pod: "n1")
+
+
+def job(build, *, status=None, **spec):
+    made = build.owned("Job", "sum", uid="job", version="batch/v1", selector=None, **spec)
+    return made | {"status": status or {}}
+
+
+@pytest.mark.parametrize(
+    ("case", "spec", "status", "phases", "wanted"),
+    [
+        ("one by default", {}, {}, [], 1),
+        ("parallelism", {"parallelism": 3}, {}, [], 3),
+        ("no more than are missing", {"parallelism": 3, "completions": 2}, {}, [], 2),
+        ("running ones count", {"parallelism": 3, "completions": 9}, {}, ["Running"], 3),
+        ("successes count", {"parallelism": 3, "completions": 3}, {}, ["Succeeded"], 2),
+        (
+            "also those whose pods are gone",
+            {"parallelism": 3, "completions": 3},
+            {"succeeded": 2},
+            ["Succeeded"],
+            1,
+        ),
+        ("done", {"completions": 2}, {"succeeded": 2}, [], 0),
+        (
+            "no completions: the first success ends the intake",
+            {"parallelism": 3},
+            {},
+            ["Succeeded"],
+            0,
+        ),
+        (
+            "but lets the others run",
+            {"parallelism": 3},
+            {},
+            ["Succeeded", "Running", "Running"],
+            2,
+        ),
+        ("complete", {}, {"conditions": [{"type": "Complete", "status": "True"}]}, [], 0),
+        ("failed", {}, {"conditions": [{"type": "Failed", "status": "True"}]}, [], 0),
+        (
+            "suspended",
+            {"suspend": True},
+            {"conditions": [{"type": "Suspended", "status": "True"}]},
+            ["Running"],
+            0,
+        ),
+        ("resumed", {}, {"conditions": [{"type": "Suspended", "status": "False"}]}, [], 1),
+        ("failures are made up for", {"backoffLimit": 1}, {}, ["Failed"], 1),
+        ("as many as allowed", {"backoffLimit": 1}, {}, ["Failed", "Failed"], 0),
+        ("counted once", {"backoffLimit": 1}, {"failed": 1}, ["Failed"], 1),
+        ("six by default", {}, {"failed": 6}, [], 1),
+        ("and not seven", {"parallelism": 2}, {"failed": 7}, ["Running"], 0),
+        ("too many active", {"parallelism": 1}, {}, ["Running", "Running"], 1),
+    ],
+)
+def test_wanted(world, build, *, case, spec, status, phases, wanted):
+    pods = [build.pod(f"sum-{place}", OWNER, phase=phase) for place, phase in enumerate(phases)]
+    world.load(job(build, status=status, **spec), *pods)
+    assert len(world.pods()) == wanted, case
+
+
+def test_pods_carry_the_jobs_labels(world, build):
+    world.load(job(build))
+    (pod,) = world.pods().values()
+    assert pod["metadata"]["labels"] == {
+        "app": "web",
+        "job-name": "sum",
+        "controller-uid": "job",
+        "batch.kubernetes.io/job-name": "sum",
+        "batch.kubernetes.io/controller-uid": "job",
+    }
+
+
+def test_a_preempted_pod_is_replaced_while_it_terminates(world, build):
+    """It counts as a failure, so its successor comes after the wait that follows one."""
+    world.load(job(build, completions=1), build.pod("sum-a", OWNER))
+    world.delete("Pod", "sum-a")
+    world.run(seconds(9))
+    assert world.pods() == {}
+    world.run(seconds(1))
+    assert list(world.replaces().values()) == ["sum-a"]
+
+
+def test_a_failed_pod_is_replaced_until_the_limit(world, build):
+    world.load(job(build, backoffLimit=2))
+    for _ in range(3):
+        (name,) = world.pods()
+        world.patch_status("Pod", name, {"phase": "Failed"})
+        world.run(seconds(40))
+    assert world.pods() == {}
+
+
+def test_success_is_counted_once(world, build):
+    """Although the pod goes on changing, and is deleted in the end."""
+    world.load(job(build, completions=2))
+    (name,) = world.pods()
+    world.patch_status("Pod", name, {"phase": "Succeeded"})
+    world.patch("Pod", name, {"metadata": {"labels": {"seen": "yes"}}})
+    world.delete("Pod", name)
+    (last,) = world.pods()
+    world.patch_status("Pod", last, {"phase": "Succeeded"})
+    assert world.pods() == {}
+
+
+def test_more_parallelism_counts_what_has_succeeded(world, build):
+    world.load(job(build, completions=4, status={"succeeded": 1}))
+    world.patch("Job", "sum", {"spec": {"parallelism": 9}})
+    assert len(world.pods()) == 3
+
+
+def test_with_its_owner_a_pod_goes(world, build):
+    """As kubectl does it, which asks for background deletion."""
+    world.load(job(build))
+    world.delete("Job", "sum")
+    assert world.pods() == {}
+
+
+@given(
+    parallelism=st.integers(1, 4),
+    completions=st.integers(1, 6),
+    ends=st.lists(st.tuples(st.sampled_from(["Succeeded", "Failed", "lost"]), st.integers(0, 9))),
+)
+def test_a_job_does_its_work_and_no_more(new_world, build, parallelism, completions, ends):
+    """As many active as are missing, at most its parallelism; exactly its completions succeed."""
+    world = new_world(Workloads(), Garbage(), place=lambda pod: "n1")
+    world.load(job(build, parallelism=parallelism, completions=completions, backoffLimit=100))
+    succeeded = 0
+    for end, place in ends:
+        alive = sorted(world.pods())
+        assert len(alive) == min(parallelism, completions - succeeded)
+        if not alive:
+            break
+        name = alive[place % len(alive)]
+        if end == "lost":
+            world.delete("Pod", name)
+        else:
+            world.patch_status("Pod", name, {"phase": end})
+            succeeded += end == "Succeeded"
+        world.run(seconds(600))
+    assert succeeded <= completions
+
+
+# --- as kubectl sees it ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def seen(new_world):
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    return new_world(controller, place=lambda pod: "n1", runs=True).load()
+
+
+def new_job(build, **spec):
+    return job(build, **spec) | {"status": {}}
+
+
+def status(world):
+    """As it is once the controller has looked at the Job again."""
+    world.run(seconds(1))
+    return world.get("Job", "sum")["status"]
+
+
+def conditions(world):
+    return {one["type"]: (one["status"], one["reason"]) for one in status(world)["conditions"]}
+
+
+def end(world, name, phase="Succeeded", **fields):
+    world.patch_status("Pod", name, {"phase": phase, **fields})
+
+
+def indexes(world):
+    return sorted(
+        pod["metadata"]["annotations"]["batch.kubernetes.io/job-completion-index"]
+        for pod in world.pods().values()
+    )
+
+
+def of_index(world, index):
+    return next(
+        name
+        for name, pod in world.pods().items()
+        if pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] == str(index)
+    )
+
+
+def test_a_job_tells_how_it_goes_and_ends(seen, build):
+    seen.create(new_job(build, completions=2, parallelism=1))
+    first = status(seen)
+    assert (first["active"], first["ready"], first["terminating"]) == (1, 1, 0)
+    assert first["startTime"]
+    end(seen, *seen.pods())
+    assert (status(seen)["active"], status(seen)["succeeded"]) == (1, 1)
+    end(seen, *seen.pods())
+    last = status(seen)
+    assert "active" not in last
+    assert last["completionTime"]
+    assert conditions(seen) == {
+        "SuccessCriteriaMet": ("True", "CompletionsReached"),
+        "Complete": ("True", "CompletionsReached"),
+    }
+    assert [event.note for event in seen.events][-1] == "Job completed"
+
+
+def test_failures_wait_longer_each_time(seen, build):
+    seen.create(new_job(build))
+    for wait_s in (10, 20, 40):
+        end(seen, *seen.pods(), "Failed")
+        seen.run(seconds(wait_s - 1))
+        assert seen.pods() == {}
+        seen.run(seconds(1))
+        assert len(seen.pods()) == 1
+
+
+def test_too_many_failures_end_a_job(seen, build):
+    """What still runs is let go first, and the end is when it has gone."""
+    seen.create(new_job(build, completions=2, parallelism=2, backoffLimit=0))
+    failed, other = sorted(seen.pods())
+    end(seen, failed, "Failed")
+    assert conditions(seen) == {"FailureTarget": ("True", "BackoffLimitExceeded")}
+    seen.delete("Pod", other, grace=0)
+    assert conditions(seen)["Failed"] == ("True", "BackoffLimitExceeded")
+    assert status(seen)["failed"] == 2, "who had not ended by then has failed, too"
+    assert seen.events[-1].note == "Job has reached the specified backoff limit"
+
+
+def test_a_deadline_ends_a_job(seen, build):
+    seen.create(new_job(build, activeDeadlineSeconds=60))
+    seen.run(seconds(59))
+    assert len(seen.pods()) == 1
+    seen.run(seconds(1))
+    assert seen.pods() == {}
+    assert conditions(seen)["FailureTarget"] == ("True", "DeadlineExceeded")
+
+
+def test_a_suspended_job_has_no_pods_and_no_failures(seen, build):
+    seen.create(new_job(build, backoffLimit=0))
+    seen.patch("Job", "sum", {"spec": {"suspend": True}})
+    assert seen.pods() == {}
+    assert conditions(seen) == {"Suspended": ("True", "JobSuspended")}
+    for name in seen.pods(alive=False):
+        seen.delete("Pod", name, grace=0)
+    seen.run(seconds(100))
+    seen.patch("Job", "sum", {"spec": {"suspend": False}})
+    assert len(seen.pods()) == 1
+    assert conditions(seen) == {"Suspended": ("False", "JobResumed")}
+    assert "failed" not in status(seen)
+
+
+def test_each_index_is_completed_once(seen, build):
+    seen.create(new_job(build, completions=5, parallelism=2, completionMode="Indexed"))
+    assert indexes(seen) == ["0", "1"]
+    pod = seen.pods()[of_index(seen, 1)]
+    assert pod["metadata"]["name"].startswith("sum-1-")
+    assert pod["spec"]["hostname"] == "sum-1"
+    assert pod["spec"]["containers"][0]["env"][0]["name"] == "JOB_COMPLETION_INDEX"
+    end(seen, of_index(seen, 1))
+    assert indexes(seen) == ["0", "2"]
+    end(seen, of_index(seen, 0), "Failed")
+    seen.run(seconds(10))
+    assert indexes(seen) == ["0", "2"]
+    for index in (2, 3, 4):
+        end(seen, of_index(seen, index))
+    assert status(seen)["completedIndexes"] == "1-4"
+    end(seen, of_index(seen, 0))
+    assert conditions(seen)["Complete"] == ("True", "CompletionsReached")
+
+
+def test_an_index_has_failures_of_its_own(seen, build):
+    indexed = {"completions": 2, "parallelism": 2, "completionMode": "Indexed"}
+    seen.create(new_job(build, **indexed, backoffLimitPerIndex=1))
+    for _ in range(2):
+        end(seen, of_index(seen, 0), "Failed")
+        seen.run(seconds(20))
+    assert indexes(seen) == ["1"]
+    assert status(seen)["failedIndexes"] == "0"
+    end(seen, of_index(seen, 1))
+    assert conditions(seen)["Failed"] == ("True", "FailedIndexes")
+
+
+def test_some_indexes_may_be_enough(seen, build):
+    rules = {"rules": [{"succeededIndexes": "0,2-3", "succeededCount": 1}]}
+    indexed = {"completions": 4, "parallelism": 4, "completionMode": "Indexed"}
+    seen.create(new_job(build, **indexed, successPolicy=rules))
+    end(seen, of_index(seen, 1))
+    assert len(seen.pods()) == 3
+    end(seen, of_index(seen, 2))
+    assert seen.pods() == {}
+    assert conditions(seen)["SuccessCriteriaMet"] == ("True", "SuccessPolicy")
+
+
+TARGET = {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}
+
+
+def policy(action):
+    return {"rules": [{"action": action, "onPodConditions": [{"type": "DisruptionTarget"}]}]}
+
+
+def test_disruptions_may_cost_nothing(seen, build):
+    """And then the next pod waits until this one is really gone."""
+    seen.create(new_job(build, backoffLimit=0, podFailurePolicy=policy("Ignore")))
+    (name,) = seen.pods()
+    seen.patch_status("Pod", name, TARGET)
+    seen.delete("Pod", name)
+    seen.run(seconds(100))
+    assert seen.pods() == {}
+    assert status(seen)["terminating"] == 1
+    end(seen, name, "Failed")
+    seen.delete("Pod", name, grace=0)
+    seen.run(seconds(12))
+    assert len(seen.pods()) == 1
+    assert "failed" not in status(seen)
+
+
+def test_disruptions_may_cost_the_job(seen, build):
+    seen.create(new_job(build, podFailurePolicy=policy("FailJob")))
+    (name,) = seen.pods()
+    end(seen, name, "Failed", **TARGET)
+    assert conditions(seen)["Failed"] == ("True", "PodFailurePolicy")
+    (failed,) = [one for one in status(seen)["conditions"] if one["type"] == "Failed"]
+    assert failed["message"] == (
+        f"Pod ns/{name} has condition DisruptionTarget matching FailJob rule at index 0"
+    )
+
+
+def test_an_exit_code_may_cost_the_job(seen, build):
+    rule = {"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}
+    seen.create(new_job(build, podFailurePolicy={"rules": [rule]}))
+    (name,) = seen.pods()
+    ended = [{"name": "c", "state": {"terminated": {"exitCode": 42}}}]
+    end(seen, name, "Failed", containerStatuses=ended)
+    (failed,) = [one for one in status(seen)["conditions"] if one["type"] == "Failed"]
+    assert failed["message"] == (
+        f"Container c for pod ns/{name} failed with exit code 42 matching FailJob rule at index 0"
+    )
+
+
+def test_an_eviction_without_a_policy_costs_a_failure(seen, build):
+    seen.create(new_job(build, backoffLimit=0))
+    (name,) = seen.pods()
+    seen.patch_status("Pod", name, TARGET)
+    seen.delete("Pod", name)
+    assert conditions(seen)["FailureTarget"] == ("True", "BackoffLimitExceeded")
+
+
+def test_somebody_elses_job_is_left_alone(seen, build):
+    seen.create(new_job(build, managedBy="example.com/other"))
+    assert seen.pods() == {}
+    assert not seen.sent(PatchStatus)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("", []), ("3", [3]), ("1,3-5,7", [1, 3, 4, 5, 7]), ("1,2", [1, 2]), ("0-2", [0, 1, 2])],
+)
+def test_indexes_are_written_as_intervals(text, numbers):
+    assert parse_indexes(text, 8) == numbers
+    assert format_indexes(numbers) == text
+
+
+def test_indexes_that_make_no_sense_are_none():
+    assert parse_indexes("a,2-,x-3,4", 8) == [2, 4]
+
+
+def test_indexes_that_no_pod_can_have_are_none():
+    """However many are written, no more come of it than the Job has."""
+    assert parse_indexes("1,6-99999999999,99999999998", 8) == [1, 6, 7]
+
+
+# --- no pod goes uncounted -----------------------------------------------------------------------
+
+TRACKING = "batch.kubernetes.io/job-tracking"
+
+
+def written(world):
+    """What the Job's status was patched with, one write after the other."""
+    return [dict(one.fields) for one in world.sent(PatchStatus) if one.target.kind == "Job"]
+
+
+def held(world):
+    return [
+        name
+        for name, pod in world.pods(alive=False).items()
+        if TRACKING in pod["metadata"].get("finalizers", ())
+    ]
+
+
+def test_a_pod_is_listed_before_it_is_released_and_counted(seen, build):
+    """The steps follow each other, a second after the pod has ended."""
+    seen.create(new_job(build))
+    (name,) = held(seen)
+    uid = seen.get("Pod", name)["metadata"]["uid"]
+    seen.run(seconds(2))
+    seen.log.clear()
+    end(seen, name)
+    assert written(seen) == []
+    seen.run(seconds(1))
+    listed, counted = written(seen)
+    assert listed["uncountedTerminatedPods"] == {"succeeded": [uid]}
+    assert [one["type"] for one in listed["conditions"]] == ["SuccessCriteriaMet"]
+    assert counted["succeeded"] == 1
+    assert counted["uncountedTerminatedPods"] == {"succeeded": None}
+    assert [one["type"] for one in counted["conditions"]] == ["SuccessCriteriaMet", "Complete"]
+    assert held(seen) == []
+
+
+def test_a_deleted_pod_is_there_until_it_is_counted(seen, build):
+    seen.create(new_job(build))
+    (name,) = held(seen)
+    seen.delete("Pod", name, grace=0)
+    assert seen.get("Pod", name) is not None
+    assert status(seen)["failed"] == 1
+    assert seen.get("Pod", name) is None
+
+
+def test_who_loses_the_job_is_let_go(new_world, build):
+    world = new_world(JobOrphans())
+    pod = build.pod("sum-a", OWNER, meta={"finalizers": [TRACKING, "example.com/mine"]})
+    world.load(job(build), pod)
+    assert held(world) == ["sum-a"]
+    world.delete("Job", "sum")
+    assert world.get("Pod", "sum-a")["metadata"]["finalizers"] == ["example.com/mine"]
+
+
+def test_who_belongs_to_somebody_else_is_left_to_them(new_world, build):
+    owner = ("Workflow", "sum", "job")
+    world = new_world(JobOrphans())
+    world.load(build.pod("sum-a", owner, meta={"finalizers": [TRACKING]}))
+    assert held(world) == ["sum-a"]
+
+
+@pytest.mark.parametrize(
+    ("listed", "phase", "total"),
+    [([], "Succeeded", 3), (["uid-gone"], "Succeeded", 4), (["uid-gone"], "Running", 3)],
+    ids=["ended meanwhile", "and one was released meanwhile", "none ended"],
+)
+def test_counting_goes_on_after_a_restart(new_world, build, listed, phase, total):
+    """What the status had listed is counted, and so are those who ended while nobody looked."""
+    pod = build.pod("sum-a", OWNER, phase=phase, meta={"finalizers": [TRACKING], "uid": "uid-a"})
+    told = {"succeeded": 2, "startTime": "1970-01-12T13:46:40Z"}
+    told["uncountedTerminatedPods"] = {"succeeded": listed}
+    world = new_world(Workloads(WorkloadsConfig(is_observed=True)))
+    world.load(job(build, status=told, completions=9), pod)
+    assert status(world)["succeeded"] == total
+
+
+def test_the_end_of_a_job_is_told_after_that_it_comes(seen, build):
+    """Also where indexes are counted, which nobody needs to list first."""
+    seen.create(new_job(build, completionMode="Indexed", completions=1))
+    seen.run(seconds(2))
+    seen.log.clear()
+    end(seen, *seen.pods())
+    seen.run(seconds(1))
+    first, last = written(seen)
+    assert first["succeeded"] == 1
+    assert [one["type"] for one in first["conditions"]] == ["SuccessCriteriaMet"]
+    assert [one["type"] for one in last["conditions"]] == ["SuccessCriteriaMet", "Complete"]
+
+
+def test_a_job_that_is_to_go_holds_no_pod_and_counts_none(seen, build):
+    seen.create(new_job(build))
+    (name,) = held(seen)
+    meta = {"deletionTimestamp": "2027-01-01T00:00:00Z", "finalizers": ["foregroundDeletion"]}
+    seen.patch("Job", "sum", {"metadata": {**meta, "generation": 2}})
+    assert held(seen) == []
+    seen.delete("Pod", name)
+    assert status(seen)["terminating"] == 1
+    assert "failed" not in status(seen)

@@ -1,0 +1,71 @@
+"""What is undone at once is not done for ever while no time passes."""
+
+from __future__ import annotations
+
+from fairlead.engine.core.command import CreateObject, PatchObject
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.workloads.adoption import Adoption
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.pod_control.burst_limiter import TIMES_MAX, Restraint
+
+REVISION = "deployment.kubernetes.io/revision"
+
+
+def test_it_counts_by_key_and_at_one_instant():
+    restraint = Restraint()
+    restraint.note("a", 1, 3)
+    assert restraint.holds("a", 1, 3)
+    assert not restraint.holds("a", 1, 4)
+    assert not restraint.holds("b", 1, 1)
+    assert not restraint.holds("a", 2, 3)
+    restraint.note("a", 2)
+    assert restraint.holds("a", 2, 1)
+    assert not restraint.holds("a", 2, 2)
+
+
+def test_a_revision_that_somebody_changes_is_not_written_for_ever(new_world, build):
+    """It is tried again a second later."""
+    world = new_world(Workloads(WorkloadsConfig(is_observed=True))).load()
+    sent = []
+
+    def attempt(command):
+        reason = type(world)._attempt(world, command)
+        if isinstance(command, PatchObject) and command.target.kind == "ReplicaSet":
+            sent.append(world.now)
+            held = world.objects["ReplicaSet", "ns", command.target.name]
+            held["metadata"]["annotations"] = {
+                **held["metadata"]["annotations"],
+                REVISION: "7",
+            }
+            world._changed(command.target)
+        return reason
+
+    world._attempt = attempt
+    world.create(build.owned("Deployment", "web", 1, uid="dep"))
+    for image in ("web:2", "web:1"):
+        world.patch("Deployment", "web", {"spec": {"template": build.template(image)}})
+    begun = world.now
+    assert sent.count(begun) <= TIMES_MAX + 10
+    world.run(seconds(3))
+    assert world.now == begun + seconds(3)
+
+
+def test_pods_that_somebody_makes_strangers_are_not_made_for_ever(new_world, build):
+    """Their labels are changed, so that their owner has to let them go, and wants others."""
+    world = new_world(Adoption(), Workloads(WorkloadsConfig(is_observed=True))).load()
+
+    def attempt(command):
+        if isinstance(command, CreateObject) and command.manifest["kind"] == "Pod":
+            meta = {**command.manifest["metadata"], "labels": {"app": "other"}}
+            command = CreateObject({**command.manifest, "metadata": meta})
+        return type(world)._attempt(world, command)
+
+    world._attempt = attempt
+    world.create(build.owned("ReplicaSet", "web", 2, uid="rs"))
+    before = len(world.pods())
+    assert TIMES_MAX <= before <= TIMES_MAX + 10
+    begun = world.now
+    world.run(seconds(1))
+    assert world.now == begun + seconds(1)
+    assert len(world.pods()) <= 3 * before

@@ -1,0 +1,308 @@
+"""StatefulSets: names that come back."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.command import CreateObject, DeleteObject
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import FailureReason
+from fairlead.engine.workloads.config import WorkloadsConfig
+from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.garbage import Garbage
+from fairlead.engine.workloads.stateful_set.rule import ordinal_of
+
+OWNER = ("StatefulSet", "db", "sts")
+
+
+@pytest.fixture
+def world(new_world):
+    return new_world(Workloads(), Garbage(), place=lambda pod: "n1", runs=True)
+
+
+def stateful_set(build, replicas, **fields):
+    return build.owned("StatefulSet", "db", replicas, uid="sts", **fields)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "ordinal"),
+    [
+        ("db", "db-0", 0),
+        ("db", "db-12", 12),
+        ("db", "db-x", None),
+        ("db", "db", None),
+        ("db", "my-db-0", None),
+        ("my-db", "my-db-3", 3),
+        ("db", "db-", None),
+    ],
+)
+def test_ordinal(owner, name, ordinal):
+    assert ordinal_of(owner, name) == ordinal
+
+
+def test_missing_ordinals_are_created_with_their_labels(world, build):
+    world.load(stateful_set(build, 3), build.pod("db-1", OWNER))
+    assert set(world.pods()) == {"db-0", "db-1", "db-2"}
+    pod = world.get("Pod", "db-2")
+    labels = dict(pod["metadata"]["labels"])
+    assert labels.pop("controller-revision-hash").startswith("db-")
+    assert labels == {
+        "app": "web",
+        "statefulset.kubernetes.io/pod-name": "db-2",
+        "apps.kubernetes.io/pod-index": "2",
+    }
+    assert pod["spec"]["hostname"] == "db-2"
+    assert world.replaces() == {}
+
+
+def test_a_lost_pod_comes_back_when_its_name_is_free(world, build):
+    world.load(stateful_set(build, 2), build.pod("db-0", OWNER), build.pod("db-1", OWNER))
+    world.delete("Pod", "db-0")
+    assert set(world.pods()) == {"db-1"}
+    world.delete("Pod", "db-0", grace=0)
+    assert set(world.pods()) == {"db-0", "db-1"}
+    assert world.replaces() == {"db-0": "db-0"}
+
+
+def test_a_finished_pod_is_deleted_and_comes_back(world, build):
+    world.load(stateful_set(build, 1), build.pod("db-0", OWNER))
+    before = world.pods()["db-0"]["metadata"]["uid"]
+    world.patch_status("Pod", "db-0", {"phase": "Failed"})
+    assert world.pods()["db-0"]["metadata"]["uid"] != before
+    assert len(world.sent(DeleteObject)) == 1
+
+
+def test_the_highest_ordinals_go(world, build):
+    world.load(stateful_set(build, 3), *(build.pod(f"db-{place}", OWNER) for place in range(3)))
+    world.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
+    assert set(world.pods()) == {"db-0", "db-1"}
+    world.delete("Pod", "db-2", grace=0)
+    assert set(world.pods()) == {"db-0"}
+    world.delete("Pod", "db-1", grace=0)
+    assert set(world.pods(alive=False)) == {"db-0"}
+
+
+def test_scaling_down_is_no_loss(world, build):
+    world.load(stateful_set(build, 2), build.pod("db-0", OWNER), build.pod("db-1", OWNER))
+    world.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
+    world.delete("Pod", "db-1", grace=0)
+    world.patch("StatefulSet", "db", {"spec": {"replicas": 2}})
+    assert set(world.pods()) == {"db-0", "db-1"}
+    assert world.replaces() == {}
+
+
+def test_pods_of_other_names_are_left_alone(world, build):
+    world.load(stateful_set(build, 1), build.pod("db-canary", OWNER))
+    assert set(world.pods()) == {"db-canary", "db-0"}
+
+
+def test_a_name_somebody_else_has_is_waited_for(world, build):
+    """A bare pod of that name: refused as taken, tried again later."""
+    world.load(build.pod("db-0"), stateful_set(build, 1))
+    assert world.sent(CreateObject)
+    world.delete("Pod", "db-0", grace=0)
+    world.run(seconds(100))
+    assert world.pods()["db-0"]["metadata"]["ownerReferences"][0]["uid"] == "sts"
+
+
+def test_a_refusal_keeps_the_name_of_the_lost(world, build):
+    down = [True]
+    world.refuse = lambda one: (
+        FailureReason.INTERNAL_ERROR if down[0] and isinstance(one, CreateObject) else None
+    )
+    world.load(stateful_set(build, 1), build.pod("db-0", OWNER))
+    world.delete("Pod", "db-0", grace=0)
+    assert world.pods() == {}
+    down[0] = False
+    world.run(seconds(1))
+    assert world.replaces() == {"db-0": "db-0"}
+
+
+def test_with_its_owner_a_pod_goes(world, build):
+    world.load(stateful_set(build, 2), build.pod("db-0", OWNER))
+    world.delete("StatefulSet", "db")
+    assert world.pods() == {}
+
+
+# --- one after the other ------------------------------------------------------------
+
+
+@pytest.fixture
+def seen(new_world):
+    """A world in which somebody reads status and revisions; pods do not start by themselves."""
+    controller = Workloads(WorkloadsConfig(is_observed=True))
+    return new_world(controller, place=lambda pod: "n1").load()
+
+
+def images(world):
+    return {
+        name: pod["spec"]["containers"][0]["image"] for name, pod in sorted(world.pods().items())
+    }
+
+
+def status(world):
+    return world.get("StatefulSet", "db")["status"]
+
+
+def finish_deletion(world):
+    """Every terminating pod goes, and its successor runs."""
+    world.runs = True
+    for name in [one for one in world.pods(alive=False) if one not in world.pods()]:
+        world.delete("Pod", name, grace=0)
+
+
+def test_the_next_pod_waits_for_the_one_before(seen, build):
+    seen.create(stateful_set(build, 3))
+    assert set(seen.pods()) == {"db-0"}
+    seen.start("db-0")
+    seen.settle()
+    assert set(seen.pods()) == {"db-0", "db-1"}
+    assert (status(seen)["replicas"], status(seen)["readyReplicas"]) == (2, 1)
+
+
+def test_in_parallel_nobody_waits(seen, build):
+    seen.create(stateful_set(build, 3, podManagementPolicy="Parallel"))
+    assert set(seen.pods()) == {"db-0", "db-1", "db-2"}
+
+
+def test_the_next_pod_waits_until_the_one_before_is_available(seen, build):
+    seen.create(stateful_set(build, 2, minReadySeconds=10))
+    seen.start("db-0")
+    seen.settle()
+    assert set(seen.pods()) == {"db-0"}
+    seen.run(seconds(10))
+    assert set(seen.pods()) == {"db-0", "db-1"}
+
+
+def test_a_pod_of_a_dead_node_is_waited_for(world, build):
+    """It is terminating, and nobody is there to end it; those behind it wait, too."""
+    world.load(stateful_set(build, 3), *(build.pod(f"db-{one}", OWNER) for one in range(3)))
+    world.delete("Pod", "db-0")
+    world.delete("Pod", "db-2", grace=0)
+    world.run(seconds(3600))
+    assert set(world.pods()) == {"db-1"}
+    world.delete("Pod", "db-0", grace=0)
+    assert set(world.pods()) == {"db-0", "db-1", "db-2"}
+
+
+def test_without_any_conditions_a_pod_that_runs_is_ready(world, build):
+    """As in a dump cut down to what matters."""
+    pods = [build.pod(f"db-{one}", OWNER) for one in range(2)]
+    for one in pods:
+        one["status"] = {"phase": "Running"}
+    world.load(stateful_set(build, 2), *pods)
+    world.delete("Pod", "db-1", grace=0)
+    assert set(world.pods()) == {"db-0", "db-1"}
+
+
+def test_ordinals_may_start_elsewhere(world, build):
+    world.load(stateful_set(build, 2, ordinals={"start": 5}))
+    assert set(world.pods()) == {"db-5", "db-6"}
+
+
+def test_an_update_goes_from_the_highest_down(seen, build):
+    seen.runs = True
+    seen.create(stateful_set(build, 3))
+    first = status(seen)["currentRevision"]
+    seen.runs = False
+    seen.patch("StatefulSet", "db", {"spec": {"template": build.template("web:2")}})
+    assert set(seen.pods()) == {"db-0", "db-1"}
+    assert status(seen)["currentRevision"] == first != status(seen)["updateRevision"]
+    finish_deletion(seen)
+    assert images(seen) == {"db-0": "web:1", "db-2": "web:2"}
+    finish_deletion(seen)
+    finish_deletion(seen)
+    assert set(images(seen).values()) == {"web:2"}
+    found = status(seen)
+    assert found["currentRevision"] == found["updateRevision"] != first
+    assert found["updatedReplicas"] == found["currentReplicas"] == 3
+    labels = {pod["metadata"]["labels"]["controller-revision-hash"] for pod in seen.pods().values()}
+    assert labels == {found["updateRevision"]}
+
+
+def test_an_update_waits_for_a_pod_that_is_not_ready(seen, build):
+    seen.runs = True
+    seen.create(stateful_set(build, 2))
+    seen.patch("StatefulSet", "db", {"spec": {"template": build.template("web:2")}})
+    seen.runs = False
+    seen.delete("Pod", "db-1", grace=0)
+    assert images(seen) == {"db-0": "web:1", "db-1": "web:2"}
+    seen.run(seconds(3600))
+    assert images(seen) == {"db-0": "web:1", "db-1": "web:2"}
+
+
+def test_below_the_partition_nothing_changes(seen, build):
+    """Not even for a pod that is lost and comes back."""
+    seen.runs = True
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
+    seen.create(stateful_set(build, 2, updateStrategy=rolling))
+    seen.patch("StatefulSet", "db", {"spec": {"template": build.template("web:2")}})
+    finish_deletion(seen)
+    seen.delete("Pod", "db-0", grace=0)
+    assert images(seen) == {"db-0": "web:1", "db-1": "web:2"}
+    assert status(seen)["currentRevision"] != status(seen)["updateRevision"]
+
+
+def test_on_delete_leaves_it_to_others(seen, build):
+    seen.runs = True
+    seen.create(stateful_set(build, 2, updateStrategy={"type": "OnDelete"}))
+    seen.patch("StatefulSet", "db", {"spec": {"template": build.template("web:2")}})
+    seen.delete("Pod", "db-0", grace=0)
+    assert images(seen) == {"db-0": "web:2", "db-1": "web:1"}
+
+
+def test_several_may_be_replaced_at_a_time(seen, build):
+    seen.runs = True
+    rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
+    seen.create(stateful_set(build, 4, updateStrategy=rolling))
+    seen.patch("StatefulSet", "db", {"spec": {"template": build.template("web:2")}})
+    assert set(seen.pods()) == {"db-0", "db-1"}
+
+
+def test_revisions_are_kept_for_a_rollback(seen, build):
+    seen.runs = True
+    seen.create(stateful_set(build, 1, revisionHistoryLimit=1))
+    for number in (2, 3, 1):
+        seen.patch("StatefulSet", "db", {"spec": {"template": build.template(f"web:{number}")}})
+        finish_deletion(seen)
+    kept = {
+        one["data"]["spec"]["template"]["spec"]["containers"][0]["image"]: one["revision"]
+        for key, one in seen.objects.items()
+        if key[0] == "ControllerRevision"
+    }
+    assert kept == {"web:3": 3, "web:1": 4}
+    (newest,) = [
+        one
+        for key, one in seen.objects.items()
+        if key[0] == "ControllerRevision" and one["revision"] == 4
+    ]
+    assert newest["metadata"]["name"] == status(seen)["updateRevision"]
+    assert newest["metadata"]["ownerReferences"][0]["uid"] == "sts"
+    assert newest["data"]["spec"]["template"]["$patch"] == "replace"
+
+
+def test_a_revision_of_a_snapshot_is_not_rolled_out_again(world, build):
+    """Its name was not made here, and the object that explains it is not in the snapshot."""
+    label = {"controller-revision-hash": "db-abc", "app": "web"}
+    one = stateful_set(build, 1) | {"status": {"updateRevision": "db-abc"}}
+    world.load(one, build.pod("db-0", OWNER, labels=label))
+    assert world.log == []
+    world.delete("Pod", "db-0", grace=0)
+    labels = world.pods()["db-0"]["metadata"]["labels"]
+    assert labels["controller-revision-hash"] == "db-abc"
+
+
+def test_a_revision_is_known_by_the_pods_if_by_nothing_else(world, build):
+    label = {"controller-revision-hash": "db-abc", "app": "web"}
+    world.load(stateful_set(build, 1), build.pod("db-0", OWNER, labels=label))
+    assert world.log == []
+
+
+def test_creations_and_deletions_are_told_in_upstreams_words(seen, build):
+    seen.runs = True
+    seen.create(stateful_set(build, 1))
+    seen.patch("StatefulSet", "db", {"spec": {"replicas": 0}})
+    assert [(event.reason, event.note) for event in seen.events] == [
+        ("SuccessfulCreate", "Create Pod db-0 in StatefulSet db successful"),
+        ("SuccessfulDelete", "Delete Pod db-0 in StatefulSet db successful"),
+    ]

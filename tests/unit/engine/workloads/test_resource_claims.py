@@ -1,0 +1,262 @@
+"""Claims: made from templates, told to pods, given back when pods end."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from fairlead.api.codec import decode
+from fairlead.apiserver.kind import POD, find_kind
+from fairlead.engine.core.command import CreateObject, DeleteObject, PatchObject, PatchStatus
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import CommandFailed, FailureReason, ObjectChanged
+from fairlead.engine.workloads.resource_claims import Claims
+from fairlead.testing.device_builders import wanting
+from fairlead.worlds.simulation.world import SimulatedWorld
+
+START: Final = seconds(1_767_225_600)
+CLAIM = find_kind("resourceclaim")
+MADE_FOR = "resource.kubernetes.io/pod-claim-name"
+FINALIZER = "resource.kubernetes.io/delete-protection"
+SPEC = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}
+
+
+def template(name="t"):
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": name, "namespace": "ns"},
+        "spec": {
+            "metadata": {"labels": {"app": "x"}, "annotations": {"note": "n"}},
+            "spec": SPEC,
+        },
+    }
+
+
+def pod(name, spec=None, *, node="", phase="", uid=""):
+    whole = {"containers": [{"name": "c", "image": "i"}], **(spec or {})}
+    if node:
+        whole["nodeName"] = node
+    metadata = {"name": name, "namespace": "ns", "uid": uid or f"uid-{name}"}
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": whole}
+    return made | ({"status": {"phase": phase}} if phase else {})
+
+
+def claim(name, *reserved_for, finalizers=(FINALIZER,), **metadata):
+    """An allocated claim that is reserved for pods of these names."""
+    results = [{"request": "r", "driver": "d", "pool": "p", "device": "gpu-0"}]
+    consumers = [{"resource": "pods", "name": one, "uid": f"uid-{one}"} for one in reserved_for]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": f"uid-{name}",
+            "finalizers": list(finalizers),
+            **metadata,
+        },
+        "spec": SPEC,
+        "status": {"allocation": {"devices": {"results": results}}, "reservedFor": consumers},
+    }
+
+
+class World(SimulatedWorld):
+    """With nobody in it but this controller."""
+
+    def __init__(self, *manifests):
+        super().__init__(Claims(), start=START, seed=1)
+        self.load(manifests)
+        self.settle()
+
+    def settle(self):
+        self.run(self.now)
+        return self
+
+    def do(self, act):
+        self.at(self.now, act)
+        return self.settle()
+
+    def create(self, manifest):
+        return self.do(lambda store, now: store.create(manifest, now))
+
+    def delete(self, kind, name, grace=None):
+        return self.do(lambda store, now: store.delete(kind, "ns", name, now, grace_period_s=grace))
+
+    def end(self, name, phase="Succeeded"):
+        return self.do(
+            lambda store, now: store.patch_status(POD, "ns", name, {"phase": phase}, now)
+        )
+
+    def claims(self):
+        return {one["metadata"]["name"]: one for one in self.store.list(CLAIM, "ns")}
+
+    def pod(self, name):
+        return self.store.get(POD, "ns", name)
+
+    def users(self, name):
+        return [one["name"] for one in self.claims()[name]["status"].get("reservedFor", [])]
+
+
+# --- claims for pods -------------------------------------------------------------------------
+
+
+def test_a_claim_is_made_from_a_template_and_told():
+    """It belongs to the pod, and says which of its claims it is."""
+    world = World(template()).create(pod("p", wanting(templates=["t"])))
+    ((name, made),) = world.claims().items()
+    assert name.startswith("p-t0-")
+    (owner,) = made["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"], owner["controller"]) == ("Pod", "p", True)
+    assert owner["uid"] == world.pod("p")["metadata"]["uid"]
+    assert made["metadata"]["annotations"] == {"note": "n", MADE_FOR: "t0"}
+    assert made["metadata"]["labels"] == {"app": "x"}
+    assert made["spec"] == SPEC
+    told = world.pod("p")["status"]["resourceClaimStatuses"]
+    assert told == [{"name": "t0", "resourceClaimName": name}]
+
+
+def test_each_template_of_a_pod_makes_a_claim():
+    """Even the same one twice."""
+    world = World(template()).create(pod("p", wanting(templates=["t", "t"])))
+    told = world.pod("p")["status"]["resourceClaimStatuses"]
+    assert [one["name"] for one in told] == ["t0", "t1"]
+    assert sorted(one["resourceClaimName"] for one in told) == sorted(world.claims())
+
+
+def test_a_pod_waits_for_its_template():
+    """The claim is made when that is there."""
+    world = World().create(pod("p", wanting(templates=["t"])))
+    assert not world.claims()
+    assert len(world.create(template()).claims()) == 1
+
+
+def test_pods_that_name_claims_need_none():
+    """Nor do pods without claims, or those that ended."""
+    ended = pod("e", wanting(templates=["t"]), node="a", phase="Succeeded")
+    world = World(template(), ended).create(pod("p", wanting("c"))).create(pod("q"))
+    assert not world.claims()
+
+
+def test_a_pod_of_a_dump_gets_what_it_lacks_and_keeps_what_it_has():
+    """Claims that are there already are only told."""
+    made = claim(
+        "mine",
+        annotations={MADE_FOR: "t0"},
+        ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "uid-p",
+                          "controller": True}],
+    )  # fmt: skip
+    world = World(made, pod("p", wanting(templates=["t", "t"])), template())
+    told = {
+        o["name"]: o["resourceClaimName"] for o in world.pod("p")["status"]["resourceClaimStatuses"]
+    }
+    assert told["t0"] == "mine"
+    assert sorted(told.values()) == sorted(world.claims())
+
+
+def test_a_claim_that_was_refused_is_asked_for_again_later():
+    """When the pod changes."""
+    controller = Claims()
+    waiting = ObjectChanged(decode(pod("p", wanting(templates=["t"]))))
+    controller.handle(ObjectChanged(decode(template())), START)
+    (asked,) = controller.handle(waiting, START)
+    assert isinstance(asked, CreateObject)
+    assert controller.handle(waiting, START) == []
+    controller.handle(CommandFailed(asked, FailureReason.FORBIDDEN, "no"), START)
+    assert len(controller.handle(waiting, START)) == 1
+
+
+# --- giving back -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda world: world.end("p"),
+        lambda world: world.end("p", "Failed"),
+        lambda world: world.delete(POD, "p", grace=0),
+    ],
+)
+def test_the_last_user_gives_the_devices_back(end):
+    """The claim itself stays, for whoever names it next."""
+    world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
+    assert world.users("c") == ["p"]
+    end(world)
+    left = world.claims()["c"]
+    assert "allocation" not in left.get("status", {})
+    assert "reservedFor" not in left.get("status", {})
+    assert FINALIZER not in left["metadata"].get("finalizers", [])
+
+
+def test_others_go_on_using_the_devices():
+    """Only whoever ended is crossed off."""
+    pods = [pod(name, wanting("c"), node="a", phase="Running") for name in ("p", "q")]
+    world = World(claim("c", "p", "q"), *pods).end("p")
+    assert world.users("c") == ["q"]
+    assert "allocation" in world.claims()["c"]["status"]
+
+
+def test_a_pod_that_is_being_deleted_uses_its_devices_until_it_is_gone():
+    """If it has a node; without one it will never use them."""
+    world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
+    assert world.delete(POD, "p", grace=30).users("c") == ["p"]
+
+
+def test_a_dump_with_users_that_are_gone():
+    """Whoever is not in it uses nothing."""
+    world = World(claim("c", "p", "gone"), pod("p", wanting("c"), node="a", phase="Running"))
+    assert world.users("c") == ["p"]
+
+
+def test_a_claim_goes_with_the_pod_it_was_made_for():
+    """Also when that has only ended."""
+    for end in (lambda w: w.end("p"), lambda w: w.delete(POD, "p", grace=0)):
+        world = World(template()).create(pod("p", wanting(templates=["t"])))
+        assert world.claims()
+        end(world)
+        assert not world.claims()
+
+
+def test_a_claim_that_is_deleted_goes_when_its_devices_are_given_back():
+    """Not before."""
+    world = World(claim("c", "p"), pod("p", wanting("c"), node="a", phase="Running"))
+    assert "c" in world.delete(CLAIM, "c").claims()
+    assert not world.end("p").claims()
+
+
+def test_an_unused_claim_that_is_deleted_goes_at_once():
+    """Its allocation was left over."""
+    assert not World(claim("c")).delete(CLAIM, "c").claims()
+
+
+def test_consumers_that_are_no_pods_are_left_alone():
+    """Somebody else looks after them."""
+    foreign = claim("c")
+    foreign["status"]["reservedFor"] = [
+        {"apiGroup": "example.com", "resource": "jobs", "name": "j", "uid": "u"}
+    ]
+    assert World(foreign).users("c") == ["j"]
+
+
+def test_a_claim_is_written_once_per_version():
+    """What comes of it is its next version."""
+    controller = Claims()
+    changed = claim("c", "gone", resourceVersion="5")
+    commands = controller.handle(ObjectChanged(decode(changed)), START)
+    assert [type(one) for one in commands] == [PatchStatus, PatchObject]
+    assert commands[0].resource_version == "5"
+    assert controller.handle(ObjectChanged(decode(changed)), START) == []
+
+
+def test_a_deletion_that_was_refused_is_asked_for_again():
+    """With the next version."""
+    controller = Claims()
+    owner = {"kind": "Pod", "uid": "gone", "controller": True}
+    orphan = claim("c", annotations={MADE_FOR: "t0"}, ownerReferences=[owner], finalizers=())
+    seen = ObjectChanged(decode(orphan))
+    (asked,) = controller.handle(seen, START)
+    assert isinstance(asked, DeleteObject)
+    assert controller.handle(seen, START) == []
+    controller.handle(CommandFailed(asked, FailureReason.CONFLICT, "no"), START)
+    assert len(controller.handle(seen, START)) == 1

@@ -1,0 +1,123 @@
+"""Where somebody looks, claims without a volume say what they wait for."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.workloads.volumes.controller import Volumes
+
+SELECTED = "volume.kubernetes.io/selected-node"
+PROVISIONERS = (
+    "volume.beta.kubernetes.io/storage-provisioner",
+    "volume.kubernetes.io/storage-provisioner",
+)
+CLASS = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass"}
+EXTERNAL = "Waiting for a volume to be created either by the external provisioner 'csi.x' or"
+
+
+def claim(of="fast", **annotations):
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "c", "namespace": "ns", "uid": "u", "annotations": annotations},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": of,
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+
+
+def storage_class(mode="Immediate", provisioner="csi.x"):
+    meta = {"name": "fast"}
+    return {**CLASS, "metadata": meta, "provisioner": provisioner, "volumeBindingMode": mode}
+
+
+@pytest.fixture
+def world(new_world):
+    return new_world(Volumes(is_observed=True))
+
+
+def told(world):
+    return [
+        (event.type, event.reason, event.reporting_controller, event.note) for event in world.events
+    ]
+
+
+@pytest.mark.parametrize(
+    ("case", "there", "type_", "reason", "note"),
+    [
+        (
+            "it has no class",
+            [claim("")],
+            "Normal",
+            "FailedBinding",
+            "no persistent volumes available for this claim and no storage class is set",
+        ),
+        (
+            "its class is not there",
+            [claim("nope")],
+            "Warning",
+            "ProvisioningFailed",
+            'storageclass.storage.k8s.io "nope" not found',
+        ),
+        (
+            "it waits for a pod",
+            [storage_class("WaitForFirstConsumer"), claim()],
+            "Normal",
+            "WaitForFirstConsumer",
+            "waiting for first consumer to be created before binding",
+        ),
+        (
+            "nobody makes volumes of its class",
+            [storage_class(provisioner="kubernetes.io/no-provisioner"), claim()],
+            "Warning",
+            "ProvisioningFailed",
+            "no volume plugin matched name: kubernetes.io/no-provisioner",
+        ),
+    ],
+)
+def test_a_claim_says_what_it_waits_for(world, case, there, type_, reason, note):
+    world.load(*there)
+    assert told(world) == [(type_, reason, "persistentvolume-controller", note)], case
+
+
+def test_nothing_is_told_twice(world):
+    """Though the claim is looked at again."""
+    world.load(claim("nope"))
+    world.patch("PersistentVolumeClaim", "c", {"metadata": {"labels": {"a": "b"}}})
+    assert len(world.events) == 1
+
+
+def test_provisioners_tell_of_their_work(world):
+    """The claim notes whose it is."""
+    world.load(storage_class(), claim())
+    world.run(seconds(60))
+    waiting, begun, done = told(world)
+    assert waiting[:3] == ("Normal", "ExternalProvisioning", "persistentvolume-controller")
+    assert waiting[3].startswith(EXTERNAL)
+    provisioner = 'External provisioner is provisioning volume for claim "ns/c"'
+    assert begun == ("Normal", "Provisioning", "csi.x", provisioner)
+    made = "Successfully provisioned volume pvc-u"
+    assert done == ("Normal", "ProvisioningSucceeded", "csi.x", made)
+    found = world.get("PersistentVolumeClaim", "c")
+    assert {found["metadata"]["annotations"][name] for name in PROVISIONERS} == {"csi.x"}
+    assert found["status"]["phase"] == "Bound"
+
+
+def test_a_chosen_node_ends_the_wait(world):
+    """The claim is provisioned for there."""
+    world.load(storage_class("WaitForFirstConsumer"), claim())
+    chosen = {"metadata": {"annotations": {SELECTED: "n"}}}
+    world.patch("PersistentVolumeClaim", "c", chosen)
+    assert [reason for _, reason, _, _ in told(world)][:2] == [
+        "WaitForFirstConsumer",
+        "ExternalProvisioning",
+    ]
+
+
+def test_in_a_simulation_nothing_is_told(new_world):
+    world = new_world(Volumes())
+    world.load(storage_class(), claim())
+    assert world.events == []

@@ -1,0 +1,588 @@
+"""Claims get volumes in a simulated world: at once, when a pod chose a node, or never."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.api.codec import decode
+from fairlead.engine.core.command import CreateObject
+from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.stimulus import (
+    CommandFailed,
+    CommandSucceeded,
+    FailureReason,
+    ObjectChanged,
+    ObjectDeleted,
+)
+from fairlead.engine.workloads.config import VolumesConfig
+from fairlead.engine.workloads.controller import Workloads
+from fairlead.engine.workloads.garbage import Garbage
+from fairlead.engine.workloads.volumes.controller import Volumes
+
+ZONE = "topology.kubernetes.io/zone"
+SELECTED = "volume.kubernetes.io/selected-node"
+BOUND = "pv.kubernetes.io/bind-completed"
+BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+DEFAULT = {"storageclass.kubernetes.io/is-default-class": "true"}
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+
+
+@pytest.fixture
+def world(new_world):
+    return new_world(Volumes(), Garbage())
+
+
+def claim(name="c", of="fast", size="1Gi", *, meta=None, **spec):
+    if of is not None:
+        spec["storageClassName"] = of
+    if size is not None:
+        spec["resources"] = {"requests": {"storage": size}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": "ns", **(meta or {})},
+        "spec": {"accessModes": ["ReadWriteOnce"], **spec},
+    }
+
+
+def volume(name="v", of="fast", size="1Gi", *, status=None, **spec):
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "storageClassName": of,
+            "capacity": {"storage": size},
+            "accessModes": ["ReadWriteOnce"],
+            **spec,
+        },
+        "status": status or {},
+    }
+
+
+def meant_for(name, uid=""):
+    reference = {"kind": "PersistentVolumeClaim", "namespace": "ns", "name": name}
+    return {"claimRef": reference | ({"uid": uid} if uid else {})}
+
+
+def storage_class(name="fast", provisioner="csi.x", *, waits=False, annotations=None, **more):
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name, "annotations": annotations or {}},
+        "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer" if waits else "Immediate",
+        **more,
+    }
+
+
+def volume_of(world, name="c"):
+    """The volume that the claim is bound to, with both sides in agreement; None if it is not."""
+    found = world.get("PersistentVolumeClaim", name)
+    bound_to = found["spec"].get("volumeName")
+    if bound_to is None:
+        assert found.get("status", {}).get("phase") != "Bound"
+        return None
+    theirs = world.get("PersistentVolume", bound_to, "")
+    reference = theirs["spec"]["claimRef"]
+    assert (reference["name"], reference["uid"]) == (name, found["metadata"]["uid"])
+    assert (found["status"]["phase"], theirs["status"]["phase"]) == ("Bound", "Bound")
+    assert found["metadata"]["annotations"][BOUND] == "yes"
+    return bound_to
+
+
+def phase(world, name):
+    return world.get("PersistentVolume", name, "")["status"]["phase"]
+
+
+def volumes(world):
+    return sorted(name for kind, _, name in world.objects if kind == "PersistentVolume")
+
+
+# --- claims of a class that binds at once ----------------------------------------------------
+
+
+def test_a_new_volume_is_available(world):
+    """Until somebody has it."""
+    world.create(volume())
+    assert phase(world, "v") == "Available"
+
+
+@pytest.mark.parametrize("claim_first", [True, False])
+def test_a_claim_gets_the_smallest_volume_that_suits(claim_first, world):
+    """Whichever was there first."""
+    there = [volume("big", size="9Gi"), volume("mid", size="3Gi"), volume("tiny", size="1Gi")]
+    there = [claim(size="2Gi"), *there] if claim_first else [*there, claim(size="2Gi")]
+    world.load(*there)
+    assert volume_of(world) == "mid"
+    annotations = world.get("PersistentVolume", "mid", "")["metadata"]["annotations"]
+    assert annotations == {BY_CONTROLLER: "yes"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(volume(of="slow"), id="of another class"),
+        pytest.param(volume(size="500Mi"), id="too small"),
+        pytest.param(volume(accessModes=["ReadOnlyMany"]), id="with other access modes"),
+        pytest.param(volume(volumeMode="Block"), id="a raw device"),
+        pytest.param(volume(**meant_for("other")), id="for another claim"),
+        pytest.param(volume(**meant_for("c", "uid-before")), id="for a former claim of its name"),
+        pytest.param(volume(status={"phase": "Released"}), id="released"),
+    ],
+)
+def test_a_volume_does_not_suit_if_it_is(other, world):
+    """The claim waits for another one."""
+    world.load(other, claim())
+    assert volume_of(world) is None
+    world.create(volume("next"))
+    assert volume_of(world) == "next"
+
+
+def test_a_selector_restricts_the_volumes(world):
+    """By labels."""
+    gold = volume("gold", size="9Gi")
+    gold["metadata"]["labels"] = {"tier": "gold"}
+    world.load(volume(), gold, claim(selector={"matchLabels": {"tier": "gold"}}))
+    assert volume_of(world) == "gold"
+
+
+def test_two_claims_do_not_share_a_volume(world):
+    """The second waits."""
+    world.load(volume(), claim("c"), claim("d"))
+    assert (volume_of(world, "c"), volume_of(world, "d")) == ("v", None)
+
+
+def test_a_volume_that_is_meant_for_the_claim_goes_first(world):
+    """However big, and of a class that waits, too."""
+    world.load(storage_class(waits=True), volume("a"), volume("v", size="9Gi", **meant_for("c")))
+    world.create(claim())
+    assert volume_of(world) == "v"
+    assert "annotations" not in world.get("PersistentVolume", "v", "")["metadata"]
+
+
+def test_a_claim_that_names_a_volume_gets_it(world):
+    """Once it is there; never one that is for somebody else."""
+    world.load(volume("a"), claim(volumeName="v"), claim("d", volumeName="taken"))
+    world.create(claim("e", size="9Gi", volumeName="a"))
+    world.create(volume("taken", **meant_for("other")))
+    world.create(volume("v"))
+    assert volume_of(world) == "v"
+    annotations = world.get("PersistentVolumeClaim", "c")["metadata"]["annotations"]
+    assert annotations == {BOUND: "yes"}
+    assert phase(world, "a") == phase(world, "taken") == "Available"
+
+
+def test_what_is_bound_when_it_is_loaded_stays(world):
+    """Nothing is written about it."""
+    annotations = {"annotations": {BOUND: "yes"}, "uid": "u"}
+    bound = claim(meta=annotations, volumeName="v") | {"status": {"phase": "Bound"}}
+    world.load(bound, volume(**meant_for("c", "u"), status={"phase": "Bound"}))
+    assert world.log == []
+
+
+# --- volumes are made ------------------------------------------------------------------------
+
+
+def test_a_volume_is_made_after_a_while(new_world):
+    """For a claim that finds none, with what its class says."""
+    world = new_world(Volumes(VolumesConfig(provision_delay=seconds(5))))
+    world.load(storage_class(reclaimPolicy="Retain"), claim(meta={"uid": "u"}, size="3Gi"))
+    world.run(seconds(4))
+    assert volumes(world) == []
+    world.run(seconds(1))
+    assert volume_of(world) == "pvc-u"
+    made = world.get("PersistentVolume", "pvc-u", "")
+    assert made["spec"]["capacity"] == {"storage": "3Gi"}
+    assert made["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
+    assert made["spec"]["csi"] == {"driver": "csi.x", "volumeHandle": "pvc-u"}
+    assert made["metadata"]["annotations"] == {"pv.kubernetes.io/provisioned-by": "csi.x"}
+
+
+def test_what_happens_meanwhile_delays_nothing(new_world):
+    """The claim is changed before its volume is made."""
+    world = new_world(Volumes(VolumesConfig(provision_delay=seconds(5))))
+    world.load(storage_class(), claim())
+    world.run(seconds(3))
+    world.patch("PersistentVolumeClaim", "c", {"metadata": {"labels": {"a": "b"}}})
+    world.run(seconds(2))
+    assert volume_of(world) is not None
+
+
+def test_a_class_may_come_and_go_meanwhile(world):
+    """What it says when the volume is to be made is what counts."""
+    world.load(claim())
+    world.create(storage_class())
+    world.delete("StorageClass", "fast", namespace="")
+    world.run(seconds(5))
+    assert volumes(world) == []
+    world.create(storage_class())
+    world.run(seconds(1))
+    assert volume_of(world) is not None
+
+
+def test_binding_may_take_time_too(new_world):
+    """One that is there already."""
+    world = new_world(Volumes(VolumesConfig(bind_delay=seconds(2))))
+    world.load(volume(), claim())
+    assert volume_of(world) is None
+    world.run(seconds(2))
+    assert volume_of(world) == "v"
+
+
+def test_a_volume_that_turns_up_meanwhile_is_taken(world):
+    """Rather than one that would be made."""
+    world.load(storage_class(), claim())
+    world.create(volume())
+    world.run(seconds(9))
+    assert (volume_of(world), volumes(world)) == ("v", ["v"])
+
+
+def test_nobody_makes_local_volumes(world):
+    """The class says so."""
+    world.load(storage_class(provisioner=NO_PROVISIONER), claim())
+    world.run(seconds(60))
+    assert volumes(world) == []
+
+
+def test_a_claim_that_went_meanwhile_gets_none(world):
+    """Nor does anybody make one for a claim on its way out."""
+    leaving = claim("d", meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    world.load(storage_class(), claim(), leaving)
+    world.delete("PersistentVolumeClaim", "c")
+    world.run(seconds(60))
+    assert volumes(world) == []
+
+
+# --- classes that wait -----------------------------------------------------------------------
+
+
+def select(world, node, name="c"):
+    world.patch("PersistentVolumeClaim", name, {"metadata": {"annotations": {SELECTED: node}}})
+
+
+def reach(world, name):
+    affinity = world.get("PersistentVolume", name, "")["spec"].get("nodeAffinity")
+    if affinity is None:
+        return None
+    (term,) = affinity["required"]["nodeSelectorTerms"]
+    return {one["key"]: one["values"] for one in term["matchExpressions"]}
+
+
+@pytest.mark.parametrize(
+    ("more", "class_more", "expected"),
+    [
+        pytest.param([], {}, {ZONE: ["z1"]}, id="zones, if nobody says anything"),
+        pytest.param(
+            [],
+            {"allowedTopologies": [{"matchLabelExpressions": [{"key": "rack", "values": ["r"]}]}]},
+            {"rack": ["r"]},
+            id="what the class says",
+        ),
+        pytest.param(
+            [
+                {
+                    "apiVersion": "storage.k8s.io/v1",
+                    "kind": "CSINode",
+                    "metadata": {"name": "n"},
+                    "spec": {"drivers": [{"name": "csi.x", "topologyKeys": ["host", "gone"]}]},
+                }
+            ],
+            {},
+            {"host": ["n"]},
+            id="what the driver says",
+        ),
+    ],
+)
+def test_a_claim_waits_until_a_node_is_chosen(more, class_more, expected, world, build):
+    """Then a volume is made in its neighbourhood."""
+    node = build.node("n", labels={ZONE: "z1", "rack": "r", "host": "n"})
+    world.load(node, *more, storage_class(waits=True, **class_more), volume(), claim())
+    world.run(seconds(60))
+    assert volume_of(world) is None
+    select(world, "n")
+    world.run(seconds(1))
+    assert reach(world, volume_of(world)) == expected
+
+
+def test_a_node_without_any_such_label_tells_nothing(world, build):
+    """The volume is reached from everywhere."""
+    world.load(build.node("n"), storage_class(waits=True), claim())
+    select(world, "n")
+    world.run(seconds(1))
+    assert reach(world, volume_of(world)) is None
+
+
+def test_a_node_that_is_gone_is_given_up(world):
+    """The scheduler chooses again."""
+    world.load(storage_class(waits=True), claim())
+    select(world, "gone")
+    world.run(seconds(1))
+    assert SELECTED not in world.get("PersistentVolumeClaim", "c")["metadata"]["annotations"]
+    assert volumes(world) == []
+
+
+def test_the_drivers_of_in_tree_provisioners_make_their_volumes(world, build):
+    """As they do nowadays."""
+    ebs = storage_class(provisioner="kubernetes.io/aws-ebs", waits=True)
+    world.load(build.node("n"), ebs, claim(meta={"uid": "u"}))
+    select(world, "n")
+    world.run(seconds(1))
+    made = world.get("PersistentVolume", "pvc-u", "")
+    assert made["spec"]["csi"]["driver"] == "ebs.csi.aws.com"
+
+
+# --- the default class -----------------------------------------------------------------------
+
+
+def test_a_claim_without_a_class_gets_the_default_one(world):
+    """The newest, if there are several; the empty class is a class."""
+    old = storage_class("old", annotations=DEFAULT)
+    world.load(claim(of=None), claim("none", of=""), old)
+    world.run(seconds(1))
+    assert world.get("PersistentVolumeClaim", "c")["spec"]["storageClassName"] == "old"
+    assert volume_of(world) is not None
+    assert volume_of(world, "none") is None
+    world.run(seconds(1))
+    world.create(storage_class("new", annotations=DEFAULT))
+    world.create(claim("d", of=None))
+    assert world.get("PersistentVolumeClaim", "d")["spec"]["storageClassName"] == "new"
+
+
+# --- what goes wrong, and what goes ----------------------------------------------------------
+
+
+def test_what_was_refused_is_tried_again(new_world):
+    """A second later."""
+    left = [FailureReason.INTERNAL_ERROR] * 3
+
+    def refuse(command):
+        return left.pop() if isinstance(command, CreateObject) and left else None
+
+    world = new_world(Volumes(), refuse=refuse)
+    world.load(storage_class(), claim())
+    world.run(seconds(3))
+    assert volumes(world) == []
+    world.run(seconds(6))
+    assert volume_of(world) is not None
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"), [("Delete", None), ("Retain", "Released"), (None, "Released")]
+)
+def test_the_volume_of_a_claim_that_is_gone(policy, expected, world):
+    """Is deleted or released, as it says."""
+    more = {} if policy is None else {"persistentVolumeReclaimPolicy": policy}
+    world.load(volume(**more), claim())
+    world.delete("PersistentVolumeClaim", "c")
+    left = world.get("PersistentVolume", "v", "")
+    assert (left and left["status"]["phase"]) == expected
+    world.create(claim())
+    assert volume_of(world) is None
+
+
+def test_a_claim_that_goes_while_it_is_bound_leaves_its_volume(world):
+    """Whoever wants it gets it only when nobody is on the way to it."""
+    world.load(volume(persistentVolumeReclaimPolicy="Delete"), storage_class("other"))
+    world.stimuli.clear()
+    controller = world.controllers[0]
+    (take,) = controller.handle(ObjectChanged(decode(claim(meta={"uid": "u"}))), world.now)
+    assert controller.handle(ObjectChanged(decode(claim("d", meta={"uid": "w"}))), world.now) == []
+    controller.handle(ObjectDeleted(decode(claim(meta={"uid": "u"}))), world.now)
+    world._perform(take)
+    world.settle()
+    assert volumes(world) == []
+
+
+def test_a_claim_of_the_same_name_is_another_claim(world):
+    """The volume was its predecessor's."""
+    world.load(claim(meta={"uid": "new"}))
+    world.create(volume(**meant_for("c", "old")))
+    assert phase(world, "v") == "Released"
+    assert volume_of(world) is None
+
+
+def test_a_volume_that_was_freed_by_hand_is_free(world):
+    """For whoever waits."""
+    world.load(volume(), claim("c"), claim("d"))
+    world.patch("PersistentVolume", "v", {"spec": {"claimRef": None}}, namespace="")
+    world.patch_status("PersistentVolume", "v", {"phase": "Available"}, namespace="")
+    assert volume_of(world, "d") == "v"
+
+
+def test_nothing_is_written_twice(world):
+    """The answer may come before the news."""
+    world.load(volume())
+    controller = world.controllers[0]
+    (take,) = controller.handle(ObjectChanged(decode(claim(meta={"uid": "u"}))), world.now)
+    assert controller.handle(CommandSucceeded(take), world.now) == []
+    world._perform(take)
+    world.settle()
+    assert volumes(world) == ["v"]
+
+
+def test_two_claims_on_their_way_to_one_volume_do_not_both_get_it(world):
+    """The second gets it if the first does not."""
+    world.load(volume())
+    controller = world.controllers[0]
+    (first,) = controller.handle(ObjectChanged(decode(claim(meta={"uid": "u"}))), world.now)
+    assert controller.handle(ObjectChanged(decode(claim("d", meta={"uid": "w"}))), world.now) == []
+    controller.handle(CommandFailed(first, FailureReason.CONFLICT, "no"), world.now)
+    other = decode(claim("d", meta={"uid": "w", "labels": {"new": "version"}}))
+    (second,) = controller.handle(ObjectChanged(other), world.now)
+    assert second.patch["spec"]["claimRef"]["name"] == "d"
+
+
+def test_a_volume_kept_for_a_name_waits_for_a_claim_that_it_holds(world):
+    """It is nobody's until then."""
+    world.load(claim(size="9Gi"), volume(**meant_for("c")))
+    assert volume_of(world) is None
+    world.delete("PersistentVolumeClaim", "c")
+    assert phase(world, "v") == "Available"
+    world.create(claim())
+    assert volume_of(world) == "v"
+
+
+# --- claims that are made for pods -----------------------------------------------------------
+
+EPHEMERAL = {
+    "name": "e",
+    "ephemeral": {
+        "volumeClaimTemplate": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"storageClassName": "fast", "accessModes": ["ReadWriteOnce"]},
+        }
+    },
+}
+
+
+def test_an_ephemeral_volume_has_a_claim_that_goes_with_the_pod(world, build):
+    """Made under the pod's and the volume's name."""
+    world.load(storage_class())
+    world.create(build.pod("p", node="", meta={"uid": "u"}, volumes=[EPHEMERAL]))
+    made = world.get("PersistentVolumeClaim", "p-e")
+    (owner,) = made["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"], owner["controller"]) == ("Pod", "u", True)
+    assert made["metadata"]["labels"] == {"a": "b"}
+    world.run(seconds(1))
+    assert volume_of(world, "p-e") is not None
+    world.delete("Pod", "p")
+    assert world.get("PersistentVolumeClaim", "p-e") is None
+    assert volumes(world) == []
+
+
+def test_a_finished_pod_gets_no_claim(world, build):
+    """Nobody would use it."""
+    world.load(build.pod("p", phase="Succeeded", volumes=[EPHEMERAL]), claim("any"))
+    assert world.get("PersistentVolumeClaim", "p-e") is None
+
+
+def test_pods_of_a_stateful_set_have_claims_that_stay(new_world, build):
+    """The same pod gets the same claim again."""
+    world = new_world(Workloads(), Volumes())
+    template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
+    fields = {"volumeClaimTemplates": [template], "podManagementPolicy": "Parallel"}
+    owner = build.owned("StatefulSet", "db", 2, uid="sts", **fields)
+    world.load(storage_class(), owner)
+    world.run(seconds(2))
+    claims = [f"data-db-{i}" for i in range(2)]
+    used = [volume_of(world, name) for name in claims]
+    assert None not in used
+    pod = world.get("Pod", "db-1")
+    (source,) = pod["spec"]["volumes"]
+    assert source == {"name": "data", "persistentVolumeClaim": {"claimName": "data-db-1"}}
+    world.delete("Pod", "db-1", grace=0)
+    world.run(seconds(2))
+    assert world.get("Pod", "db-1")["metadata"]["uid"] != pod["metadata"]["uid"]
+    assert [volume_of(world, name) for name in claims] == used
+
+
+@pytest.mark.parametrize(
+    ("policy", "after_scaling", "after_deleting"),
+    [
+        ({}, 2, 2),
+        ({"whenScaled": "Delete"}, 1, 1),
+        ({"whenDeleted": "Delete"}, 2, 0),
+        ({"whenDeleted": "Delete", "whenScaled": "Delete"}, 1, 0),
+    ],
+)
+def test_claims_are_retained_as_their_set_says(
+    new_world, build, policy, after_scaling, after_deleting
+):
+    world = new_world(Workloads(), Volumes(), Garbage())
+    template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
+    fields = {
+        "volumeClaimTemplates": [template],
+        "podManagementPolicy": "Parallel",
+        "persistentVolumeClaimRetentionPolicy": policy,
+    }
+    world.load(storage_class(), build.owned("StatefulSet", "db", 2, uid="sts", **fields))
+    world.run(seconds(2))
+    world.delete("Pod", "db-0", grace=0)
+    assert len(claims(world)) == 2
+    world.patch("StatefulSet", "db", {"spec": {"replicas": 1}})
+    assert len(claims(world)) == after_scaling
+    world.delete("StatefulSet", "db")
+    assert world.pods(alive=False) == {}
+    assert len(claims(world)) == after_deleting
+
+
+def claims(world):
+    return [key for key in world.objects if key[0] == "PersistentVolumeClaim"]
+
+
+def test_an_older_pod_of_a_stateful_set_has_no_claim(new_world, build):
+    """It does not mount what the set has had since."""
+    world = new_world(Volumes())
+    template = {"metadata": {"name": "data"}, "spec": claim()["spec"]}
+    owner = build.owned("StatefulSet", "db", 1, uid="sts", volumeClaimTemplates=[template])
+    world.load(owner, build.pod("db-0", ("StatefulSet", "db", "sts"), volumes=[EPHEMERAL]))
+    claims = [name for kind, _, name in world.objects if kind == "PersistentVolumeClaim"]
+    assert claims == ["db-0-e"]
+
+
+def test_a_claim_is_made_once(build):
+    """However often the pod changes before it is there."""
+    controller, now = Volumes(), seconds(1)
+    pod = decode(build.pod("p", node="", meta={"uid": "u"}, volumes=[EPHEMERAL]))
+    (create,) = controller.handle(ObjectChanged(pod), now)
+    assert create.target.name == "p-e"
+    assert controller.handle(ObjectChanged(pod), now) == []
+
+
+def uses(name):
+    return [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
+
+
+def test_a_dump_without_claims_gets_stand_ins(world, build):
+    """Bound to volumes that every node reaches."""
+    world.load(build.pod("p", volumes=uses("data")), build.pod("q", node="", volumes=uses("data")))
+    assert volume_of(world, "data") == "fairlead-ns-data"
+    assert reach(world, "fairlead-ns-data") is None
+
+
+def test_a_dump_without_volumes_gets_stand_ins(world):
+    """For the claims that are bound."""
+    bound = claim("data", meta={"annotations": {BOUND: "yes"}}, volumeName="v")
+    world.load(bound, claim("open"), storage_class(provisioner=NO_PROVISIONER))
+    assert volumes(world) == ["v"]
+    assert (volume_of(world, "data"), volume_of(world, "open")) == ("v", None)
+
+
+def test_a_claim_missing_among_others_stays_missing(world, build):
+    """Whoever dumped the claims would have dumped it."""
+    world.load(build.pod("p", node="", volumes=uses("data")), claim("other"))
+    assert world.get("PersistentVolumeClaim", "data") is None
+
+
+def test_where_somebody_looks_the_set_tells_of_its_claims(new_world, build):
+    """They are labelled as the set selects, like upstream's."""
+    world = new_world(Workloads(), Volumes(is_observed=True))
+    meta = {"name": "data", "labels": {"own": "yes"}}
+    fields = {"volumeClaimTemplates": [{"metadata": meta, "spec": claim()["spec"]}]}
+    world.load(storage_class(), build.owned("StatefulSet", "db", 1, uid="sts", **fields))
+    told = [event.note for event in world.events if event.regarding.kind == "StatefulSet"]
+    assert told == ["Create Claim data-db-0 Pod db-0 in StatefulSet db success"]
+    selected = build.owned("StatefulSet", "db", 1)["spec"]["selector"]["matchLabels"]
+    made = world.get("PersistentVolumeClaim", "data-db-0")
+    assert made["metadata"]["labels"] == {"own": "yes", **selected}
