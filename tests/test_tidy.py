@@ -43,8 +43,8 @@ OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.http.webhooks",
     "fairlead.apiserver.auth.authentication.impersonation",  # how keys are written in headers
     "fairlead.apiserver.serving.audit",  # how query strings are written
-    "fairlead.apiserver.journal",  # what outlives the process
-    "fairlead.apiserver.journal_file",
+    "fairlead.apiserver.storage.write_ahead_log",  # what outlives the process
+    "fairlead.apiserver.storage.sqlite_log",
 )
 # fmt: off
 IMPURE_MODULES: Final = frozenset({

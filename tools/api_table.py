@@ -13,14 +13,14 @@ import sys
 from pathlib import Path
 
 from fairlead.apiserver.endpoints.kind_summary import rows
-from fairlead.apiserver.registry import WITH_METRICS, Registry
+from fairlead.apiserver.registry.served_kinds import WITH_METRICS, ServedKinds
 
 TABLE = re.compile(r"(## Served kinds\n.*?\n\|---\|---\|---\|\n)(?:\|[^\n]*\|\n)*", re.DOTALL)
 
 
 def main(page: Path) -> None:
     """Replace the rows in `page`."""
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows(Registry(WITH_METRICS)))
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows(ServedKinds(WITH_METRICS)))
     page.write_text(TABLE.sub(lambda found: found[1] + table, page.read_text(), count=1))
 
 

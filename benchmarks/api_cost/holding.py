@@ -8,27 +8,27 @@ from time import perf_counter, process_time
 from api_cost.figure import Figure, Figures
 from api_cost.manifest import running_pod
 from api_cost.process import resident_mib
-from fairlead.apiserver.cold_storage import ColdStorage
-from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.kind import POD
+from fairlead.apiserver.storage.compact_storage import CompactStorage
+from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 
 
 def many(directory: Path, pods: int) -> Figures:
     """A storage with many pods, and one that recovers them from its journal."""
     path = directory / "many.db"
     before = resident_mib()
-    storage = ColdStorage()
+    storage = CompactStorage()
     for number in range(pods):
         storage.put(POD, running_pod(number))
     what = f"{pods:,} pods of 4 KB"
     held = resident_mib() - before
     yield Figure(what=f"{what}: memory", value=held, unit="MiB", target=2_048)
-    journal = Journal(path, synced=False)
+    journal = WriteAheadLog(path, synced=False)
     journal.begin(storage)
     journal.close()
     del storage
     wall, cpu = perf_counter(), process_time()
-    journal, again = Journal(path), ColdStorage()
+    journal, again = WriteAheadLog(path), CompactStorage()
     journal.restore(again)
     wall, cpu = perf_counter() - wall, process_time() - cpu
     journal.close()

@@ -13,12 +13,12 @@ from api_cost.figure import Figure, Figures, cpu_s
 from api_cost.manifest import PODS, posted_pod, running_pod
 from api_cost.process import Server
 from fairlead import __version__
-from fairlead.apiserver.cold_storage import ColdStorage
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.kind import POD
+from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Request, Response
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.storage.compact_storage import CompactStorage
 from fairlead.worlds.local.random_ids import RandomIds
 
 PODS_LISTED: Final = 5_000
@@ -31,7 +31,7 @@ _TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 
 def in_process() -> Figures:
     """GET of a pod and LISTs of 5,000, of which nobody has asked before, and again."""
-    storage = ColdStorage()
+    storage = CompactStorage()
     store = Store(RandomIds(), storage=storage)
     server = complete_server(store, clock=time_ns, address="127.0.0.1:6443", version=__version__)
     for number in range(PODS_LISTED):

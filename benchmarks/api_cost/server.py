@@ -22,14 +22,14 @@ from fairlead.apiserver.auth.authentication.token import Tokens
 from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
 from fairlead.apiserver.auth.certificate_authority import new_server
-from fairlead.apiserver.cold_storage import ColdStorage
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener
-from fairlead.apiserver.journal import Journal
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import ADMIN
-from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.storage.compact_storage import CompactStorage
+from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.worlds.gc_thresholds import collect_rarely
 from fairlead.worlds.local.bootstrap.nodes import node_manifests
 from fairlead.worlds.local.data_dir import DataDir, new_data_dir
@@ -52,7 +52,7 @@ def new_store() -> Store:
         ids,
         admission=served_admission(ids.new_suffix),
         strategies=ServedStrategies(),
-        storage=ColdStorage(),
+        storage=CompactStorage(),
     )
     store.load(node_manifests(NODES, 1, now), now)
     for manifest in (*bootstrap_objects(), ACCOUNT):
@@ -64,7 +64,7 @@ async def serve(directory: Path, config: Path, *, is_plain: bool) -> None:
     """Serve until SIGINT, by HTTP or HTTPS."""
     home, store, ended = new_data_dir((), now()), new_store(), asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGINT, ended.set)
-    journal = Journal(directory / "objects.db", clock=time_ns)
+    journal = WriteAheadLog(directory / "objects.db", clock=time_ns)
     journal.begin(store.storage)
     with socket() as listening:
         listening.bind((HOST, 0))

@@ -25,9 +25,9 @@ from api_cost.manifest import (
     status_patch,
 )
 from api_cost.process import Server
-from fairlead.apiserver.cold_storage import ColdStorage
-from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.kind import POD
+from fairlead.apiserver.storage.compact_storage import CompactStorage
+from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 
 WRITERS: Final = 64
 STORED: Final = 30_000
@@ -40,7 +40,7 @@ Asked = tuple[str, str, bytes, str]
 
 def into_store(directory: Path) -> Figures:
     """Objects put into a storage with a journal, by writers who each wait for their own."""
-    storage, journal = ColdStorage(), Journal(directory / "writes.db")
+    storage, journal = CompactStorage(), WriteAheadLog(directory / "writes.db")
     journal.begin(storage)
     pods = [running_pod(number) for number in range(STORED)]
 

@@ -14,10 +14,10 @@ from tests.fuzz.strategies import json_values, scalars
 from tests.fuzz.test_requests import FORMS, MANAGER, PATCHES, check, path_of
 from tests.unit.apiserver.endpoints.conftest import Api
 
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Request
 
-KINDS = {(kind.api_version, kind.kind): kind for kind in Registry().all_kinds()}
+KINDS = {(kind.api_version, kind.kind): kind for kind in ServedKinds().all_kinds()}
 OBJECTS = [key for key in recorded_objects() if key in KINDS]
 NOTHING = object()
 

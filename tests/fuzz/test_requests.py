@@ -11,11 +11,11 @@ from tests.fuzz.upstream import is_upstreams_own
 from tests.unit.apiserver.endpoints.conftest import Api
 
 from fairlead.apiserver.endpoints.collection.watch import Watch
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Request
 from fairlead.apiserver.schema.model import schema_of
 
-KINDS = [kind for kind in Registry().all_kinds() if schema_of(kind.api_version, kind.kind)]
+KINDS = [kind for kind in ServedKinds().all_kinds() if schema_of(kind.api_version, kind.kind)]
 PATCHES = ("json-patch+json", "strategic-merge-patch+json", "merge-patch+json", "apply-patch+yaml")
 PARAMETERS = (
     "limit", "continue", "labelSelector", "fieldSelector", "resourceVersion",

@@ -29,14 +29,14 @@ from fairlead.apiserver.endpoints.collection.selector import selection
 from fairlead.apiserver.endpoints.request.request_info import target_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.negotiation.media_type import clauses, error_media_type, negotiated
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
 from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
 from fairlead.engine.kubelet.usage import parse_usage
 from fairlead.engine.workloads.cron_job.schedule import ScheduleError, read_schedule
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
-KINDS = {kind.resource: kind for kind in Registry().all_kinds()}
+KINDS = {kind.resource: kind for kind in ServedKinds().all_kinds()}
 
 
 @given(texts() | st.integers() | st.floats())

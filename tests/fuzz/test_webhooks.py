@@ -17,9 +17,9 @@ from fairlead.api.timestamp import parse_timestamp
 from fairlead.apiserver.admission.chain import served_admission
 from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
 from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import Request, WebhookAnswer
-from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.store import Store
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.storage import ChangeType
+from fairlead.apiserver.storage.storage import ChangeType
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import seconds

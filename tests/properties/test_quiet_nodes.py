@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairlead.api.lease import RENEWED_EVERY
-from fairlead.apiserver.storage import ChangeType
+from fairlead.apiserver.storage.storage import ChangeType
 from fairlead.conformance.node_objects import lease_object
 from fairlead.conformance.node_scenario import LEASE, NodeScenario
 from fairlead.conformance.node_world import EPOCH, NS_PER_MS, START_MS, instant

@@ -14,10 +14,55 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fairlead.apiserver import kind_table
-from fairlead.apiserver.subresource import Subresource, subresource
 
 if TYPE_CHECKING:
     from fairlead.apiserver.apiextensions.custom_type import CustomType
+
+_READ_WRITE: Final = ("get", "patch", "update")
+_POSTED: Final = ("create",)
+_STREAM: Final = ("create", "get")
+_PROXY: Final = ("create", "delete", "get", "patch", "update")
+
+
+@dataclass(frozen=True, slots=True)
+class Subresource:
+    """A part of an object with a path of its own, and the kind of body that it speaks.
+
+    `group` and `version` are "" where the body is of the same group and version as the object.
+    """
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    version: str = ""
+
+
+# {} is the kind of the object.
+_SUBRESOURCES: Final = (
+    Subresource("approval", "{}", _READ_WRITE),
+    Subresource("attach", "{}AttachOptions", _STREAM),
+    Subresource("binding", "Binding", _POSTED),
+    Subresource("ephemeralcontainers", "{}", _READ_WRITE),
+    Subresource("eviction", "Eviction", _POSTED, "policy", "v1"),
+    Subresource("exec", "{}ExecOptions", _STREAM),
+    Subresource("finalize", "{}", ("update",)),
+    Subresource("log", "{}", ("get",)),
+    Subresource("portforward", "{}PortForwardOptions", _STREAM),
+    Subresource("proxy", "{}ProxyOptions", _PROXY),
+    Subresource("resize", "{}", _READ_WRITE),
+    Subresource("scale", "Scale", _READ_WRITE, "autoscaling", "v1"),
+    Subresource("status", "{}", _READ_WRITE),
+    Subresource("token", "TokenRequest", _POSTED, "authentication.k8s.io", "v1"),
+)
+_SUBRESOURCES_BY_NAME: Final = {row.name: row for row in _SUBRESOURCES}
+
+
+def subresource(name: str, kind: str) -> Subresource:
+    """The subresource `name` of a `kind`. Raises KeyError when there is no such thing."""
+    row = _SUBRESOURCES_BY_NAME[name]
+    return Subresource(name, row.kind.format(kind), row.verbs, row.group, row.version)
+
 
 VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 POSTED_VERBS: Final = ("create",)

@@ -19,7 +19,7 @@ from fairlead.api.json import Json
 from fairlead.api.kubelet_behaviour import KUBELET, Mode
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 from fairlead.bench.measurement import KIB_PER_MIB, IncompleteRunError, Measurement
 from fairlead.bench.templates import HOSTNAME, ZONE
 from fairlead.engine.compose import build_engine

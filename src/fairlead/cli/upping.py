@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fairlead.apiserver.auth.certificate_authority import Pair, new_client, new_server
-from fairlead.apiserver.journal import Journal
-from fairlead.apiserver.journal_file import JournalError
 from fairlead.apiserver.kind import NODE
 from fairlead.apiserver.request import ADMIN, AUTHENTICATED
+from fairlead.apiserver.storage.sqlite_log import SqliteLogError
+from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.cli import exit_code
 from fairlead.cli.audit_log import opened_audit
 from fairlead.cli.own_folder import own_folder, sweep
@@ -77,7 +77,7 @@ def _hand_out(place: Path, text: str) -> None:
 
 
 @contextmanager
-def _journal(wanted: Wanted, clock: LocalClock) -> Iterator[Journal | None]:
+def _journal(wanted: Wanted, clock: LocalClock) -> Iterator[WriteAheadLog | None]:
     """Where objects are kept, None where they are not; time goes on from where it was there.
 
     Raises InputError.
@@ -86,9 +86,9 @@ def _journal(wanted: Wanted, clock: LocalClock) -> Iterator[Journal | None]:
         yield None
         return
     try:
-        journal = Journal(objects_file(wanted.data_dir), clock=clock.now)
+        journal = WriteAheadLog(objects_file(wanted.data_dir), clock=clock.now)
         lived_until = journal.last_time
-    except (JournalError, OSError) as cause:
+    except (SqliteLogError, OSError) as cause:
         raise _refused_home(cause) from None
     with closing(journal):
         clock.jump_to(lived_until)
@@ -106,7 +106,7 @@ def _home(wanted: Wanted, now: datetime) -> DataDir:
 
 
 def _cluster(
-    wanted: Wanted, address: str, home: DataDir, clock: LocalClock, journal: Journal | None
+    wanted: Wanted, address: str, home: DataDir, clock: LocalClock, journal: WriteAheadLog | None
 ) -> LocalCluster:
     """The cluster, with what the journal holds. Raises InputError."""
     options = LocalOptions(
@@ -120,7 +120,7 @@ def _cluster(
     is_new = journal is None or journal.is_empty
     try:
         return LocalCluster(options, clock, home.users, home.account_key, journal)
-    except JournalError as cause:
+    except SqliteLogError as cause:
         raise _refused_home(cause) from None
     except (ValueError, LookupError, TypeError, AttributeError) as cause:
         if is_new:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 from fairlead.api.codec import decode
 from fairlead.api.timestamp import parse_timestamp
-from fairlead.apiserver.identity import IdSource
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.id_source import IdSource
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.conformance.node_writes import NodeWriteLog
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.controller import Controller
@@ -151,7 +151,7 @@ class NodeWorld:
             self._due.extend(self._agenda.pop_due(now))
         return bool(self._due)
 
-    def _see(self, change: Change) -> None:
+    def _see(self, change: StorageChange) -> None:
         self.log.see(change)
         view = decode(change.object)
         is_gone = change.type is ChangeType.DELETED

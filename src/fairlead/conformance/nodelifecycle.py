@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 from fairlead.conformance.comparison import ABSENT, Difference, Remark, first_difference
 from fairlead.conformance.node_scenario import begin_scenario
 from fairlead.conformance.node_world import EPOCH, NS_PER_MS, Named, NodeWorld, to_ms

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 from fairlead.engine.configuration.error import ConfigurationError
 from fairlead.engine.configuration.serving import refuse_unserved
 from fairlead.engine.extender_backend import ExtenderBackend

@@ -17,7 +17,7 @@ from fairlead.api.objects import ApiObject, Pod
 from fairlead.api.pod import is_terminal
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import CallExtender, ObjectRef
 from fairlead.engine.core.status import Status
 from fairlead.engine.core.stimulus import ObjectsLoaded

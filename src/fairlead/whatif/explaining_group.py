@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.compose import Composition, compose
 from fairlead.engine.batch.configuration import BatchConfig
 from fairlead.engine.batch.explanation import GroupExplanation, explain_group

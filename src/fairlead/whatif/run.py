@@ -21,7 +21,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import Pod
 from fairlead.api.pod import condition
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig

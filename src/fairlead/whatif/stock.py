@@ -11,7 +11,7 @@ from fairlead.api.pod import is_terminal
 from fairlead.api.pod_requests import pod_requests
 from fairlead.api.quantity import milli_value, whole_value
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 from fairlead.whatif.generated import ZONE_LABEL
 from fairlead.whatif.outcome import Allocation, NodeEnd, PodEnd
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fairlead.apiserver.kind import NODE, POD, POD_DISRUPTION_BUDGET
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import (
     Bind,
     Condition,

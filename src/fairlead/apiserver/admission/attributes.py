@@ -9,8 +9,8 @@ from typing import Final, Protocol
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
-from fairlead.apiserver.storage import Storage
-from fairlead.apiserver.write import PLAIN, Write
+from fairlead.apiserver.registry.write import PLAIN, Write
+from fairlead.apiserver.storage.storage import Storage
 
 
 class Operation(StrEnum):

@@ -27,7 +27,7 @@ from fairlead.apiserver.admission.cel.admission_request import (
 from fairlead.apiserver.admission.cel.authorizer import Judge, authorizer
 from fairlead.apiserver.admission.cel.environment import Scope
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, NAMESPACE, Kind
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 ALL: Final = "*"
 EXACT: Final = "Exact"

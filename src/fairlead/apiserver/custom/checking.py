@@ -14,7 +14,7 @@ from fairlead.apiserver.apiextensions.cost_budget import ALTERNATIVE, Work
 from fairlead.apiserver.apiextensions.schema.format import has_format
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.likeness import is_alike, likeness
+from fairlead.apiserver.json_equality import canonical_key, json_equal
 from fairlead.apiserver.validation.field import duplicate, invalid, not_supported, required
 
 # Errors that belong to no field.
@@ -53,7 +53,7 @@ def checked(
 
 def is_same(value: Any, old: Any) -> bool:
     """Whether a value is what it was."""
-    return old is not ABSENT and is_alike(value, old)
+    return old is not ABSENT and json_equal(value, old)
 
 
 def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
@@ -63,7 +63,7 @@ def items_before(schema: Structural, old: Any) -> Callable[[Any], Any]:
         return lambda _: ABSENT
 
     def named(item: Any) -> str | bytes:
-        return likeness([item.get(key) for key in keys] if isinstance(item, dict) else item)
+        return canonical_key([item.get(key) for key in keys] if isinstance(item, dict) else item)
 
     known = {named(was): was for was in reversed(old) if isinstance(was, dict)}
     return lambda item: known.get(named(item), ABSENT)
@@ -264,6 +264,6 @@ def _repeated(schema: Structural, value: list[Any], path: str) -> Iterator[Cause
         what = item
         if list_type == "map" and isinstance(item, dict):
             what = {key: item[key] for key in keys if key in item}
-        if likeness(what) in seen:
+        if canonical_key(what) in seen:
             yield duplicate(f"{path}[{at}]", what)
-        seen.add(likeness(what))
+        seen.add(canonical_key(what))

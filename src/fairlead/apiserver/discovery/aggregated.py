@@ -8,16 +8,15 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry import Registry
-from fairlead.apiserver.subresource import Subresource
+from fairlead.apiserver.kind import Kind, Subresource
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 API_VERSION: Final = "apidiscovery.k8s.io/v2"
 LIST: Final = "APIGroupDiscoveryList"
 MEDIA_TYPE_PARAMETERS: Final = f"g=apidiscovery.k8s.io;v=v2;as={LIST}"
 
 
-def api_group_discovery_list(registry: Registry, *, is_core: bool) -> Json:
+def api_group_discovery_list(registry: ServedKinds, *, is_core: bool) -> Json:
     """`/api` (the core group, `is_core`) or `/apis` (all others) with all that is in them."""
     groups = [group for group in registry.groups() if is_core != bool(group)]
     return {
@@ -28,7 +27,7 @@ def api_group_discovery_list(registry: Registry, *, is_core: bool) -> Json:
     }
 
 
-def _group(registry: Registry, group: str) -> Json:
+def _group(registry: ServedKinds, group: str) -> Json:
     versions = [
         {
             "version": version,

@@ -44,7 +44,7 @@ from fairlead.apiserver.negotiation.media_type import (
     require_produced,
 )
 from fairlead.apiserver.negotiation.request_error import no_method, no_resource, not_a_view
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Request, Response
 
 Path = tuple[str, ...]
@@ -65,7 +65,7 @@ class _Kept:
 class Documents:
     """A Document (see `serving.server`) for everything above."""
 
-    def __init__(self, registry: Registry, server_address: str, fairlead_version: str) -> None:
+    def __init__(self, registry: ServedKinds, server_address: str, fairlead_version: str) -> None:
         """`server_address` is the host and port that clients are told."""
         self._registry = registry
         self._server_address = server_address

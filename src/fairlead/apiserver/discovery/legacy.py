@@ -12,7 +12,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 # Where upstream still stores an older version, and its hash says so. Here nobody can tell.
 _HASHED_VERSIONS: Final = {
@@ -28,20 +28,20 @@ def api_versions(server_address: str) -> Json:
     return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
 
 
-def api_group_list(registry: Registry) -> Json:
+def api_group_list(registry: ServedKinds) -> Json:
     """`/apis`: every group but the core group, in order of preference."""
     groups = [_group(registry, group) for group in registry.groups() if group]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
-def api_group(registry: Registry, group: str) -> Json | None:
+def api_group(registry: ServedKinds, group: str) -> Json | None:
     """`/apis/<group>`: None when it is not served."""
     if not group or not registry.versions(group):
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(registry, group)}
 
 
-def api_resource_list(registry: Registry, group: str, version: str) -> Json | None:
+def api_resource_list(registry: ServedKinds, group: str, version: str) -> Json | None:
     """`/apis/<group>/<version>` or `/api/v1`: None when it is not served."""
     kinds = registry.kinds(group, version)
     if not kinds:
@@ -52,7 +52,7 @@ def api_resource_list(registry: Registry, group: str, version: str) -> Json | No
     return {**head, "groupVersion": kinds[0].api_version, "resources": resources}
 
 
-def _group(registry: Registry, group: str) -> Json:
+def _group(registry: ServedKinds, group: str) -> Json:
     versions = [
         {"groupVersion": f"{group}/{version}", "version": version}
         for version in registry.versions(group)

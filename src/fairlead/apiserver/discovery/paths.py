@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.apiserver.discovery.health import CHECKS
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 _FIXED: Final = (
     "/.well-known/openid-configuration",
@@ -28,7 +28,7 @@ _FIXED: Final = (
 )
 
 
-def paths(registry: Registry) -> dict[str, list[str]]:
+def paths(registry: ServedKinds) -> dict[str, list[str]]:
     """The paths in order of their bytes."""
     groups = [group for group in registry.groups() if group]
     versions = [

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.store import Store
-from fairlead.apiserver.write import Write
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.write import Write
 
 # upstream: the server writes through a client of its own, under the name of its program.
 MANAGER: Final = "kube-apiserver"

@@ -14,12 +14,12 @@ from fairlead.apiserver.endpoints.handlers.computed import NOTHING_OBSERVED
 from fairlead.apiserver.endpoints.request_scope import Authorize, Observed, allow_all
 from fairlead.apiserver.endpoints.server import ApiServer, Document
 from fairlead.apiserver.kind import COMPONENT_STATUS, Kind
-from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.printers.table import table
 from fairlead.apiserver.protobuf.decoder import decode
-from fairlead.apiserver.registry import BUILT_IN, Registry
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
+from fairlead.apiserver.registry.served_kinds import BUILT_IN, ServedKinds
+from fairlead.apiserver.registry.store import Store
 
 
 def complete_server(  # noqa: PLR0913 - the parts it is made of
@@ -32,7 +32,7 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     identity: Identity | None = None,
     components: tuple[Json, ...] = ONE_PROCESS,
     observed: Mapping[Kind, Observed] = NOTHING_OBSERVED,
-    late: Lateness = AT_ONCE,
+    late: ReconcileDelay = NO_DELAY,
 ) -> ApiServer:
     """The Kubernetes API over `store`.
 
@@ -42,7 +42,7 @@ def complete_server(  # noqa: PLR0913 - the parts it is made of
     how late the server acts by itself.
     """
     store.storage.arranged = arranged
-    registry = Registry((*BUILT_IN, *observed))
+    registry = ServedKinds((*BUILT_IN, *observed))
     documents: list[Document] = [Documents(registry, address, version), OpenApi(registry, version)]
     if identity is not None:
         documents.append(IssuerDocuments(identity, address))

@@ -12,7 +12,6 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.conversion import is_converted, shown, stored
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import KINDS, Kind
 from fairlead.apiserver.patch.managedfields.field_set import FieldSet
@@ -26,7 +25,8 @@ from fairlead.apiserver.patch.managedfields.managed_fields import (
     with_managed,
 )
 from fairlead.apiserver.patch.managedfields.updater import Version
-from fairlead.apiserver.write import Track
+from fairlead.apiserver.registry.conversion import is_converted, shown, stored
+from fairlead.apiserver.registry.write import Track
 
 CACHE_SIZE: Final = 512
 _STATUS: Final = ("status",)

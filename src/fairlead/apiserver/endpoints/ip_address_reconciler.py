@@ -19,9 +19,9 @@ from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.bootstrap import begin
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import SERVICE
-from fairlead.apiserver.served.service_range import IP_ADDRESS, addresses_of
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS, addresses_of
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 
 FAMILY: Final = "ipaddress.kubernetes.io/ip-family"
 MANAGED_BY: Final = "ipaddress.kubernetes.io/managed-by"
@@ -58,7 +58,7 @@ class IpAddresses:
                     self._store.delete(IP_ADDRESS, "", address, now)
         self._heard = {}  # its own writes
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: StorageChange) -> None:
         if change.kind is SERVICE:
             is_gone = change.type is ChangeType.DELETED
             if change.previous is not None:

@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.apiserver.endpoints.subresources.table import PARTS
 from fairlead.apiserver.kind import VERBS, Kind
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 _PATCHES: Final = "JSON, merge, strategic, apply"
 _CUSTOM_PATCHES: Final = "JSON, merge, apply"
@@ -19,7 +19,7 @@ _CUSTOM_PATCHES: Final = "JSON, merge, apply"
 Row = tuple[str, str, str]
 
 
-def rows(registry: Registry) -> Iterator[Row]:
+def rows(registry: ServedKinds) -> Iterator[Row]:
     """One row for each kind, in the order of discovery."""
     for kind in registry.all_kinds():
         served = [part.name for part in kind.subresources if part.name in PARTS]

@@ -18,10 +18,10 @@ from fairlead.apiserver.endpoints.response.renderer import Renderer, text_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import Form, error_media_type, negotiated
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
+from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Request, Response
-from fairlead.apiserver.storage import Kept
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.storage.storage import Kept
 
 __all__ = ["Attributes", "Authorize", "Call", "Observed", "Parts", "allow_all"]
 
@@ -43,7 +43,7 @@ class Parts:
     """What a server is made of."""
 
     store: Store
-    registry: Registry
+    registry: ServedKinds
     renderer: Renderer
     watches: Watches
     protobuf: DecodeProtobuf | None = None

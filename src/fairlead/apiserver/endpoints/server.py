@@ -52,13 +52,13 @@ from fairlead.apiserver.endpoints.routes import Answer, act_of, leads_nowhere
 from fairlead.apiserver.endpoints.status_reconcilers import Upkeep
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import COMPONENT_STATUS, CUSTOM_RESOURCE_DEFINITION, Kind
-from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.negotiation.media_type import error_media_type
 from fairlead.apiserver.negotiation.request_error import no_resource
 from fairlead.apiserver.negotiation.status import failure
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
+from fairlead.apiserver.registry.served_kinds import ServedKinds
+from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Headers, Request, Response
-from fairlead.apiserver.store import Store
 
 # Answers a path that is no resource; None leaves it to the next.
 Document = Callable[[Request, int], Response | None]
@@ -88,14 +88,14 @@ class ApiServer:
         store: Store,
         *,
         clock: Callable[[], int],
-        registry: Registry | None = None,
+        registry: ServedKinds | None = None,
         authorize: Authorize = allow_all,
         documents: Sequence[Document] = (),
         table_of: TableOf | None = None,
         protobuf: DecodeProtobuf | None = None,
         found: Mapping[Kind, Observed] = _COMPONENTS,
         identity: Identity | None = None,
-        late: Lateness = AT_ONCE,
+        late: ReconcileDelay = NO_DELAY,
     ) -> None:
         """`clock` tells the time (ns) for what happens between requests, ages in a watch.
 
@@ -108,7 +108,7 @@ class ApiServer:
         self._ids = store.ids
         self._storage = store.storage
         self._documents = tuple(documents)
-        registry = registry or Registry()
+        registry = registry or ServedKinds()
         self._definitions = Definitions(store, registry, _noted, late)
         self._upkeep = Upkeep(store, late)
         self._addresses = IpAddresses(store)
@@ -130,7 +130,7 @@ class ApiServer:
         return self._parts.watches
 
     @property
-    def registry(self) -> Registry:
+    def registry(self) -> ServedKinds:
         """The kinds that are served."""
         return self._parts.registry
 

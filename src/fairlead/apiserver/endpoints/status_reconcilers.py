@@ -14,14 +14,14 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.endpoints.field_manager import track, tracking_of
 from fairlead.apiserver.kind import Kind, kind_of
-from fairlead.apiserver.lateness import AT_ONCE, Lateness
 from fairlead.apiserver.patch.managedfields.server_side_apply import Application, server_side_apply
-from fairlead.apiserver.served.strategies import LOCAL
-from fairlead.apiserver.storage import Change, ChangeType, Storage
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.condition import with_conditions
+from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.served import LOCAL
+from fairlead.apiserver.storage.storage import ChangeType, Storage, StorageChange
 
 
 def _kind(api_version: str, kind: str) -> Kind:
@@ -45,7 +45,7 @@ _Key = tuple[str, str]
 class Upkeep:
     """Writes what follows from what clients write; nothing happens but in `settle`."""
 
-    def __init__(self, store: Store, late: Lateness = AT_ONCE) -> None:
+    def __init__(self, store: Store, late: ReconcileDelay = NO_DELAY) -> None:
         """Hear of what changes in `store`; what is there already is as it was left."""
         self._store = store
         self._late: Mapping[str, int] = {
@@ -71,7 +71,7 @@ class Upkeep:
             self._look_at(*key, now)
         self._heard = {}  # its own writes
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: StorageChange) -> None:
         match change.kind.kind:
             case "FlowSchema" | "APIService" if change.type is not ChangeType.DELETED:
                 self._heard[change.kind.kind, change.object["metadata"]["name"]] = None

@@ -21,7 +21,7 @@ from fairlead.apiserver.negotiation.media_type import JSON, clauses
 from fairlead.apiserver.openapi.v2 import swagger
 from fairlead.apiserver.openapi.v2_protobuf import swagger_message
 from fairlead.apiserver.openapi.v3 import document, group_document, plain_document
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Headers, Request, Response
 from fairlead.apiserver.schema.model import VERSION
 
@@ -47,7 +47,7 @@ _PLAIN: Final = (".well-known/openid-configuration", "openid/v1/jwks", "version"
 class OpenApi:
     """A Document (see `serving.server`) for everything under /openapi."""
 
-    def __init__(self, registry: Registry, fairlead_version: str) -> None:
+    def __init__(self, registry: ServedKinds, fairlead_version: str) -> None:
         """Describe what `registry` has, whenever somebody asks."""
         self._registry = registry
         self._fairlead_version = fairlead_version

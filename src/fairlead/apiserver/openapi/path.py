@@ -11,9 +11,9 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.handlers.delete import SHOWN
 from fairlead.apiserver.endpoints.subresources.table import PARTS
+from fairlead.apiserver.kind import Subresource
 from fairlead.apiserver.openapi import operation, parameter
 from fairlead.apiserver.openapi.operation import Subject
-from fairlead.apiserver.subresource import Subresource
 
 # The name of a type by apiVersion and kind.
 TypeOf = Callable[[str, str], str | None]

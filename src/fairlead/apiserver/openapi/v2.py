@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.discovery.version import MAJOR, MINOR
 from fairlead.apiserver.openapi.schema_document import V2, V3
 from fairlead.apiserver.openapi.v3 import document
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 _ANY_BODY: Final = ("*/*",)
 # What v2 cannot say of a custom resource's values is left out; of defaults it says nothing.
@@ -22,7 +22,7 @@ _ANY_BODY: Final = ("*/*",)
 _UNSPEAKABLE: Final = ("oneOf", "anyOf", "not", "nullable", "default")
 
 
-def swagger(registry: Registry) -> Json:
+def swagger(registry: ServedKinds) -> Json:
     """The document of all that is served."""
     paths: Json = {}
     definitions: Json = {}

@@ -18,7 +18,7 @@ from fairlead.apiserver.openapi.measured_type import measured_name, measured_typ
 from fairlead.apiserver.openapi.operation import Subject, group_title, tag
 from fairlead.apiserver.openapi.path import paths_of, root
 from fairlead.apiserver.openapi.schema_document import META, V3, Types
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.schema.model import schema_of
 
 _SECURITY: Final = {
@@ -42,7 +42,7 @@ def head() -> Json:
     return {"openapi": "3.0.0", "info": {"title": "Kubernetes", "version": f"{MAJOR}.{MINOR}"}}
 
 
-def document(registry: Registry, group: str, version: str, *, described: bool = True) -> Json:
+def document(registry: ServedKinds, group: str, version: str, *, described: bool = True) -> Json:
     """The document of a version that is served; `described`: with texts for people."""
     types = Types(V3, described=described)
     paths = {f"{root(group, version)}/": _resources(group, version)}

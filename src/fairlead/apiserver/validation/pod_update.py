@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.likeness import likeness
+from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.validation.change_text import change_text, internal_of
 from fairlead.apiserver.validation.field import Causes, forbidden, invalid
 
@@ -81,7 +81,7 @@ def _check_tolerations(before: Json, after: Json) -> Causes:
 
 
 def _lasting(toleration: Json) -> str | bytes:
-    return likeness(_without(toleration, ("tolerationSeconds",)))
+    return canonical_key(_without(toleration, ("tolerationSeconds",)))
 
 
 def _check_gates(before: Json, after: Json) -> Causes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from fairlead.apiserver.likeness import likeness
+from fairlead.apiserver.json_equality import canonical_key
 
 
 def repeated_places(items: Iterable[Any]) -> frozenset[int]:
@@ -16,7 +16,7 @@ def repeated_places(items: Iterable[Any]) -> frozenset[int]:
     places: list[int] = []
     seen: set[str | bytes] = set()
     for place, item in enumerate(items):
-        what = likeness(item)
+        what = canonical_key(item)
         if what in seen:
             places.append(place)
         seen.add(what)

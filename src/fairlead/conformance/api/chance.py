@@ -11,7 +11,7 @@ import re
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
+from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.placeholder import has_placeholder
 
 # A version in a message was recorded as it was.

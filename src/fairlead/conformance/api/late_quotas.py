@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked
 from fairlead.apiserver.admission.quota.resource_quota import ResourceQuota
 from fairlead.apiserver.kind import RESOURCE_QUOTA
-from fairlead.apiserver.storage import Change, ChangeType, Storage
+from fairlead.apiserver.storage.storage import ChangeType, Storage, StorageChange
 
 
 class LateQuotas:
@@ -30,7 +30,7 @@ class LateQuotas:
         self._before: dict[tuple[str, str], tuple[int, Json]] = {}
         self._is_charging = False
 
-    def note(self, change: Change) -> None:
+    def note(self, change: StorageChange) -> None:
         """To be told of every change of the store."""
         if change.kind is not RESOURCE_QUOTA or change.previous is None or self._is_charging:
             return

@@ -23,10 +23,10 @@ from fairlead.apiserver.endpoints.bootstrap_objects import built_in_objects
 from fairlead.apiserver.endpoints.component_status import component
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
-from fairlead.apiserver.lateness import Lateness
+from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import AUTHENTICATED, SYSTEM_MASTERS, User
-from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.store import Store
 from fairlead.conformance.api.late_quotas import LateQuotas
 from fairlead.worlds.simulation.seeded_ids import SeededIds
 
@@ -52,7 +52,7 @@ _COMPONENTS: Final = (
 
 # As late as the recorded server was with what it does by itself.
 _NS_PER_MS: Final = 1_000_000
-_LATE: Final = Lateness(
+_LATE: Final = ReconcileDelay(
     accepted=3 * _NS_PER_MS,
     established=3 * _NS_PER_MS,
     ending=6 * _NS_PER_MS,

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import yaml
 
-from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
+from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.conformance.api.agreement import Agreement
 from fairlead.conformance.api.placeholder import Bindings, has_placeholder, same_form
 from fairlead.conformance.comparison import ABSENT, Difference

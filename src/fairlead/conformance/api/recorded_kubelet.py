@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.deletion import Deletion
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.instant import seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 
@@ -59,7 +59,7 @@ class RecordedKubelet:
         self._addresses = 0
         self._free_at = 0
 
-    def attend(self, change: Change, store: Store, now: int) -> None:
+    def attend(self, change: StorageChange, store: Store, now: int) -> None:
         """Notice a pod that has just got its node, or is to go."""
         pod = change.object
         if change.kind is not POD or change.type is ChangeType.DELETED:

@@ -20,7 +20,7 @@ from fairlead.api.extender import (
 )
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import find_kind
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import CallExtender, ExtenderVerb, NodeVictims, ObjectRef
 
 Find = Callable[[ObjectRef], Json | None]

@@ -26,9 +26,9 @@ from fairlead.apiserver.kind import (
     Kind,
     find_kind,
 )
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
-from fairlead.apiserver.store import Store
-from fairlead.apiserver.write import Write
 from fairlead.engine.core.command import Bind, CallExtender, Command, EvictPod, RecordEvent
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.component_identity import program_of, user_of

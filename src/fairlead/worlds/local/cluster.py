@@ -17,17 +17,17 @@ from fairlead.apiserver.auth.authorization.rbac import Rbac
 from fairlead.apiserver.auth.authorizer import Identity
 from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
 from fairlead.apiserver.auth.certificate_authority import Pair
-from fairlead.apiserver.cold_storage import ColdStorage
 from fairlead.apiserver.endpoints.bootstrap import begin
 from fairlead.apiserver.endpoints.bootstrap_objects import built_in_objects
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.handlers.computed import NOTHING_OBSERVED
 from fairlead.apiserver.endpoints.server import ApiServer
-from fairlead.apiserver.identity import ReplayedIds
-from fairlead.apiserver.journal import Journal
 from fairlead.apiserver.kind import SERVICE_ACCOUNT
+from fairlead.apiserver.registry.id_source import ReplayedIds
+from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import User
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.storage.compact_storage import CompactStorage
+from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.engine.compose import PARTS as ENGINE_PARTS
 from fairlead.engine.config import EngineConfig
 from fairlead.engine.core.instant import Instant
@@ -82,7 +82,7 @@ class LocalCluster:
         clock: LocalClock,
         users: Mapping[str, User],
         account_key: str,
-        journal: Journal | None = None,
+        journal: WriteAheadLog | None = None,
     ) -> None:
         """Start with what is in `journal`, or the nodes asked for where that is nothing.
 
@@ -95,7 +95,7 @@ class LocalCluster:
             ids,
             admission=(*served_admission(ids.new_suffix), PodBound(options.pods_max)),
             strategies=LocalStrategies(),
-            storage=ColdStorage(),
+            storage=CompactStorage(),
         )
         is_new = journal is None or journal.is_empty
         if journal is not None and not is_new:

@@ -15,7 +15,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.response.encoded_objects import encode
 from fairlead.apiserver.kind import NODE, Kind
-from fairlead.apiserver.write import Track, Write
+from fairlead.apiserver.registry.write import Track, Write
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.component_identity import Component
 

@@ -6,8 +6,8 @@ import uuid
 from secrets import token_bytes, token_urlsafe  # noqa: TID251 - nothing is replayed here
 from typing import Final
 
-from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 
 TOKEN_BYTES: Final = 32
 UID_BYTES: Final = 16

@@ -39,7 +39,7 @@ from fairlead.apiserver.kind import (
     POD_METRICS,
     Kind,
 )
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.kubelet.usage import CPU, NOTHING, USAGE, Usage, parse_usage
 

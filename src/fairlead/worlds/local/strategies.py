@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 
 # Resources that no controller here looks at, where users would wait for one.
 _UNATTENDED: Final = {

@@ -8,10 +8,10 @@ from typing import Protocol, runtime_checkable
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import DEPLOYMENT, POD
 from fairlead.apiserver.patch.merge_patch import merge_patch
-from fairlead.apiserver.precondition import require_uid
+from fairlead.apiserver.registry.precondition import require_uid
+from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import NO_ANSWERS, WebhookAnswer
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.command import (
     CallExtender,
     Command,
@@ -35,7 +35,7 @@ from fairlead.worlds.perform import Outcome, refused
 class Attendant(Protocol):
     """Sees to something that clients rely on and no controller of the engine does."""
 
-    def attend(self, change: Change, store: Store, now: Instant) -> None:
+    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
         """React to a change, at once."""
         ...
 
@@ -78,7 +78,7 @@ class LocalWorld:
         self._events = EventWriter(store, signatures, host)
         kubelets = (ContainerEvents(self._events.record_part),) if has_kubelets else ()
         self._attendants: tuple[Attendant, ...] = (self._details, *kubelets, *attendants)
-        self._changes: list[Change] = []
+        self._changes: list[StorageChange] = []
         self._untold: list[Stimulus] = []
         store.subscribe(self._changes.append)
 
@@ -90,7 +90,7 @@ class LocalWorld:
         """Let the attendants see everything that is there already, as if it were new."""
         for kind in self.store.storage.kinds():
             for obj in self.store.list(kind):
-                change = Change(ChangeType.ADDED, kind, obj, None, 0)
+                change = StorageChange(ChangeType.ADDED, kind, obj, None, 0)
                 for attendant in self._attendants:
                     attendant.attend(change, self.store, now)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairlead.apiserver.identity import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET, SUFFIX_LENGTH
 from fairlead.engine.core.tie_break import splitmix64
 
 _MASK_64 = (1 << 64) - 1

@@ -19,8 +19,8 @@ from typing import Any
 
 from fairlead.api.codec import decode
 from fairlead.api.extender import BindingResult, encode
-from fairlead.apiserver.storage import Change
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import StorageChange
 from fairlead.engine.core.command import (
     Bind,
     CallExtender,
@@ -96,7 +96,7 @@ class SimulatedWorld:
         self._command_log = command_log
         self._agenda: TimerQueue[Callable[[Instant], None]] = TimerQueue()
         self._due: deque[Callable[[Instant], None]] = deque()
-        self._changes: list[Change] = []
+        self._changes: list[StorageChange] = []
         self._untold: list[Stimulus] = []
         self.store.subscribe(self._changes.append)
 

@@ -7,8 +7,8 @@ import pytest
 from fairlead.apiserver.admission.attributes import Asked, Circumstances, Operation
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.storage import Storage
-from fairlead.apiserver.write import Write
+from fairlead.apiserver.registry.write import Write
+from fairlead.apiserver.storage.storage import Storage
 
 
 class Gate:

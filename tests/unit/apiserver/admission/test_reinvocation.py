@@ -10,9 +10,9 @@ import pytest
 from fairlead.apiserver.admission.webhooks.plugin import MutatingWebhooks, WebhookNeeded
 from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.kind import find_kind
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.request import WebhookAnswer
-from fairlead.apiserver.store import Store
-from fairlead.apiserver.write import Write
 
 ALICE = authenticated("alice")
 RULE = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["configmaps"]}

@@ -17,7 +17,7 @@ from fairlead.apiserver.auth.authentication.service_account_token import (
 from fairlead.apiserver.auth.authentication.token import API_AUDIENCES
 from fairlead.apiserver.auth.certificate_authority import new_authority, new_client, new_server
 from fairlead.apiserver.kind import NODE, POD, SECRET, SERVICE_ACCOUNT
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NOW_S = 1_767_225_600

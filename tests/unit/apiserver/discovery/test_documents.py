@@ -9,7 +9,7 @@ import pytest
 from fairlead.apiserver.discovery.documents import Documents
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Request
 
 V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -19,7 +19,7 @@ WIDGET = Kind("example.com", "v1", "Widget", "widgets", is_custom=True)
 
 @pytest.fixture
 def registry():
-    return Registry()
+    return ServedKinds()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from fairlead.apiserver.auth.certificate_authority import new_authority
 from fairlead.apiserver.discovery.issuer import CONFIGURATION, KEYS, IssuerDocuments
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.request import Request
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TOKENS = ServiceAccountTokens(new_authority(NOW).key, Storage(), lambda: 0)

@@ -17,11 +17,11 @@ from fairlead.apiserver.discovery.legacy import (
     api_versions,
 )
 from fairlead.apiserver.discovery.paths import paths
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 FILE = Path(__file__).parents[3] / "golden/data/api/01-discovery.jsonl.gz"
 KINDS = {"APIVersions", "APIGroupList", "APIGroup", "APIResourceList", "APIGroupDiscoveryList"}
-REGISTRY = Registry()
+REGISTRY = ServedKinds()
 
 
 CASES = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitlines()]

@@ -12,9 +12,9 @@ import pytest
 from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, parse_timestamp
 from fairlead.apiserver.endpoints.collection.watch import Watch
 from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import ADMIN, Request
-from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.store import Store
 
 NOW = parse_timestamp("2026-01-01T00:00:00Z")
 MERGE = "application/merge-patch+json"

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from fairlead.apiserver.cold_storage import ColdStorage
 from fairlead.apiserver.endpoints.collection.selector import selection
 from fairlead.apiserver.endpoints.collection.watch import PIECE_BYTES
 from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.endpoints.response.encoded_objects import rest_of, rest_of_text
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.storage import Storage
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.compact_storage import CompactStorage
+from fairlead.apiserver.storage.storage import Storage
 
 PODS = "/api/v1/namespaces/default/pods"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
@@ -67,13 +67,13 @@ def make_cold(make_api):
 def test_a_list_is_the_same(make_cold, accept, query):
     warm, cold = (
         make_cold(storage, [pod(number) for number in (3, 1, 4, 2, 5, 1, 2)])
-        for storage in (Storage(), ColdStorage(hot_max=1))
+        for storage in (Storage(), CompactStorage(hot_max=1))
     )
     assert cold.get(PODS + query, accept=accept).text == warm.get(PODS + query, accept=accept).text
 
 
 def test_pages_go_on_where_they_were(make_cold):
-    cold = make_cold(ColdStorage(hot_max=1), [pod(number) for number in range(5)])
+    cold = make_cold(CompactStorage(hot_max=1), [pod(number) for number in range(5)])
     first = cold.get(f"{PODS}?limit=2").json
     rest = cold.get(f"{PODS}?limit=9&continue={first['metadata']['continue']}").json
     assert [obj["metadata"]["name"] for obj in first["items"] + rest["items"]] == [
@@ -82,7 +82,7 @@ def test_pages_go_on_where_they_were(make_cold):
 
 
 def test_a_watch_begins_with_what_is_there(make_cold, told):
-    cold = make_cold(ColdStorage(hot_max=1), [pod(2), pod(1)])
+    cold = make_cold(CompactStorage(hot_max=1), [pod(2), pod(1)])
     watch = cold.get(f"{PODS}?watch=true&labelSelector=app%3Da1")
     assert told(watch) == [("ADDED", "p1")]
 
@@ -90,7 +90,7 @@ def test_a_watch_begins_with_what_is_there(make_cold, told):
 def test_a_watch_that_begins_with_much_is_taken_in_pieces(make_cold):
     """Nothing is lost between them, and what happens meanwhile comes last."""
     long = {"annotations": {"a": "x" * (PIECE_BYTES // 2)}}
-    cold = make_cold(ColdStorage(hot_max=1), [pod(number, **long) for number in range(3)])
+    cold = make_cold(CompactStorage(hot_max=1), [pod(number, **long) for number in range(3)])
     watch = cold.get(f"{PODS}?watch=true")
     woken = []
     watch.on_data = lambda: woken.append(True)

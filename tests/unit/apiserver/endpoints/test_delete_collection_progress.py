@@ -8,9 +8,9 @@ import pytest
 
 from fairlead.apiserver.admission.webhooks.plugin import ValidatingWebhooks, WebhookNeeded
 from fairlead.apiserver.endpoints.compose import complete_server
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import Request, WebhookAnswer
-from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.store import Store
 
 NOW = 1_767_225_600 * 10**9
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"

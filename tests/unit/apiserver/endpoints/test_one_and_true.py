@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.likeness import is_alike
+from fairlead.apiserver.json_equality import json_equal
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 WIDGETS = "/apis/x.io/v1/namespaces/default/widgets"
@@ -33,7 +33,7 @@ def _widgets(api):
 def test_a_one_that_becomes_true_is_a_change(api, widgets, spec):
     made = api.patch(widgets, {"spec": spec})
     assert (made.status, made.json["metadata"]["generation"]) == (200, 2)
-    assert is_alike(api.get(widgets).json["spec"], {"x": 1, "l": [1, 0], **spec})
+    assert json_equal(api.get(widgets).json["spec"], {"x": 1, "l": [1, 0], **spec})
 
 
 def test_who_applies_true_conflicts_with_who_applied_one(api, widgets):

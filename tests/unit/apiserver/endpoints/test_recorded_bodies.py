@@ -17,7 +17,7 @@ from fairlead.apiserver.endpoints.request.body import decoded, parsed_yaml
 from fairlead.apiserver.endpoints.request.body_type import require_type
 from fairlead.apiserver.endpoints.request.typed_object import typed
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.registry import BUILT_IN
+from fairlead.apiserver.registry.served_kinds import BUILT_IN
 
 RECORDED = gzip.decompress(Path(__file__).with_name("recorded_bodies.jsonl.gz").read_bytes())
 ROWS = [json.loads(line) for line in RECORDED.splitlines()]

@@ -15,8 +15,8 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.http import app as app_module
 from fairlead.apiserver.http import watch_stream
 from fairlead.apiserver.http.app import ApiApp
+from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import ADMIN, Request, Response
-from fairlead.apiserver.store import Store
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 

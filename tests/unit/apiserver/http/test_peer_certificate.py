@@ -18,8 +18,8 @@ from fairlead.apiserver.endpoints.compose import complete_server
 from fairlead.apiserver.http.app import ApiApp
 from fairlead.apiserver.http.listener import Certificate, Listener
 from fairlead.apiserver.http.peer_certificate import user_of_certificate
-from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 
 # Certificates are judged by the machine's clock, not by the server's.
 REAL_NOW = datetime.now(UTC)  # noqa: TID251

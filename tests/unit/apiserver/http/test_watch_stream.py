@@ -10,8 +10,8 @@ from tests.unit.apiserver.conftest import CountedIds
 
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.http.watch_stream import stream
+from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import ADMIN, Request
-from fairlead.apiserver.store import Store
 
 NODES = "/api/v1/nodes"
 

@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.apiserver.apiextensions.served_kind import kinds_of
 from fairlead.apiserver.openapi.documents import OpenApi
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Request
 
 POLICY = "/openapi/v3/apis/policy/v1"
@@ -25,7 +25,7 @@ WIDGET = {
 
 @pytest.fixture(scope="module")
 def shared():
-    return OpenApi(Registry(), "0.1")
+    return OpenApi(ServedKinds(), "0.1")
 
 
 def ask(documents, path, *, method="GET", **headers):
@@ -122,7 +122,7 @@ def test_fields_are_described_for_people(shared):
 
 
 def test_a_definition_changes_what_is_described():
-    registry = Registry()
+    registry = ServedKinds()
     documents = OpenApi(registry, "0.1")
     before = dict(ask(documents, "/openapi/v2").headers)["ETag"]
     assert ask(documents, WIDGETS).status == 404
@@ -139,7 +139,7 @@ def test_a_definition_changes_what_is_described():
 
 def test_what_all_objects_have_is_described_of_custom_resources_too():
     """As kubectl explain shows it; in the words of upstream's builder."""
-    registry = Registry()
+    registry = ServedKinds()
     registry.define("widgets.example.com", kinds_of({"spec": WIDGET}))
     types = body(ask(OpenApi(registry, "0.1"), WIDGETS))["components"]["schemas"]
     widget = types["com.example.v1.Widget"]["properties"]

@@ -8,7 +8,7 @@ from fairlead.apiserver.openapi.documents import OpenApi
 from fairlead.apiserver.openapi.v2 import swagger
 from fairlead.apiserver.openapi.v2_protobuf import schema_message, swagger_message
 from fairlead.apiserver.protobuf.wire import fields, varint
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.request import Request
 
 ASKED = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
@@ -23,7 +23,7 @@ def named(message, number):
 
 @pytest.fixture(scope="module")
 def document():
-    return swagger(Registry())
+    return swagger(ServedKinds())
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_operations_know_their_parameters(message):
 
 
 def test_clients_get_it_when_they_ask_for_it_first():
-    answer = OpenApi(Registry(), "0.1")(Request("GET", "/openapi/v2", (), {"accept": ASKED}), 0)
+    answer = OpenApi(ServedKinds(), "0.1")(Request("GET", "/openapi/v2", (), {"accept": ASKED}), 0)
     assert (answer.status, answer.content_type) == (200, SENT)
 
 

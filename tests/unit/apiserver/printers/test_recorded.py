@@ -16,7 +16,7 @@ import pytest
 
 from fairlead.apiserver.kind import POD
 from fairlead.apiserver.printers.table import table
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.served_kinds import ServedKinds
 
 FILE = Path(__file__).with_name("recorded_rows.jsonl.gz")
 HEAD, *ROWS = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitlines()]
@@ -27,7 +27,7 @@ SCALE = replace(POD, kind="Scale")
 
 def kind_at(path):
     group, version, plural, *part = path.split("/")
-    return SCALE if "scale" in part else Registry().find(group, version, plural)
+    return SCALE if "scale" in part else ServedKinds().find(group, version, plural)
 
 
 def is_same(ours, theirs):
@@ -46,7 +46,7 @@ def test_the_columns_of_a_kind(path):
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
 def test_the_cells_of_an_object(row):
     obj = row["object"]
-    known = Registry().of_type(obj["apiVersion"], obj["kind"])
+    known = ServedKinds().of_type(obj["apiVersion"], obj["kind"])
     kind = SCALE if row["kind"] == "Scale" else known
     (ours,) = table(kind, [obj], NOW, "")["rows"]
     pairs = list(zip(ours["cells"], row["cells"], strict=True))

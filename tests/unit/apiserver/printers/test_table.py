@@ -8,7 +8,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import KINDS, NODE_METRICS, POD, POD_METRICS, Kind
 from fairlead.apiserver.printers.printer import PRINTERS
 from fairlead.apiserver.printers.table import table
-from fairlead.apiserver.registry import BUILT_IN
+from fairlead.apiserver.registry.served_kinds import BUILT_IN
 
 NOW = 1_767_226_000_000_000_000
 OBJECT = {"metadata": {"name": "a", "namespace": "n"}, "spec": {}}

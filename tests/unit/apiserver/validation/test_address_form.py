@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.apiserver.served.address_warning import cidr_warnings, ip_warnings
+from fairlead.apiserver.registry.warning.address import cidr_warnings, ip_warnings
 from fairlead.apiserver.validation.served.address_form import (
     NO_CIDR,
     NO_IP,

@@ -7,7 +7,7 @@ import pytest
 from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, RESOURCE_QUOTA
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 from fairlead.conformance.api.late_quotas import LateQuotas
 
 LATE = 3

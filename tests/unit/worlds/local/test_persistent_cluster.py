@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 from tests.unit.worlds.local.conftest import KEY, START
 
-from fairlead.apiserver.journal import Journal
-from fairlead.apiserver.journal_file import JournalFile
 from fairlead.apiserver.kind import find_kind
 from fairlead.apiserver.request import ADMIN, Request
-from fairlead.apiserver.storage import ChangeType
+from fairlead.apiserver.storage.sqlite_log import SqliteLog
+from fairlead.apiserver.storage.storage import ChangeType
+from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.cluster import LocalCluster, LocalOptions
 
@@ -23,7 +23,7 @@ FULL = "etcdserver: mvcc: database space exceeded"
 @contextmanager
 def kept(path, **options):
     """A cluster of no nodes whose journal is the file `path`."""
-    journal = Journal(path, synced=False, **options)
+    journal = WriteAheadLog(path, synced=False, **options)
     clock = LocalClock(START, paused=True)
     yield LocalCluster(LocalOptions(nodes=0), clock, {"t": ADMIN}, KEY, journal)
     journal.close()
@@ -81,7 +81,7 @@ def test_what_a_restart_writes_is_kept_like_everything_else(tmp_path):
     }
     with kept(tmp_path / "j"):
         pass
-    file = JournalFile(tmp_path / "j", synced=False, log_capacity=9)
+    file = SqliteLog(tmp_path / "j", synced=False, log_capacity=9)
     newest = file.version + 1
     definition["metadata"]["resourceVersion"] = str(newest)
     kind = find_kind("crd")

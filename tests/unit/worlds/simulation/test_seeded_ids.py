@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from itertools import repeat
 
-from fairlead.apiserver.identity import SUFFIX_ALPHABET
 from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.registry.id_source import SUFFIX_ALPHABET
 from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked, Operation
-from fairlead.apiserver.conversion import shown
 from fairlead.apiserver.kind import NAMESPACE, Kind
+from fairlead.apiserver.registry.conversion import shown
 from fairlead.apiserver.request import User
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 _OPTIONS: Final = {
     Operation.CREATE: "CreateOptions",

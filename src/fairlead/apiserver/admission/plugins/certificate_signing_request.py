@@ -22,7 +22,7 @@ from fairlead.apiserver.auth.authorizer import Attributes, Rights
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 RESOURCE: Final = "certificatesigningrequests.certificates.k8s.io"
 CLIENT_SIGNER: Final = "kubernetes.io/kube-apiserver-client"

@@ -7,7 +7,7 @@ plugin/pkg/admission/network/defaultingressclass/admission.go
 from __future__ import annotations
 
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 
 def default_class(storage: Storage, kind: Kind, *annotations: str) -> str:

@@ -11,7 +11,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked
 from fairlead.apiserver.admission.plugins.default_class import default_class
 from fairlead.apiserver.kind import INGRESS, INGRESS_CLASS
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 IS_DEFAULT: Final = "ingressclass.kubernetes.io/is-default-class"
 CLASS_BETA: Final = "kubernetes.io/ingress.class"

@@ -13,7 +13,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 TOLERATION_S_DEFAULT: Final = 300
 TOLERATED: Final = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

@@ -16,7 +16,7 @@ from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, pod_amounts
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import LIMIT_RANGE, PERSISTENT_VOLUME_CLAIM, POD, Kind
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
 CONTAINER: Final = "Container"

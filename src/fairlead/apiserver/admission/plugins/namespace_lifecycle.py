@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.error import Cause, forbidden, not_found
 from fairlead.apiserver.kind import NAMESPACE, Kind
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 IMMORTAL: Final = frozenset(("default", "kube-system", "kube-public"))
 IMMORTAL_REFUSAL: Final = "this namespace may not be deleted"

@@ -20,7 +20,7 @@ from fairlead.apiserver.kind import (
     RESOURCE_SLICE,
     SERVICE_ACCOUNT,
 )
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 # upstream: noderestriction/admission.go:getModifiedLabels, isKubernetesLabel
 _KUBERNETES: Final = ("kubernetes.io", "k8s.io")

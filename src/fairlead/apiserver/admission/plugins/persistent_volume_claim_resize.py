@@ -13,7 +13,7 @@ from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.admission.plugins.storage import CLASS_BETA
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 _UNBOUND = "Only bound persistent volume claims can be expanded"
 _FIXED = (

@@ -14,7 +14,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import POD
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 
 @dataclass(frozen=True, slots=True)

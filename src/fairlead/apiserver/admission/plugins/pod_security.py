@@ -18,7 +18,7 @@ from fairlead.apiserver.admission.attributes import Asked, Circumstances, Operat
 from fairlead.apiserver.admission.plugins.pod_security_standards import CHECKS, objections
 from fairlead.apiserver.error import Cause, forbidden, invalid
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 PREFIX: Final = "pod-security.kubernetes.io/"
 # Where a workload's pods are described.

@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 LABELS: Final = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 

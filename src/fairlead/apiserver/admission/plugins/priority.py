@@ -18,7 +18,7 @@ from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.error import forbidden
 from fairlead.apiserver.kind import POD, PRIORITY_CLASS
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 PREEMPT_LOWER_PRIORITY: Final = "PreemptLowerPriority"
 DEFAULT_PRIORITY: Final = 0

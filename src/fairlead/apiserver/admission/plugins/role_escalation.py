@@ -26,7 +26,7 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 _ROLES: Final = (ROLE, CLUSTER_ROLE)
 _BINDINGS: Final = (ROLE_BINDING, CLUSTER_ROLE_BINDING)

@@ -15,7 +15,7 @@ from fairlead.api.quantity import QuantityError, parse_quantity
 from fairlead.apiserver.admission.attributes import Asked
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import POD, RUNTIME_CLASS
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 
 class RuntimeClass:

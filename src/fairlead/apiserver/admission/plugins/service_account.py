@@ -22,7 +22,7 @@ from fairlead.apiserver.admission.plugins.secret_reference import (
 )
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import POD, SERVICE_ACCOUNT
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 DEFAULT_ACCOUNT: Final = "default"
 MOUNT_PATH: Final = "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -17,7 +17,7 @@ from fairlead.apiserver.kind import (
     STORAGE_CLASS,
     VOLUME_ATTRIBUTES_CLASS,
 )
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 IS_DEFAULT: Final = "storageclass.kubernetes.io/is-default-class"
 IS_DEFAULT_BETA: Final = "storageclass.beta.kubernetes.io/is-default-class"

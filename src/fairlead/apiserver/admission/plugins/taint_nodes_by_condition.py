@@ -10,7 +10,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.attributes import Asked
 from fairlead.apiserver.kind import NODE
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 NOT_READY: Final = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 

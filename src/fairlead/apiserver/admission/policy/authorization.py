@@ -26,7 +26,7 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.request import User
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.field import forbidden
 
 _POLICIES: Final = (VALIDATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY)

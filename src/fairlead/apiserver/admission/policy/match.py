@@ -19,7 +19,7 @@ from fairlead.apiserver.admission.cel.environment import Scope
 from fairlead.apiserver.admission.match import EXACT, judge_of, known_of, matched_kind, selects
 from fairlead.apiserver.apiextensions.served_kind import kinds_of
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, Kind
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 _NO_PARAMS: Final = "no params found for policy binding with `Deny` parameterNotFoundAction"
 _NO_NAMESPACE: Final = (

@@ -24,7 +24,7 @@ from fairlead.apiserver.kind import (
     VALIDATING_ADMISSION_POLICY,
     VALIDATING_ADMISSION_POLICY_BINDING,
 )
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 MESSAGE_BYTES_MAX: Final = 5 << 10
 ANNOTATION_BYTES_MAX: Final = 10 << 10

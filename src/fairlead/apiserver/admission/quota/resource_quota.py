@@ -23,7 +23,7 @@ from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, listed,
 from fairlead.apiserver.admission.quota.usage import is_counted, is_in_scopes, unsaid, usage
 from fairlead.apiserver.error import ApiError, forbidden
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM, POD, RESOURCE_QUOTA, SERVICE, Kind
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 _CHANGING: Final = (SERVICE, PERSISTENT_VOLUME_CLAIM)
 # upstream: resourcequota/apis/resourcequota, ignored by default: what only tells

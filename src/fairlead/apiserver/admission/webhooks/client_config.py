@@ -10,7 +10,7 @@ import base64
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import SERVICE
 from fairlead.apiserver.request import WebhookAnswer
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 
 def place_of(config: Json, storage: Storage) -> tuple[str, WebhookAnswer | None]:

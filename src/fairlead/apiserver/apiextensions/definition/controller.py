@@ -30,10 +30,10 @@ from fairlead.apiserver.apiextensions.definition.validation import causes
 from fairlead.apiserver.apiextensions.served_kind import LAST_VERBS, kinds_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, Kind
-from fairlead.apiserver.lateness import AT_ONCE, Lateness
-from fairlead.apiserver.registry import Registry
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
+from fairlead.apiserver.registry.served_kinds import ServedKinds
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 
 Noted = Callable[[Json, Json, int], Json]
 
@@ -53,9 +53,9 @@ class Definitions:
     def __init__(
         self,
         store: Store,
-        registry: Registry,
+        registry: ServedKinds,
         noted: Noted = unnoted,
-        late: Lateness = AT_ONCE,
+        late: ReconcileDelay = NO_DELAY,
     ) -> None:
         """Begin with the definitions that are there already; `noted` notes who writes a status."""
         self._store = store
@@ -90,7 +90,7 @@ class Definitions:
             del self._changed[name]
             self._settle(name, now)
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: StorageChange) -> None:
         if change.kind is CUSTOM_RESOURCE_DEFINITION:
             self._changed[change.object["metadata"]["name"]] = None
             self._call_others(change.object)

@@ -10,7 +10,7 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.condition import with_conditions
+from fairlead.apiserver.registry.condition import with_conditions
 
 # Keeps a definition until the last of its objects is gone.
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"

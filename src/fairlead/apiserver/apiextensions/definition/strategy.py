@@ -14,7 +14,7 @@ from fairlead.apiserver.apiextensions.definition.status import with_stored_versi
 from fairlead.apiserver.apiextensions.definition.validation import causes, changed_causes
 from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 from fairlead.apiserver.validation.field import bounded
 
 

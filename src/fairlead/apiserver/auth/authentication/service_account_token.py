@@ -18,7 +18,7 @@ from fairlead.apiserver.auth.authentication.token import API_AUDIENCES
 from fairlead.apiserver.auth.authorization.rbac import SERVICE_ACCOUNT_PREFIX
 from fairlead.apiserver.kind import NODE, POD, SECRET, SERVICE_ACCOUNT, Kind
 from fairlead.apiserver.request import User
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 ALGORITHM: Final = "ES256"
 PRIVATE: Final = "kubernetes.io"

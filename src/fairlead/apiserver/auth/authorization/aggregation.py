@@ -12,7 +12,7 @@ from fairlead.api.json import Json
 from fairlead.api.objects import LabelSelector
 from fairlead.api.selector import selector_matches
 from fairlead.apiserver.kind import CLUSTER_ROLE
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 
 def aggregated_rules(role: Json, storage: Storage) -> list[Json]:

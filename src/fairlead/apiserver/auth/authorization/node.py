@@ -16,7 +16,7 @@ from fairlead.apiserver.auth.authorizer import Attributes, Verdict
 from fairlead.apiserver.auth.bootstrap_policy.roles import READ
 from fairlead.apiserver.kind import POD, RESOURCE_SLICE, SERVICE_ACCOUNT, VOLUME_ATTACHMENT
 from fairlead.apiserver.request import User
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 # Of a node and what it asks for.
 Judge = Callable[[str, Attributes], str | None]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from fairlead.api.json import Json
 from fairlead.apiserver.kind import PERSISTENT_VOLUME_CLAIM
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 
 def claimed_volumes(storage: Storage, pods: list[Json]) -> set[str]:

@@ -29,7 +29,7 @@ from fairlead.apiserver.kind import (
     Kind,
 )
 from fairlead.apiserver.request import SYSTEM_MASTERS, User
-from fairlead.apiserver.storage import Change, Storage
+from fairlead.apiserver.storage.storage import Storage, StorageChange
 
 SERVICE_ACCOUNT_PREFIX: Final = "system:serviceaccount:"
 _KINDS: Final = (CLUSTER_ROLE, CLUSTER_ROLE_BINDING, ROLE, ROLE_BINDING)
@@ -130,7 +130,7 @@ class Rbac:
         grant = _Grant(binding.get("subjects") or (), rules, namespace, told)
         self._grants.setdefault(namespace, []).append(grant)
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: StorageChange) -> None:
         if change.kind.resource in _RESOURCES:
             self._grants = None
 

@@ -26,7 +26,7 @@ from fairlead.apiserver.endpoints.request.options import EXACT, ListOptions, uns
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.request_error import from_the_future
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 
 def listed(

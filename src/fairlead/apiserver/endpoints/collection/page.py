@@ -17,7 +17,7 @@ from typing import Final
 from fairlead.apiserver.endpoints.collection.continue_token import Token, token_too_old
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import ChangeType, Kept, Key, Storage
+from fairlead.apiserver.storage.storage import ChangeType, Kept, Key, Storage
 
 # The place of an object in a list of one namespace, or of all; and the object.
 Entry = tuple[str, Kept]

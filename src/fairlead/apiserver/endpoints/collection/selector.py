@@ -19,7 +19,7 @@ from fairlead.api.text_cache import text_cache
 from fairlead.apiserver.endpoints.collection.selectable_fields import NAME, Read, reader
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import Kept, value_of
+from fairlead.apiserver.storage.storage import Kept, value_of
 from fairlead.apiserver.validation.metadata import path_segment_problems
 
 CACHE_SIZE: Final = 2_048

@@ -22,7 +22,7 @@ from typing import Any, Final, Protocol
 from fairlead.api.json import Json
 from fairlead.apiserver.endpoints.collection.selector import Selection
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import Change, ChangeType, Kept, Storage
+from fairlead.apiserver.storage.storage import ChangeType, Kept, Storage, StorageChange
 
 BACKLOG_BYTES_MAX: Final = 64 << 20
 PIECE_BYTES: Final = 4 << 20
@@ -54,7 +54,7 @@ class Scope:
     form: EventForm
     after: int = 0
 
-    def told(self, change: Change) -> Told | None:
+    def told(self, change: StorageChange) -> Told | None:
         """What `change` looks like from here, None when it is none of our business."""
         obj, before = change.object, change.previous
         if change.version <= self.after:
@@ -208,7 +208,7 @@ class Watches:
             for watch in list(watches):
                 watch.end()
 
-    def tell(self, watch: Watch, change: Change) -> None:
+    def tell(self, watch: Watch, change: StorageChange) -> None:
         """Show `watch` one change."""
         told = watch.scope.told(change)
         if told is None:
@@ -227,7 +227,7 @@ class Watches:
             line = self._lines[key] = form.event(name, obj, is_first=is_first)
         watch.add(line)
 
-    def _tell(self, change: Change) -> None:
+    def _tell(self, change: StorageChange) -> None:
         watches = self._by_resource.get(change.kind.resource)
         if watches:
             for watch in list(watches):

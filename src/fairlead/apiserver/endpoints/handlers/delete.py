@@ -14,7 +14,6 @@ from typing import Any, Final
 from fairlead.api.field_problem import quoted
 from fairlead.api.json import Json
 from fairlead.apiserver.admission.webhooks.plugin import WebhookNeeded
-from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.endpoints.collection.delete_collection_progress import Sweep
 from fairlead.apiserver.endpoints.collection.list_page import listed
 from fairlead.apiserver.endpoints.collection.selector import selection
@@ -33,11 +32,12 @@ from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.request_error import bad_option
 from fairlead.apiserver.negotiation.status import success
+from fairlead.apiserver.registry.deletion import Deletion
+from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.schema.single import TypeMismatchError
-from fairlead.apiserver.storage import value_of
+from fairlead.apiserver.storage.storage import value_of
 from fairlead.apiserver.validation.field import invalid, not_supported
-from fairlead.apiserver.write import Write
 
 DELETE_OPTIONS: Final = Kind("", "v1", "DeleteOptions", "deleteoptions")
 _OPTIONS_VERSION: Final = "meta.k8s.io/v1"

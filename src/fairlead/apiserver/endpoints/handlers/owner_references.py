@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.likeness import likeness
+from fairlead.apiserver.json_equality import canonical_key
 
 _SENT: Final = ".metadata.ownerReferences contains duplicate entries"
 _MADE: Final = f"{_SENT} after mutating admission happens"
@@ -31,7 +31,7 @@ def with_each_owner_once(obj: Json, warn: Callable[[str], None], *, is_made: boo
     again = [
         owner.get("uid", "")
         for owner in owners
-        if kept.setdefault(likeness(owner), owner) is not owner
+        if kept.setdefault(canonical_key(owner), owner) is not owner
     ]
     if not again:
         return obj

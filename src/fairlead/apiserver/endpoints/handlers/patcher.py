@@ -23,7 +23,6 @@ import msgspec
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.api.yaml_values import YamlError
-from fairlead.apiserver.conversion import shown, stored
 from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.endpoints.handlers.patch_error import Sent, Shown, Told, invalid_patch
 from fairlead.apiserver.endpoints.handlers.patched_kind import of_its_kind
@@ -55,6 +54,7 @@ from fairlead.apiserver.patch.managedfields.server_side_apply import (
 )
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
+from fairlead.apiserver.registry.conversion import shown, stored
 from fairlead.apiserver.schema.declared import as_declared
 from fairlead.apiserver.schema.json_text import JsonError, json_kind, parse_json
 from fairlead.apiserver.schema.restoring import restored

@@ -9,8 +9,6 @@ from dataclasses import replace
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.conversion import is_converted
-from fairlead.apiserver.conversion import stored as as_stored
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.handlers.get import found, require_key
 from fairlead.apiserver.endpoints.handlers.owner_references import with_each_owner_once
@@ -28,10 +26,12 @@ from fairlead.apiserver.error import Cause, bad_request, conflict, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import JSON, YAML
 from fairlead.apiserver.negotiation.request_error import unreadable
-from fairlead.apiserver.precondition import require_uid
+from fairlead.apiserver.registry.conversion import is_converted
+from fairlead.apiserver.registry.conversion import stored as as_stored
+from fairlead.apiserver.registry.precondition import require_uid
+from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.request import Response
 from fairlead.apiserver.schema.spelled import with_spelled_data
-from fairlead.apiserver.write import Write
 
 OTHER_NAMESPACE: Final = (
     "the namespace of the provided object does not match the namespace sent on the request"

@@ -16,9 +16,9 @@ from typing import Any, Final
 import msgspec
 
 from fairlead.api.json import Json
-from fairlead.apiserver.conversion import is_converted, shown
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.storage import Change, ChangeType, Kept, Storage, value_of
+from fairlead.apiserver.registry.conversion import is_converted, shown
+from fairlead.apiserver.storage.storage import ChangeType, Kept, Storage, StorageChange, value_of
 
 Key = tuple[str, str]
 
@@ -69,7 +69,7 @@ class EncodedObjects:
         texts[key] = (obj, text)
         return text
 
-    def _forget(self, change: Change) -> None:
+    def _forget(self, change: StorageChange) -> None:
         if change.type is ChangeType.DELETED:
             meta = change.object["metadata"]
             texts = self._texts.get(change.kind.resource, {})

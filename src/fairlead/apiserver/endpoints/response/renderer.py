@@ -13,13 +13,13 @@ from typing import Any, Final
 import yaml
 
 from fairlead.api.json import Json
-from fairlead.apiserver.conversion import shown
 from fairlead.apiserver.endpoints.collection.page import Listed
 from fairlead.apiserver.endpoints.response.encoded_objects import EncodedObjects, encode
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.media_type import PARTIAL, PARTIAL_LIST, TABLE, YAML, Form
-from fairlead.apiserver.storage import Kept, value_of
+from fairlead.apiserver.registry.conversion import shown
+from fairlead.apiserver.storage.storage import Kept, value_of
 
 PARTS: Final = 16
 LAID_OUT_BYTES_MAX: Final = 256 << 10

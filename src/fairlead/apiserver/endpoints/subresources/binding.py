@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.binding import bind
 from fairlead.apiserver.endpoints.handlers.rest import write_of
 from fairlead.apiserver.endpoints.request.options import write_options
 from fairlead.apiserver.endpoints.request_scope import Call
@@ -17,6 +16,7 @@ from fairlead.apiserver.error import bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.request_error import unreadable
 from fairlead.apiserver.negotiation.status import done
+from fairlead.apiserver.registry.binding import bind
 from fairlead.apiserver.request import Response
 
 BINDING: Final = Kind("", "v1", "Binding", "bindings")

@@ -13,9 +13,9 @@ from fairlead.apiserver.endpoints.request.options import write_options
 from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.endpoints.subresources.posted_body import member, posted
 from fairlead.apiserver.error import bad_request
-from fairlead.apiserver.eviction import evict
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.negotiation.status import done
+from fairlead.apiserver.registry.eviction import evict
 from fairlead.apiserver.request import Response
 
 EVICTION: Final = Kind("policy", "v1", "Eviction", "evictions")

@@ -30,7 +30,7 @@ from fairlead.apiserver.endpoints.subresources.connect import chosen_container
 from fairlead.apiserver.error import Cause, bad_request, invalid
 from fairlead.apiserver.kind import POD, Kind
 from fairlead.apiserver.request import Response
-from fairlead.apiserver.storage import Kept, value_of
+from fairlead.apiserver.storage.storage import Kept, value_of
 
 OPTIONS: Final = Kind("", "v1", "PodLogOptions", "podlogoptions")
 TEXT: Final = "text/plain"

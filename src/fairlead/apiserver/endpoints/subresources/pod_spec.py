@@ -13,8 +13,8 @@ from fairlead.apiserver.admission.attributes import Operation
 from fairlead.apiserver.endpoints.handlers.get import found
 from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.endpoints.subresources.update import Written, written
+from fairlead.apiserver.registry.strategy import respecified
 from fairlead.apiserver.request import Response
-from fairlead.apiserver.strategy import respecified
 from fairlead.apiserver.validation import validate_part
 from fairlead.apiserver.validation.field import Causes
 from fairlead.apiserver.validation.served.pod_part import check_debugging, check_resize

@@ -12,8 +12,8 @@ from fairlead.apiserver.endpoints.handlers.rest import require_same
 from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.endpoints.subresources.update import written
 from fairlead.apiserver.kind import PERSISTENT_VOLUME
+from fairlead.apiserver.registry.strategies.certificates import decided, reported
 from fairlead.apiserver.request import Response
-from fairlead.apiserver.served.signing import decided, reported
 
 # What is made of an object and what was sent in its place, at that time.
 Prepare = Callable[[Json, Json, str], Json]

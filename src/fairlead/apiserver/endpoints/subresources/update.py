@@ -12,7 +12,7 @@ from fairlead.apiserver.endpoints.handlers.rest import in_namespace, named, sent
 from fairlead.apiserver.endpoints.request.options import WriteOptions, write_options
 from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.write import Write
+from fairlead.apiserver.registry.write import Write
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from fairlead.apiserver.likeness import is_alike
+from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.patch.managedfields.field_set import (
     LEAF,
     NOTHING,
@@ -90,7 +90,7 @@ def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
         return presence_of(schema)(new), {}, {}
     if new is _ABSENT:
         return {}, {}, presence_of(schema)(old)
-    if is_alike(old, new):
+    if json_equal(old, new):
         return {}, {}, {}
     if is_leaf(schema, old) or is_leaf(schema, new):
         # A single value instead of fields, or the other way round: all of them changed.
@@ -121,7 +121,7 @@ def _compare_several(schema: Schema, old: Any, new: Any) -> _Triple:
     """Items of one name in either list: they are one field, whatever is in them."""
     # upstream: compare.go:visitListItems
     if type(old) is type(new):
-        return {}, NOTHING if is_alike(old, new) else LEAF, {}
+        return {}, NOTHING if json_equal(old, new) else LEAF, {}
     if type(old) is _Several:
         return NOTHING if new is _ABSENT else presence_of(schema)(new), {}, LEAF
     return LEAF, {}, NOTHING if old is _ABSENT else presence_of(schema)(old)

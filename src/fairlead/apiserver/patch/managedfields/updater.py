@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Generic, TypeVar
 
-from fairlead.apiserver.likeness import is_alike
+from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.patch.managedfields.field_set import (
     NOTHING,
     FieldSet,
@@ -115,7 +115,7 @@ def after_apply(  # noqa: PLR0913 - the parts of one request
         new = _pruned(new, before, last, groups)
     changes = _Changes(own, live, new)
     kept = _yielding(changes, claimed, manager, others, force=force)
-    is_same = changes.is_none and is_alike(live, new)
+    is_same = changes.is_none and json_equal(live, new)
     return (None if is_same else new), kept
 
 

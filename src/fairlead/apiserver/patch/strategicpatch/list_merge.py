@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.gotext.value import go_text
-from fairlead.apiserver.likeness import likeness
+from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.patch.strategicpatch.directive import (
     DELETE,
     DIRECTIVE,
@@ -43,8 +43,8 @@ def merged_list(
     are_objects, key = require_alike(original, patch), field.merge_key
     if not are_objects:
         if goes:
-            without = set(map(likeness, patch))
-            return [item for item in original if likeness(item) not in without]
+            without = set(map(canonical_key, patch))
+            return [item for item in original if canonical_key(item) not in without]
         merged = list(dict.fromkeys([*original, *patch]))
     elif not key:
         raise refused(f"cannot merge lists without merge key for {_kind(field.schema.items)}")
@@ -91,7 +91,7 @@ def _without_special(
             case str(found) if found == DELETE:
                 if key not in item:
                     raise no_key(item, key)
-                deleted.add(likeness(item[key]))
+                deleted.add(canonical_key(item[key]))
             case str(found) if found == REPLACE:
                 replaces = True
             case str(found) if found == MERGE:
@@ -99,7 +99,9 @@ def _without_special(
             case other:
                 raise bad_directive(other, item)
     if deleted:
-        original = [one for one in original if key not in one or likeness(one[key]) not in deleted]
+        original = [
+            one for one in original if key not in one or canonical_key(one[key]) not in deleted
+        ]
     return (plain, []) if replaces else (original, plain)
 
 
@@ -108,11 +110,11 @@ def _merged_items(original: list[Json], patch: list[Json], key: str, merge: Merg
     places: dict[str | bytes, int] = {}
     for at, one in enumerate(original):
         if key in one:
-            places.setdefault(likeness(one[key]), at)
+            places.setdefault(canonical_key(one[key]), at)
     for item in patch:
         if key not in item:
             raise no_key(item, key)
-        name = likeness(item[key])
+        name = canonical_key(item[key])
         if name in places:
             at = places[name]
             merged[at] = merge(merged[at], item)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fairlead.apiserver.gotext.value import go_kind, go_text
-from fairlead.apiserver.likeness import likeness
+from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.patch.strategicpatch.directive import (
     DELETE,
     DIRECTIVE,
@@ -138,7 +138,7 @@ def _is_same(left: Any, right: Any, key: str) -> bool:
         left, right = left[key], right[key]
     if type(left) is type(right) and isinstance(left, dict | list):
         raise crashed()
-    return likeness(left) == likeness(right)
+    return canonical_key(left) == canonical_key(right)
 
 
 def require_keys(items: Iterable[Any], key: str) -> None:
@@ -163,4 +163,4 @@ def _places(items: list[Any], key: str) -> Places:
 def _name(item: Any, key: str) -> str | bytes:
     """What tells an item from the others."""
     value = item.get(key) if key and isinstance(item, dict) else item
-    return likeness(value)
+    return canonical_key(value)

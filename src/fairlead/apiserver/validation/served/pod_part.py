@@ -10,8 +10,8 @@ from typing import Final
 
 from fairlead.api.field_problem import shown
 from fairlead.api.json import Json
+from fairlead.api.pod_qos import qos_class
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.served.pod_quality import quality_of
 from fairlead.apiserver.validation.change_text import change_text, internal_of
 from fairlead.apiserver.validation.field import Causes, duplicate, forbidden, invalid, required
 from fairlead.apiserver.validation.metadata import dns_label_problems
@@ -112,8 +112,8 @@ def check_resize(old: Json, new: Json) -> Causes:
         pairs = zip(before.get(key) or (), after.get(key) or (), strict=False)
         for place, (had, wants) in enumerate(pairs):
             yield from _check_kept(f"spec.{key}[{place}].resources", had, wants)
-    quality = quality_of(after)
-    if quality_of(before) != quality:
+    quality = qos_class(after)
+    if qos_class(before) != quality:
         yield invalid("spec", quality, OTHER_QUALITY)
     for place, container in enumerate(before.get("initContainers") or ()):
         wants = after["initContainers"][place]

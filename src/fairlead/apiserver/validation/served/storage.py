@@ -12,7 +12,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.quantity import NANOS_PER_UNIT, canonical, parse_quantity
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.likeness import likeness
+from fairlead.apiserver.json_equality import canonical_key
 from fairlead.apiserver.validation.change_text import change_text, internal_of
 from fairlead.apiserver.validation.field import (
     Causes,
@@ -271,7 +271,7 @@ def _check_topologies(field: str, terms: list[Json]) -> Causes:
             if key in keys:
                 yield duplicate(f"{at}.key", key)
             keys[key] = sorted(set(values))
-        what = likeness(keys)
+        what = canonical_key(keys)
         if what in seen:
             yield duplicate(f"{where}.matchLabelExpressions", "")
         seen.add(what)

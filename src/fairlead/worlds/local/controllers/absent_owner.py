@@ -14,11 +14,11 @@ from contextlib import suppress
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, KINDS, Kind
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.deletion import Deletion
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.field_manager import controllers_write
 
@@ -36,7 +36,7 @@ class AbsentOwners:
         self._suspects: dict[tuple[Kind, str, str], None] = {}
         self._since: Instant | None = None
 
-    def attend(self, change: Change, store: Store, now: Instant) -> None:
+    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         meta = change.object["metadata"]
         if change.type is ChangeType.DELETED:

@@ -14,15 +14,15 @@ from contextlib import suppress
 from typing import Final
 
 from fairlead.api.json import Json
-from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.endpoints.bootstrap import MANAGER, begin
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.endpoints.status_reconcilers import API_SERVICE
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
-from fairlead.apiserver.storage import Change
-from fairlead.apiserver.store import Store
-from fairlead.apiserver.write import Write
+from fairlead.apiserver.registry.deletion import Deletion
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.write import Write
+from fairlead.apiserver.storage.storage import StorageChange
 from fairlead.engine.core.instant import Instant
 
 LABEL: Final = "kube-aggregator.kubernetes.io/automanaged"
@@ -35,7 +35,7 @@ VERSION_PRIORITY: Final = 100
 class Registrations:
     """An Attendant."""
 
-    def attend(self, change: Change, store: Store, now: Instant) -> None:
+    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         if change.kind is CUSTOM_RESOURCE_DEFINITION:
             group = change.object["spec"]["group"]

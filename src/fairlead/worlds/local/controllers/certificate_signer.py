@@ -17,8 +17,8 @@ from fairlead.api.timestamp import NANOSECONDS_PER_SECOND, format_timestamp
 from fairlead.apiserver.auth.certificate_authority import Pair
 from fairlead.apiserver.auth.certificate_signer import SIGNERS, complaint, issued, request_of
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.field_manager import controllers_write
 
@@ -38,7 +38,7 @@ class Signers:
         """Nothing is kept."""
         self._authority = authority
 
-    def attend(self, change: Change, store: Store, now: Instant) -> None:
+    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         if change.kind is not _KIND or change.type is ChangeType.DELETED:
             return

@@ -18,8 +18,8 @@ from fairlead.apiserver.endpoints.bootstrap import MANAGER, begin
 from fairlead.apiserver.endpoints.field_manager import track
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, Kind, kind_of
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.instant import Instant
 
 NAME: Final = "kubernetes"
@@ -39,7 +39,7 @@ class OwnService:
         self._host = host.strip("[]")
         self._port = int(port)
 
-    def attend(self, change: Change, store: Store, now: Instant) -> None:
+    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         meta = change.object["metadata"]
         has_begun = change.kind is NAMESPACE and meta["name"] == PLACE

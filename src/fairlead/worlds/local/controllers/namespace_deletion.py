@@ -17,11 +17,11 @@ from typing import Final
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp, parse_timestamp
-from fairlead.apiserver.deletion import Deletion
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import NAMESPACE, POD, Kind
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.deletion import Deletion
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.local.field_manager import controllers_write
@@ -67,7 +67,7 @@ class NamespaceEnds:
         self._due: dict[str, Instant] = {}
         self._timers: TimerQueue[str] = TimerQueue()
 
-    def attend(self, change: Change, store: Store, now: Instant) -> None:
+    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         if change.kind is not NAMESPACE:
             return

@@ -17,8 +17,8 @@ from fairlead.api.quantity import canonical, parse_quantity
 from fairlead.apiserver.admission.quota.amounts import Amounts, amounts, minus, plus
 from fairlead.apiserver.admission.quota.usage import is_counted, is_in_scopes, usage
 from fairlead.apiserver.kind import RESOURCE_QUOTA, Kind
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.field_manager import controllers_write
 
@@ -73,7 +73,7 @@ class Quotas:
         """Nothing is counted before the first quota."""
         self._ledgers: dict[str, dict[str, _Ledger]] = {}  # by namespace and name
 
-    def attend(self, change: Change, store: Store, now: Instant) -> None:
+    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         meta = change.object["metadata"]
         namespace, name = meta.get("namespace", ""), meta["name"]

@@ -18,9 +18,9 @@ from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.endpoints.ip_address_reconciler import ALLOCATOR, MANAGED_BY
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.patch.managedfields.server_side_apply import Application, server_side_apply
-from fairlead.apiserver.served.service_range import IP_ADDRESS, SERVICE_CIDR
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS, SERVICE_CIDR
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.worlds.local.field_manager import controllers_write
@@ -51,7 +51,7 @@ class ServiceCidrs:
         """Nothing is to go."""
         self._due: TimerQueue[str] = TimerQueue()
 
-    def attend(self, change: Change, store: Store, now: Instant) -> None:
+    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         is_gone = change.type is ChangeType.DELETED
         if change.kind is SERVICE_CIDR and not is_gone:

@@ -17,8 +17,8 @@ from fairlead.apiserver.admission.attributes import Asked, Operation
 from fairlead.apiserver.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from fairlead.apiserver.error import already_exists
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.store import Store
-from fairlead.apiserver.write import Write
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.write import Write
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.component_identity import Component
 from fairlead.worlds.local.field_manager import FieldManagers

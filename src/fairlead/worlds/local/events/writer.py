@@ -17,7 +17,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, Kind, find_kind
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.store import Store
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
 from fairlead.worlds.local.component_identity import Component, program_called, program_of

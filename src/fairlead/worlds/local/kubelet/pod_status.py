@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
-from fairlead.apiserver.condition import with_conditions
 from fairlead.apiserver.kind import NODE, POD
-from fairlead.apiserver.storage import Change, ChangeType
-from fairlead.apiserver.store import Store
+from fairlead.apiserver.registry.condition import with_conditions
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.command import Condition, PatchStatus
 from fairlead.engine.core.instant import Instant
 from fairlead.worlds.local.kubelet.container_status import container_statuses
@@ -46,7 +46,7 @@ class PodDetails:
         self._taken: dict[str, str] = {}  # by pod's uid
         self._uids: dict[str, str] = {}  # by address
 
-    def attend(self, change: Change, store: Store, now: Instant) -> None:
+    def attend(self, change: StorageChange, store: Store, now: Instant) -> None:
         """See Attendant."""
         if change.kind is not POD:
             return

@@ -19,8 +19,8 @@ from fairlead import __version__
 from fairlead.apiserver.discovery.version import version_info
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.negotiation.request_error import no_method
+from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.request import Request, Response
-from fairlead.apiserver.store import Store
 
 PATH: Final = "/metrics"
 _COMPONENT: Final = "apiserver"

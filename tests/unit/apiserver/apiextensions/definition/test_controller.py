@@ -12,11 +12,11 @@ from fairlead.apiserver.endpoints.request.typed_object import of_another_version
 from fairlead.apiserver.endpoints.server import ApiServer
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION, find_kind
-from fairlead.apiserver.lateness import Lateness
-from fairlead.apiserver.registry import Registry
+from fairlead.apiserver.registry.reconcile_delay import ReconcileDelay
+from fairlead.apiserver.registry.served_kinds import ServedKinds
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.request import Request
-from fairlead.apiserver.served.strategies import ServedStrategies
-from fairlead.apiserver.store import Store
 from fairlead.worlds.simulation.seeded_ids import SeededIds
 
 NOW = 1_767_226_000_000_000_000
@@ -47,7 +47,7 @@ def store():
 
 @pytest.fixture
 def registry():
-    return Registry()
+    return ServedKinds()
 
 
 @pytest.fixture
@@ -285,7 +285,7 @@ def test_who_writes_the_status_of_a_definition_is_noted(store, registry):
     assert entry["fieldsV1"]["f:status"].keys() == {"f:acceptedNames", "f:conditions"}
 
 
-LATE = Lateness(accepted=2, established=3, ending=4, ended=5)
+LATE = ReconcileDelay(accepted=2, established=3, ending=4, ended=5)
 
 
 def test_a_late_server_accepts_before_it_establishes(store, registry):

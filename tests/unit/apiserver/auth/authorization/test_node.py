@@ -8,7 +8,7 @@ from fairlead.apiserver.auth.authentication.token import authenticated
 from fairlead.apiserver.auth.authorization.node import NodeAuthorizer
 from fairlead.apiserver.auth.authorizer import Attributes, Verdict
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 NODE_1 = authenticated("system:node:node-1", ("system:nodes",))
 DRA = "resource.k8s.io"

@@ -12,7 +12,7 @@ from fairlead.apiserver.auth.bootstrap_policy.objects import bootstrap_objects
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.request import SYSTEM_MASTERS
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 
 ALICE = authenticated("alice", ("dev",))
 BOB = authenticated("bob")

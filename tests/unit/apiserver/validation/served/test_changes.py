@@ -10,7 +10,7 @@ import yaml
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.patch.merge_patch import merge_patch
-from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.validation import validate_new_status, validate_update
 
 

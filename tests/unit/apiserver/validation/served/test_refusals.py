@@ -14,7 +14,7 @@ import yaml
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.validation import validate_new
 
 TABLES = sorted((Path(__file__).parent / "refusals").glob("*.yaml"))

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import kind_of
-from fairlead.apiserver.served.strategies import ServedStrategies
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
 from fairlead.apiserver.validation import validate_new, validate_update
 
 CONTAINER = {"name": "c", "image": "i"}

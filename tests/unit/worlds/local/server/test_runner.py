@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.storage import Storage
+from fairlead.apiserver.storage.storage import Storage
 from fairlead.engine.core.instant import seconds
 from fairlead.worlds.local.clock import LocalClock
 from fairlead.worlds.local.server import runner

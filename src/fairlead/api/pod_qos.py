@@ -1,0 +1,51 @@
+"""status.qosClass: how a pod is treated when its node runs short.
+
+Guaranteed if every container limits CPU and memory and requests just that; BestEffort if none asks
+for either; Burstable otherwise. Resources of the pod as a whole, where it has some, decide alone.
+
+upstream: pkg/apis/core/helper/qos/qos.go:ComputePodQOS
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.quantity import parse_quantity
+
+_DECISIVE: Final = ("cpu", "memory")
+_CONTAINERS: Final = ("containers", "initContainers")
+
+
+def qos_class(spec: Json) -> str:
+    """Guaranteed, Burstable or BestEffort."""
+    requests: dict[str, int] = {}
+    limits: dict[str, int] = {}
+    guaranteed = True
+    for resources in _resources(spec):
+        limited = _amounts(resources, "limits")
+        guaranteed = guaranteed and len(limited) == len(_DECISIVE)
+        for total, part in ((requests, _amounts(resources, "requests")), (limits, limited)):
+            for name, nano in part.items():
+                total[name] = total.get(name, 0) + nano
+    if not requests and not limits:
+        return "BestEffort"
+    return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _resources(spec: Json) -> Iterator[Json]:
+    own = spec.get("resources")
+    if own and (own.get("requests") or own.get("limits")):
+        yield own
+        return
+    for key in _CONTAINERS:
+        for container in spec.get(key) or ():
+            yield container.get("resources") or {}
+
+
+def _amounts(resources: Json, of: str) -> dict[str, int]:
+    """What is asked for of the decisive resources, in nanos; asking for nothing is not asking."""
+    amounts = resources.get(of) or {}
+    found = {name: parse_quantity(amounts[name]).nano for name in _DECISIVE if name in amounts}
+    return {name: nano for name, nano in found.items() if nano > 0}

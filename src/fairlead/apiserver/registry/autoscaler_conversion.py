@@ -1,0 +1,212 @@
+"""Both forms of a HorizontalPodAutoscaler: what v1 has no field for is in its annotations.
+
+The old form has one field for the share of CPU that is aimed at and one for the share in use.
+All other metrics, what they measure now, the conditions and the behaviour are annotations in JSON:
+metrics in the form of `autoscaler_metric`, behaviour by the names of a Go type without any
+JSON names. Annotations that hold something else are dropped, as are those of these names in the
+new form. A metric of CPU that went through the old form is the last one afterwards.
+
+upstream: pkg/apis/autoscaling/v1/conversion.go, pkg/apis/autoscaling/helpers.go
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.registry.autoscaler_metric_conversion import (
+    new_current,
+    new_target,
+    old_current,
+    old_target,
+)
+
+_METRICS: Final = "autoscaling.alpha.kubernetes.io/metrics"
+_CURRENT: Final = "autoscaling.alpha.kubernetes.io/current-metrics"
+_BEHAVIOR: Final = "autoscaling.alpha.kubernetes.io/behavior"
+_CONDITIONS: Final = "autoscaling.alpha.kubernetes.io/conditions"
+_TARGET_USE: Final = "targetCPUUtilizationPercentage"
+_CURRENT_USE: Final = "currentCPUUtilizationPercentage"
+
+_RULES: Final[Mapping[str, type]] = {
+    "stabilizationWindowSeconds": int,
+    "selectPolicy": str,
+    "policies": list,
+    "tolerance": str,
+}
+_POLICY: Final[Mapping[str, type]] = {"type": str, "value": int, "periodSeconds": int}
+_CONDITION: Final = (
+    "type",
+    "status",
+    "lastTransitionTime",
+    "reason",
+    "message",
+    "observedGeneration",
+)
+
+
+def old_autoscaler(autoscaler: Json) -> Json:
+    """The old form of an autoscaler of the new form."""
+    spec = dict(autoscaler.get("spec") or {})
+    status = {"currentReplicas": 0, "desiredReplicas": 0, **(autoscaler.get("status") or {})}
+    metrics = spec.pop("metrics", None) or []
+    current = status.pop("currentMetrics", None) or []
+    others = [metric for metric in metrics if _target_use(metric) is None]
+    notes: dict[str, Any] = {
+        _METRICS: [old_target(metric) for metric in others],
+        _CURRENT: [old_current(metric) for metric in current],
+        _CONDITIONS: [_old_condition(each) for each in status.pop("conditions", None) or []],
+        _BEHAVIOR: _old_behavior(spec.pop("behavior", None)),
+    }
+    _set(spec, _TARGET_USE, _first_use(metrics))
+    for metric in current:
+        _set(status, _CURRENT_USE, _current_use(metric))
+    return _annotated({**autoscaler, "spec": spec, "status": status}, notes)
+
+
+def new_autoscaler(autoscaler: Json) -> Json:
+    """The new form of an autoscaler of the old form."""
+    spec, status = dict(autoscaler.get("spec") or {}), dict(autoscaler.get("status") or {})
+    notes = (autoscaler.get("metadata") or {}).get("annotations") or {}
+    metrics = [new_target(each) for each in _read(notes, _METRICS)]
+    used = spec.pop(_TARGET_USE, None)
+    if used is not None:
+        target = {"type": "Utilization", "averageUtilization": used}
+        metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
+    current = [new_current(each) for each in _read(notes, _CURRENT)]
+    in_use = status.pop(_CURRENT_USE, None)
+    if in_use is not None and not current:
+        resource = {"name": "cpu", "current": {"averageUtilization": in_use}}
+        current.append({"type": "Resource", "resource": resource})
+    _set(spec, "metrics", metrics or None)
+    _set(spec, "behavior", _new_behavior(notes))
+    _set(status, "currentMetrics", current or None)
+    conditions = [_new_condition(each) for each in _read(notes, _CONDITIONS)]
+    _set(status, "conditions", conditions or None)
+    return _annotated({**autoscaler, "spec": spec, "status": status}, {})
+
+
+def _set(obj: Json, name: str, value: Any) -> None:
+    if value is not None:
+        obj[name] = value
+
+
+def _annotated(autoscaler: Json, notes: Mapping[str, Any]) -> Json:
+    """With these annotations, and with no others of their names."""
+    meta = dict(autoscaler.get("metadata") or {})
+    given = meta.pop("annotations", None) or {}
+    kept = {key: value for key, value in given.items() if key not in _NAMES}
+    kept |= {key: _written(value) for key, value in notes.items() if value}
+    if kept:
+        meta["annotations"] = kept
+    return {**autoscaler, "metadata": meta}
+
+
+def _written(value: Any) -> str:
+    """JSON as Go writes it, which has some characters of HTML by their numbers."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return text.translate(_ESCAPED)
+
+
+def _read(notes: Mapping[str, str], name: str) -> list[Json]:
+    found = _parsed(notes.get(name))
+    return found if isinstance(found, list) and all(_has_type(each) for each in found) else []
+
+
+def _has_type(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("type", ""), str)
+
+
+def _parsed(text: str | None) -> Any:
+    try:
+        return json.loads(text or "null")
+    except ValueError:
+        return None
+
+
+def _is_cpu(metric: Json) -> bool:
+    return metric.get("type") == "Resource" and (metric.get("resource") or {}).get("name") == "cpu"
+
+
+def _target_use(metric: Json) -> int | None:
+    return _use(metric, "target")
+
+
+def _current_use(metric: Json) -> int | None:
+    return _use(metric, "current")
+
+
+def _use(metric: Json, part: str) -> int | None:
+    if not _is_cpu(metric):
+        return None
+    used: int | None = (metric["resource"].get(part) or {}).get("averageUtilization")
+    return used
+
+
+def _first_use(metrics: Iterable[Json]) -> int | None:
+    first = next((metric for metric in metrics if _is_cpu(metric)), {})
+    return _target_use(first)
+
+
+def _old_condition(condition: Json) -> Json:
+    always = {"type": "", "status": "", "lastTransitionTime": None}
+    return always | {name: condition[name] for name in _CONDITION if name in condition}
+
+
+def _new_condition(condition: Json) -> Json:
+    known = ((name, condition[name]) for name in _CONDITION if name in condition)
+    return {name: value for name, value in known if not isinstance(value, dict | list)}
+
+
+def _old_behavior(behavior: Json | None) -> Json | None:
+    if behavior is None:
+        return None
+    return {_go_name(name): _old_rules(behavior.get(name)) for name in ("scaleUp", "scaleDown")}
+
+
+def _old_rules(rules: Json | None) -> Json | None:
+    if rules is None:
+        return None
+    made = {_go_name(name): rules.get(name) for name in _RULES}
+    if rules.get("policies") is not None:
+        made["Policies"] = [_renamed(each, _POLICY, _go_name) for each in rules["policies"]]
+    return made
+
+
+def _new_behavior(notes: Mapping[str, str]) -> Json | None:
+    found = _parsed(notes.get(_BEHAVIOR))
+    given = _fitting(found, {"scaleUp": dict, "scaleDown": dict})
+    return {name: _new_rules(rules) for name, rules in given.items()} or None
+
+
+def _new_rules(rules: Json) -> Json:
+    made = _fitting(rules, _RULES)
+    if "policies" in made:
+        made["policies"] = [_fitting(each, _POLICY) for each in made["policies"]]
+    return made
+
+
+def _fitting(found: Any, types: Mapping[str, type]) -> Json:
+    """The fields of an object that are of their types, their names in whichever case."""
+    if not isinstance(found, dict):
+        return {}
+    given = {name.lower(): value for name, value in found.items()}
+    return {
+        name: given[name.lower()]
+        for name, type_ in types.items()
+        if isinstance(given.get(name.lower()), type_)
+    }
+
+
+def _renamed(obj: Json, names: Iterable[str], rename: Callable[[str], str]) -> Json:
+    return {rename(name): obj[name] for name in names if name in obj}
+
+
+def _go_name(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+_NAMES: Final = (_METRICS, _CURRENT, _BEHAVIOR, _CONDITIONS)
+_ESCAPED: Final = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}

@@ -1,0 +1,88 @@
+"""pods/binding: a scheduler's decision becomes a fact, once.
+
+upstream: pkg/registry/core/pod/storage/storage.go:BindingREST
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.attributes import Operation
+from fairlead.apiserver.error import conflict, internal_error
+from fairlead.apiserver.kind import POD
+from fairlead.apiserver.registry.condition import with_conditions
+from fairlead.apiserver.registry.precondition import require_uid
+from fairlead.apiserver.registry.store import Store
+from fairlead.apiserver.registry.write import PLAIN, Write
+
+NOTHING: Final[Mapping[str, str]] = {}
+RESOURCE: Final = "pods/binding"
+_SCHEDULED: Final = {"type": "PodScheduled", "status": "True"}
+
+
+def bind(  # noqa: PLR0913 - the parts of one request
+    store: Store,
+    namespace: str,
+    name: str,
+    node: str,
+    now: int,
+    *,
+    uid: str = "",
+    labels: Mapping[str, str] = NOTHING,
+    annotations: Mapping[str, str] = NOTHING,
+    dry_run: bool = False,
+    write: Write = PLAIN,
+) -> Json:
+    """Put the pod on `node` and give back what was stored; whether the node exists is not asked.
+
+    The pod gets `labels` and `annotations` besides. A non-empty `uid` is a precondition.
+    Raises ApiError: 404 no such pod, 409 another uid, already on a node, on its way out or gated,
+    500 without a node.
+    """
+    if not node:
+        raise internal_error("target.name: Required value")
+    pod = store.get(POD, namespace, name)
+    require_uid(POD, pod, uid)
+    refusal = _refusal(pod, name)
+    if refusal:
+        raise conflict(POD, namespace, name, refusal, resource=RESOURCE)
+    status = {key: value for key, value in pod["status"].items() if key != "nominatedNodeName"}
+    status["conditions"] = with_conditions(
+        status.get("conditions", ()), (_SCHEDULED,), format_timestamp(now)
+    )
+    bound = {**pod, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+    if store.is_served:
+        labels = _admitted_labels(store, pod, node, labels, write)
+    if labels or annotations:
+        bound["metadata"] = _with(pod["metadata"], labels=labels, annotations=annotations)
+    return bound if dry_run else store.write(POD, bound)
+
+
+def _admitted_labels(
+    store: Store, pod: Json, node: str, labels: Mapping[str, str], write: Write
+) -> Mapping[str, str]:
+    """`labels` and those that admission adds to a binding of `pod`."""
+    identity = {key: pod["metadata"][key] for key in ("name", "namespace")}
+    meta = {**identity, "labels": dict(labels)}
+    body: Json = {"metadata": meta, "target": {"kind": "Node", "name": node}}
+    body = store.stations.admitted(Operation.CREATE, POD, body, subresource="binding", write=write)
+    admitted: Mapping[str, str] = body["metadata"].get("labels", {})
+    return admitted
+
+
+def _with(meta: Json, **added: Mapping[str, str]) -> Json:
+    more = {key: {**meta.get(key, {}), **pairs} for key, pairs in added.items() if pairs}
+    return {**meta, **more}
+
+
+def _refusal(pod: Json, name: str) -> str:
+    if pod["metadata"].get("deletionTimestamp"):
+        return f"pod {name} is being deleted, cannot be assigned to a host"
+    if pod["spec"].get("nodeName"):
+        return f'pod {name} is already assigned to node "{pod["spec"]["nodeName"]}"'
+    if pod["spec"].get("schedulingGates"):
+        return f"pod {name} has non-empty .spec.schedulingGates"
+    return ""

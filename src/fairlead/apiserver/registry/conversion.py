@@ -1,0 +1,96 @@
+"""Conversion: kinds that show in one form what is stored in another.
+
+Events of both groups are the same objects, and so are HorizontalPodAutoscalers of both versions.
+What is stored is the form of `Kind.stored_as`; a kind that is stored as it is shown passes
+unchanged. Versions of a custom resource differ in their name, and in what their types know: what
+the version that is stored does not know is lost, what the one that is shown does not is not there.
+
+upstream: pkg/apis/events/v1/conversion.go,
+apiextensions-apiserver/pkg/apiserver/customresource_handler.go:schemaCoercingConverter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.apiextensions.schema.pruning import pruned_object
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.registry.autoscaler_conversion import new_autoscaler, old_autoscaler
+
+Form = Callable[[Json], Json]
+
+_EVENT_FIELDS: Final = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "reportingComponent": "reportingController",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+}
+_CORE_EVENT_FIELDS: Final = {new: old for old, new in _EVENT_FIELDS.items()}
+# What one form writes even where it is empty, and the other leaves out.
+_EMPTY_IN_CORE: Final = ("reportingComponent", "reportingInstance")
+
+
+def is_converted(kind: Kind) -> bool:
+    """Whether objects of `kind` are stored in another form than they are shown in."""
+    return kind.stored_as != kind.api_version
+
+
+def shown(kind: Kind, obj: Json) -> Json:
+    """A stored object as `kind` shows it."""
+    if not is_converted(kind):
+        return obj
+    if kind.custom is not None:
+        return _named(pruned_object(kind.custom.schema, obj), kind.api_version)
+    show, _ = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
+    return _named(show(obj), kind.api_version)
+
+
+def stored(kind: Kind, obj: Json) -> Json:
+    """An object of `kind` as it is stored."""
+    if not is_converted(kind):
+        return obj
+    _, store = _CONVERSIONS.get((kind.api_version, kind.kind), _AS_IT_IS)
+    return _named(store(obj), kind.stored_as)
+
+
+def kept(kind: Kind, obj: Json) -> Json:
+    """A valid object of `kind`, which has the form in which it is stored, as it can be stored."""
+    if kind.custom is None or not is_converted(kind):
+        return obj
+    for api_version, one in kind.all_types:
+        if api_version == kind.stored_as:
+            return pruned_object(one.schema, obj)
+    return obj
+
+
+def _named(obj: Json, api_version: str) -> Json:
+    return {**obj, "apiVersion": api_version}
+
+
+def _renamed(obj: Json, names: Mapping[str, str]) -> Json:
+    return {names.get(key, key): value for key, value in obj.items()}
+
+
+def _new_event(event: Json) -> Json:
+    made = _renamed(event, _EVENT_FIELDS)
+    for name in ("reportingController", "reportingInstance"):
+        if not made.get(name):
+            made.pop(name, None)
+    return made
+
+
+def _core_event(event: Json) -> Json:
+    return dict.fromkeys(_EMPTY_IN_CORE, "") | _renamed(event, _CORE_EVENT_FIELDS)
+
+
+# A kind that is shown -> how to make its form, and how the stored one.
+_CONVERSIONS: Final[Mapping[tuple[str, str], tuple[Form, Form]]] = {
+    ("events.k8s.io/v1", "Event"): (_new_event, _core_event),
+    ("autoscaling/v1", "HorizontalPodAutoscaler"): (old_autoscaler, new_autoscaler),
+}
+_AS_IT_IS: Final[tuple[Form, Form]] = (dict, dict)

@@ -1,0 +1,163 @@
+"""pods/eviction: a deletion that PodDisruptionBudgets may refuse.
+
+A pod that is finished, terminating or not started yet costs nobody anything. Any other pod may
+have one budget at most. A pod that is not ready needs none of it where the application is healthy
+enough without it, or its budget always lets unhealthy pods go. The budget is charged here: its
+controller only learns of it.
+
+upstream: pkg/registry/core/pod/storage/eviction.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import PodDisruptionBudget
+from fairlead.api.selector import selector_matches
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.error import ApiError, Cause, forbidden, too_many_requests
+from fairlead.apiserver.kind import POD, POD_DISRUPTION_BUDGET
+from fairlead.apiserver.registry.condition import with_conditions
+from fairlead.apiserver.registry.precondition import require
+from fairlead.apiserver.registry.store import Store
+
+DISRUPTED_PODS_MAX: Final = 2_000
+RETRY_AFTER_S: Final = 10
+VIOLATES: Final = "Cannot evict pod as it would violate the pod's disruption budget."
+SEVERAL: Final = (
+    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not "
+    "support."
+)
+_TARGETED: Final = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+_SINGULAR: Final = "poddisruptionbudget.policy"  # so upstream calls it in these refusals
+_UNGUARDED_PHASES: Final = ("Succeeded", "Failed", "Pending")
+# upstream: component-helpers/apps/poddisruptionbudget/helpers.go:UpdateDisruptionAllowedCondition
+_EXHAUSTED: Final = {
+    "type": "DisruptionAllowed",
+    "status": "False",
+    "reason": "InsufficientPods",
+}
+
+
+def evict(  # noqa: PLR0913 - the parts of one request
+    store: Store,
+    namespace: str,
+    name: str,
+    now: int,
+    *,
+    grace_period_s: int | None = None,
+    uid: str = "",
+    resource_version: str = "",
+    dry_run: bool = False,
+) -> Json:
+    """Ask the pod to go, if its budget allows it; gives back the pod's last version.
+
+    A non-empty `uid` or `resource_version` is a precondition. Raises ApiError: 404 no such pod, 409
+    another uid or version, 429 the budget is used up, 500 several budgets.
+    """
+    pod = store.get(POD, namespace, name)
+    require(POD, pod, uid=uid or None, resource_version=resource_version or None)
+    if not _is_unguarded(pod):
+        _charge_budget(store, pod, now, dry_run=dry_run)
+    if dry_run:
+        return pod
+    conditions = pod["status"].get("conditions", ())
+    targeted = with_conditions(conditions, (_TARGETED,), format_timestamp(now))
+    store.write(POD, {**pod, "status": {**pod["status"], "conditions": targeted}})
+    return store.delete(POD, namespace, name, now, grace_period_s=grace_period_s)
+
+
+def budgets_of(store: Store, pod: Json) -> list[Json]:
+    """The budgets that guard `pod`, by name; an empty selector guards its whole namespace."""
+    labels = pod["metadata"].get("labels", {})
+    return [
+        budget
+        for budget in store.list(POD_DISRUPTION_BUDGET, pod["metadata"]["namespace"])
+        if selector_matches(decode_as(PodDisruptionBudget, budget).spec.selector, labels)
+    ]
+
+
+def _is_unguarded(pod: Json) -> bool:
+    phase = pod["status"].get("phase")
+    return phase in _UNGUARDED_PHASES or bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def _charge_budget(store: Store, pod: Json, now: int, *, dry_run: bool) -> None:
+    budgets = budgets_of(store, pod)
+    if not budgets:
+        return
+    if len(budgets) > 1:
+        raise ApiError("", 500, SEVERAL)
+    [budget] = budgets
+    if not _is_ready(pod) and _spares_unhealthy(budget):
+        return
+    refusal = _refusal(budget)
+    if refusal:
+        raise refusal
+    if dry_run:
+        return
+    _decrement(store, budget, pod["metadata"]["name"], now)
+
+
+def _is_ready(pod: Json) -> bool:
+    return any(
+        condition["type"] == "Ready" and condition["status"] == "True"
+        for condition in pod["status"].get("conditions", ())
+    )
+
+
+def _spares_unhealthy(budget: Json) -> bool:
+    """Whether a pod that is not ready may go without being charged."""
+    if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
+        return True
+    status = budget.get("status", {})
+    desired = status.get("desiredHealthy", 0)
+    return bool(status.get("currentHealthy", 0) >= desired > 0)
+
+
+def _refusal(budget: Json) -> ApiError | None:
+    """Why `budget` has nothing to give."""
+    meta, status = budget["metadata"], budget.get("status", {})
+    name, namespace = meta["name"], meta["namespace"]
+    allowed = status.get("disruptionsAllowed", 0)
+    if status.get("observedGeneration", 0) < meta.get("generation", 0):
+        text = f"The disruption budget {name} is still being processed by the server."
+        return too_many_requests(
+            VIOLATES, Cause("DisruptionBudget", text), retry_after_s=RETRY_AFTER_S
+        )
+    if allowed < 0:
+        why = "pdb disruptions allowed is negative"
+        return forbidden(POD_DISRUPTION_BUDGET, namespace, name, why, resource=_SINGULAR)
+    if len(status.get("disruptedPods", {})) > DISRUPTED_PODS_MAX:
+        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        return forbidden(POD_DISRUPTION_BUDGET, namespace, name, why, resource=_SINGULAR)
+    if allowed == 0:
+        text = (
+            f"The disruption budget {name} needs {status.get('desiredHealthy', 0)} healthy pods "
+            f"and has {status.get('currentHealthy', 0)} currently"
+        )
+        return too_many_requests(VIOLATES, Cause("DisruptionBudget", text))
+    return None
+
+
+def _decrement(store: Store, budget: Json, pod_name: str, now: int) -> None:
+    timestamp = format_timestamp(now)
+    status = budget["status"]
+    left = status["disruptionsAllowed"] - 1
+    charged = {
+        **status,
+        "disruptionsAllowed": left,
+        "disruptedPods": {**status.get("disruptedPods", {}), pod_name: timestamp},
+    }
+    if left == 0:
+        conditions = status.get("conditions", ())
+        exhausted = {**_EXHAUSTED, "observedGeneration": status.get("observedGeneration", 0)}
+        charged["conditions"] = with_conditions(conditions, (exhausted,), timestamp)
+    store.write(POD_DISRUPTION_BUDGET, {**budget, "status": charged})

@@ -1,0 +1,70 @@
+"""Sources of uids and generated names, which are random and so come from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Protocol
+
+from fairlead.apiserver.kind import Kind
+
+# upstream: apiserver/pkg/storage/names/generate.go, apimachinery/pkg/util/rand/rand.go. No
+# vowels and no look-alikes, so no word is ever generated.
+SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+SUFFIX_LENGTH: Final = 5
+GENERATED_NAME_MAX: Final = 63
+ATTEMPTS_MAX: Final = 8
+# Resources of which the base is the whole name.
+# upstream: pkg/registry/networking/ipaddress/strategy.go:noopNameGenerator
+NAMED_BY_THE_BASE: Final = ("ipaddresses.networking.k8s.io",)
+
+
+class IdSource(Protocol):
+    """Gives ids that were never given before."""
+
+    def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
+        """The uid of a new object of that name."""
+        ...
+
+    def new_suffix(self) -> str:
+        """`SUFFIX_LENGTH` characters of `SUFFIX_ALPHABET` for a generated name."""
+        ...
+
+
+def generated_name(prefix: str, suffix: str) -> str:
+    """The name for `generateName: prefix`."""
+    return prefix[: GENERATED_NAME_MAX - SUFFIX_LENGTH] + suffix
+
+
+class ReplayedIds:
+    """The ids of a source; a request that is handled anew is given the same ones again."""
+
+    def __init__(self, source: IdSource) -> None:
+        """Nothing is remembered before `begin`."""
+        self._source = source
+        self._left: list[str] = []
+        self._drawn: list[str] | None = None
+
+    def begin(self, drawn: tuple[str, ...]) -> None:
+        """A request is handled, to which `drawn` were given before."""
+        self._left = list(reversed(drawn))
+        self._drawn = []
+
+    def end(self) -> tuple[str, ...]:
+        """It has been handled, for now; all that it was given."""
+        drawn, self._drawn, self._left = tuple(self._drawn or ()), None, []
+        return drawn
+
+    def new_uid(self, kind: Kind, namespace: str, name: str) -> str:
+        """See IdSource."""
+        return self._next(partial(self._source.new_uid, kind, namespace, name))
+
+    def new_suffix(self) -> str:
+        """See IdSource."""
+        return self._next(self._source.new_suffix)
+
+    def _next(self, draw: Callable[[], str]) -> str:
+        found = self._left.pop() if self._left else draw()
+        if self._drawn is not None:
+            self._drawn.append(found)
+        return found

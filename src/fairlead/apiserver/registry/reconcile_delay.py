@@ -1,0 +1,31 @@
+"""Artificial delays of the server's own reconcilers, set by conformance replays only.
+
+The reconcilers of a server act at once. A replay gives them the delays of the recorded server,
+whose controllers react a few milliseconds after the client has its response.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcileDelay:
+    """In ns, each after what comes before it; with 0 there is nothing to see between."""
+
+    accepted: int = 0
+    established: int = 0
+    ending: int = 0
+    ended: int = 0
+    flow_status: int = 0
+    service_status: int = 0
+
+    def slowed(self, times: int) -> ReconcileDelay:
+        """The same, but so many times as late."""
+        return ReconcileDelay(
+            **{each.name: times * getattr(self, each.name) for each in fields(self)}
+        )
+
+
+NO_DELAY: Final = ReconcileDelay()

@@ -1,0 +1,143 @@
+"""ServedKinds: the built-in and custom kinds that one server serves, and their group order.
+
+Groups are in the order in which clients shall prefer them. Groups of custom resources come last,
+by name, and the versions of each from the most stable to the least.
+
+upstream: kube-aggregator/pkg/controllers/autoregister and
+pkg/controlplane/apiserver/aggregator.go:apiVersionPriorities
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from fairlead.apiserver.kind import KINDS, NODE_METRICS, POD_METRICS, POSTED_KINDS, Kind, kind_of
+
+GROUPS: Final = (
+    "",
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+)
+# After those of users: what a metrics server registers has the least priority.
+MEASURED_GROUP: Final = "metrics.k8s.io"
+BUILT_IN: Final = tuple(kind for kind in (*KINDS, *POSTED_KINDS) if not kind.is_custom)
+
+# With what a whole cluster serves beside.
+WITH_METRICS: Final = (*BUILT_IN, NODE_METRICS, POD_METRICS)
+
+_RANK: Final = {group: rank for rank, group in enumerate(GROUPS)}
+_VERSION: Final = re.compile(r"v(\d+)(?:(alpha|beta)(\d+))?")
+_STABILITY: Final = {None: 0, "beta": 1, "alpha": 2}
+
+
+class ServedKinds:
+    """Kinds by path and by type; `revision` grows with every change."""
+
+    def __init__(self, kinds: Iterable[Kind] = BUILT_IN) -> None:
+        """Serve `kinds` from the start."""
+        self.revision = 0
+        self._built_in = tuple(kinds)
+        self._own = frozenset(kind.resource for kind in self._built_in)
+        self._defined: dict[str, tuple[Kind, ...]] = {}
+        self._index()
+
+    def is_own(self, resource: str) -> bool:
+        """Whether the server itself has that resource, whatever is defined."""
+        return resource in self._own
+
+    def define(self, name: str, kinds: Iterable[Kind]) -> None:
+        """Serve the versions of a custom resource; `name` is its definition's."""
+        self._defined[name] = tuple(kinds)
+        self._index()
+
+    def withdraw(self, name: str) -> None:
+        """Serve the custom resource of definition `name` no longer."""
+        if self._defined.pop(name, None) is not None:
+            self._index()
+
+    def find(self, group: str, version: str, plural: str) -> Kind | None:
+        """The kind at a path, None when nothing is served there."""
+        return self._by_path.get((group, version, plural))
+
+    def of_type(self, api_version: str, kind: str) -> Kind | None:
+        """The kind called `kind` in `api_version`, None when it is not served."""
+        return self._by_type.get((api_version, kind))
+
+    def kind_of(self, obj: Mapping[str, Any]) -> Kind:
+        """The kind of a JSON object; guessed from the object where it is not served."""
+        known = self._by_type.get((obj.get("apiVersion", ""), obj.get("kind", "")))
+        return known or kind_of(obj)
+
+    def groups(self) -> tuple[str, ...]:
+        """The groups in order of preference, the core group first."""
+        return tuple(self._groups)
+
+    def versions(self, group: str) -> tuple[str, ...]:
+        """The versions of a group, the preferred one first; none when it is not served."""
+        return tuple(self._groups.get(group, ()))
+
+    def kinds(self, group: str, version: str) -> tuple[Kind, ...]:
+        """The kinds of a group's version by name; none when it is not served."""
+        return self._groups.get(group, {}).get(version, ())
+
+    def is_built_in(self, group: str) -> bool:
+        """Whether a group has kinds that are not custom."""
+        versions = self._groups.get(group, {}).values()
+        return any(not kind.is_custom for kinds in versions for kind in kinds)
+
+    def all_kinds(self) -> tuple[Kind, ...]:
+        """Every kind in every version, in order."""
+        versions = (kinds for group in self._groups.values() for kinds in group.values())
+        return tuple(kind for kinds in versions for kind in kinds)
+
+    def _index(self) -> None:
+        """Compute everything anew: definitions change rarely."""
+        self.revision += 1
+        kinds = [
+            *self._built_in,
+            *(kind for name in sorted(self._defined) for kind in self._defined[name]),
+        ]
+        # The server's own come last here: nobody defines another kind in their place.
+        self._by_path = {(kind.group, kind.version, kind.plural): kind for kind in reversed(kinds)}
+        self._by_type = {(kind.api_version, kind.kind): kind for kind in reversed(kinds)}
+        self._groups: dict[str, dict[str, tuple[Kind, ...]]] = {}
+        for kind in sorted(kinds, key=_place):
+            versions = self._groups.setdefault(kind.group, {})
+            versions[kind.version] = (*versions.get(kind.version, ()), kind)
+
+
+def _place(kind: Kind) -> tuple[int, str, tuple[int, int, int, str], str]:
+    rank = _RANK.get(kind.group, len(GROUPS))
+    if kind.group == MEASURED_GROUP:
+        rank += 1
+    return rank, kind.group, version_order(kind.version), kind.plural
+
+
+def version_order(version: str) -> tuple[int, int, int, str]:
+    """A sort key: v2 before v1 before v1beta2 before v1beta1 before v1alpha1, then the rest."""
+    # upstream: apimachinery/pkg/version/helpers.go:CompareKubeAwareVersionStrings
+    match = _VERSION.fullmatch(version)
+    if match is None:
+        return len(_STABILITY), 0, 0, version
+    major, stability, minor = match.groups()
+    return _STABILITY[stability], -int(major), -int(minor or 0), ""

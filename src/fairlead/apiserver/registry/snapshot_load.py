@@ -1,0 +1,139 @@
+"""Loads a whole cluster as another API server stored it.
+
+Objects keep what they have: uids, versions, timestamps, status, priorities. Only what a
+hand-written file leaves out is filled in. Numeric versions are kept; objects without one get
+versions after those.
+
+The objects are returned in the order in which a fresh client would learn of them, whatever the
+order of the input: kind by kind, pods last, each by namespace and name.
+
+upstream: client-go lists every kind in the order of its keys
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from fairlead.api.codec import without_nulls
+from fairlead.api.integer import parse_int64
+from fairlead.api.json import Json
+from fairlead.api.timestamp import format_timestamp
+from fairlead.apiserver.admission.attributes import AdmissionPlugin, Asked, Operation
+from fairlead.apiserver.admission.plugins.priority import SYSTEM_CLASSES
+from fairlead.apiserver.error import invalid
+from fairlead.apiserver.kind import KINDS, POD, PRIORITY_CLASS, Kind, kind_of
+from fairlead.apiserver.label_key import with_label_keys
+from fairlead.apiserver.registry.id_source import IdSource
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.validation import validated_stored
+from fairlead.apiserver.validation.field import duplicate
+
+DEFAULT_NAMESPACE: Final = "default"
+_RANK: Final = {kind.resource: rank for rank, kind in enumerate(KINDS)}
+
+Loaded = tuple[Kind, Json]
+
+
+def load(
+    storage: Storage,
+    manifests: Iterable[Mapping[str, Any]],
+    now: int,
+    *,
+    ids: IdSource,
+    admission: Sequence[AdmissionPlugin],
+) -> list[Json]:
+    """Fill `storage` with `manifests` and the system's priority classes; gives them in order.
+
+    Raises ApiError that names the object: malformed, there twice, or refused by `admission`; a
+    store that refused its cluster is of no further use.
+    """
+    loaded = [as_stored(manifest, now, ids) for manifest in manifests]
+    present = {obj["metadata"]["name"] for kind, obj in loaded if kind is PRIORITY_CLASS}
+    for name, manifest in SYSTEM_CLASSES.items():
+        if name not in present and storage.find(PRIORITY_CLASS, "", name) is None:
+            loaded.append(as_stored(manifest, now, ids))
+    loaded.sort(key=_arrival)
+    _refuse_duplicates(storage, loaded)
+    loaded, newest = _versioned(loaded, storage.version)
+    others = [entry for entry in loaded if entry[0] is not POD]
+    storage.restore(others, newest)
+    for kind, obj in others:
+        _admitted(admission, kind, obj, storage)
+    pods = [(POD, _admitted(admission, POD, obj, storage)) for kind, obj in loaded if kind is POD]
+    storage.restore(pods, newest)
+    return [obj for _, obj in (*others, *pods)]
+
+
+def as_stored(manifest: Mapping[str, Any], now: int, ids: IdSource) -> Loaded:
+    """`manifest` as a server would have stored it, without its version. Raises ApiError."""
+    obj = without_nulls(dict(manifest))
+    kind = kind_of(obj)
+    obj = validated_stored(kind, located(kind, obj))
+    if kind is POD:
+        obj = with_label_keys(obj)
+    meta = obj["metadata"]
+    missing = {}
+    if "uid" not in meta:
+        missing["uid"] = ids.new_uid(kind, meta.get("namespace", ""), meta["name"])
+    if "creationTimestamp" not in meta:
+        missing["creationTimestamp"] = format_timestamp(now)
+    return kind, {**obj, "metadata": {**meta, **missing}} if missing else obj
+
+
+def located(kind: Kind, obj: Json) -> Json:
+    """`obj` in a namespace if its kind lives in one, in none otherwise."""
+    meta = obj.get("metadata", {})
+    if not isinstance(meta, dict) or kind.namespaced == bool(meta.get("namespace")):
+        return obj
+    if kind.namespaced:
+        return {**obj, "metadata": {**meta, "namespace": DEFAULT_NAMESPACE}}
+    return {**obj, "metadata": {key: meta[key] for key in meta if key != "namespace"}}
+
+
+def _arrival(entry: Loaded) -> tuple[Any, ...]:
+    kind, obj = entry
+    meta = obj["metadata"]
+    rank = _RANK.get(kind.resource, len(_RANK))
+    return kind is POD, rank, kind.resource, meta.get("namespace", ""), meta["name"]
+
+
+def _refuse_duplicates(storage: Storage, loaded: list[Loaded]) -> None:
+    """`loaded` is sorted, so equal names are neighbours."""
+    before: tuple[Any, ...] = ()
+    for kind, obj in loaded:
+        meta = obj["metadata"]
+        namespace, name = meta.get("namespace", ""), meta["name"]
+        key = (kind.resource, namespace, name)
+        if key == before or storage.find(kind, namespace, name):
+            raise invalid(kind, namespace, name, (duplicate("metadata.name", name),))
+        before = key
+
+
+def _versioned(loaded: list[Loaded], version: int) -> tuple[list[Loaded], int]:
+    """`loaded` with a version each, and the newest of them."""
+    kept = [_own_version(obj) for _, obj in loaded]
+    newest = max((own for own in kept if own is not None), default=0)
+    newest = max(newest, version)
+    versioned = []
+    for (kind, obj), own in zip(loaded, kept, strict=True):
+        if own is None:
+            newest += 1
+            meta = {**obj["metadata"], "resourceVersion": str(newest)}
+            versioned.append((kind, {**obj, "metadata": meta}))
+        else:
+            versioned.append((kind, obj))
+    return versioned, newest
+
+
+def _own_version(obj: Json) -> int | None:
+    text = obj["metadata"].get("resourceVersion", "")
+    return parse_int64(text) if text.isdecimal() else None
+
+
+def _admitted(
+    admission: Sequence[AdmissionPlugin], kind: Kind, obj: Json, storage: Storage
+) -> Json:
+    for plugin in admission:
+        obj = plugin.admit(Asked(Operation.LOAD, kind, obj), storage)
+    return obj

@@ -1,0 +1,4 @@
+"""Strategies of the core group: what is specific to Services, PersistentVolumeClaims and others.
+
+upstream: pkg/registry/core
+"""

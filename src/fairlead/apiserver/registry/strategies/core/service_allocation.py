@@ -1,0 +1,279 @@
+"""Service addresses: each service gets an IP of its own, and ports on all nodes if it wants them.
+
+Which ports are taken is read off the services themselves.
+
+upstream: pkg/registry/core/service/storage/{alloc,storage}.go, ipallocator, portallocator
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from ipaddress import IPv4Address
+from typing import Any, Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.error import ApiError, Cause, invalid
+from fairlead.apiserver.kind import SERVICE
+from fairlead.apiserver.registry.strategies.core.service_cidr import (
+    free_address,
+    holds,
+    ranges,
+    taken_addresses,
+)
+from fairlead.apiserver.storage.storage import Storage
+from fairlead.apiserver.validation.field import Causes
+from fairlead.apiserver.validation.field import invalid as refused
+from fairlead.apiserver.validation.served.service import check_cluster_ips
+
+PORTS: Final = range(30_000, 32_768)
+# What a service that is only tried is told instead; upstream:
+# portallocator/operation.go:AllocateNext, ipallocator/ipallocator.go:allocateNextService.
+TRIED_PORTS: Final = range(PORTS.stop + 1, 1 << 16)
+HEADLESS: Final = "None"
+EXTERNAL_NAME: Final = "ExternalName"
+FAMILY: Final = "IPv4"
+SINGLE: Final = "SingleStack"
+REQUIRED: Final = "RequireDualStack"
+_OTHER_FAMILY: Final = {"IPv4": "IPv6", "IPv6": "IPv4"}
+ON_NODES: Final = ("NodePort", "LoadBalancer")
+
+
+def with_addresses(service: Json, storage: Storage, *, is_tried: bool = False) -> Json:
+    """A new service with its addresses, made up where that `is_tried` only.
+
+    Raises ApiError 422 for one that is not to be had.
+    """
+    return addressed(service, storage, is_tried=is_tried)
+
+
+def require_name(service: Json, storage: Storage) -> None:
+    """Refuse a service without a name whose address is to be chosen: it belongs to a name.
+
+    Raises ApiError 422.
+    """
+    # upstream: ipallocator/ipallocator.go:createIPAddress, which Store.BeginCreate leads to
+    spec = service["spec"]
+    wanted = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
+    if spec.get("type") == EXTERNAL_NAME or wanted:
+        return
+    free = _free_address(storage, None)
+    text = (
+        f'Invalid value: [""]: failed to allocate IP: IPAddress.networking.k8s.io "{free}" is '
+        "invalid: spec.parentRef.name: Required value"
+    )
+    namespace = service["metadata"].get("namespace", "")
+    raise invalid(SERVICE, namespace, "", (Cause("FieldValueInvalid", text, "spec.clusterIPs"),))
+
+
+def check_addresses(service: Json, storage: Storage, *, is_tried: bool = False) -> None:
+    """Refuse a new service whose addresses are not to be had; upstream looks at nothing else then.
+
+    Raises ApiError 422.
+    """
+    with_addresses(service, storage, is_tried=is_tried)
+
+
+def addressed(
+    service: Json, storage: Storage, before: Json | None = None, *, is_tried: bool = False
+) -> Json:
+    """`service` with its addresses; `before` is what its spec was. Raises ApiError 422, 500."""
+    if service["spec"].get("type") == EXTERNAL_NAME:
+        return service
+    uid = service["metadata"].get("uid")
+    others = [obj["spec"] for obj in storage.unsorted(SERVICE) if obj["metadata"].get("uid") != uid]
+    spec = {**service["spec"], **_families(service, before or {})}
+    address = _address(service, storage, before or {}, is_tried=is_tried)
+    spec |= {"clusterIP": address, "clusterIPs": [address]}
+    free = TRIED_PORTS if is_tried else PORTS
+    if spec.get("type") in ON_NODES:
+        spec["ports"] = _ports({**service, "spec": spec}, others, free)
+    if has_health_check(spec):
+        spec["healthCheckNodePort"] = _health_port(spec, others, free)
+    return {**service, "spec": spec}
+
+
+def _families(service: Json, before: Json) -> Json:
+    """The families of a service's addresses, and how many there may be of them."""
+    # upstream: alloc.go:initIPFamilyFields
+    spec = service["spec"]
+    sent = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
+    is_bare = spec.get("clusterIP") == HEADLESS and not spec.get("selector")
+    policy = spec.get("ipFamilyPolicy") or before.get("ipFamilyPolicy")
+    policy = policy or (REQUIRED if is_bare else SINGLE)
+    families = list(spec.get("ipFamilies") or ())
+    found = tuple(check_cluster_ips(spec)) or tuple(_misfits(policy, sent, families))
+    if not found:
+        families += [FAMILY for address in sent[len(families) :] if address != HEADLESS]
+        if is_bare:
+            families = families or [FAMILY]
+            other = _OTHER_FAMILY[families[0]]
+            alone = policy == SINGLE or len(families) > 1
+            return {"ipFamilyPolicy": policy, "ipFamilies": families + [other] * (not alone)}
+        found = tuple(_unknown_families(policy, families))
+    if found:
+        meta = service["metadata"]
+        raise invalid(SERVICE, meta.get("namespace", ""), meta.get("name", ""), found)
+    return {"ipFamilyPolicy": policy, "ipFamilies": families or [FAMILY]}
+
+
+def _misfits(policy: str, sent: list[str], families: list[str]) -> Causes:
+    why = "must be 'RequireDualStack' or 'PreferDualStack' when multiple"
+    for values, what in ((sent, "cluster IPs"), (families, "IP families")):
+        if policy == SINGLE and len(values) > 1:
+            yield refused("spec.ipFamilyPolicy", policy, f"{why} {what} are specified")
+    for at in range(len(families), len(sent)):
+        if ":" in sent[at]:
+            why = "IPv6 is not configured on this cluster"
+            yield refused(f"spec.clusterIPs[{at}]", sent, why)
+
+
+def _unknown_families(policy: str, families: list[str]) -> Causes:
+    if policy == REQUIRED:
+        why = "this cluster is not configured for dual-stack services"
+        yield refused("spec.ipFamilyPolicy", policy, why)
+    for at, family in enumerate(families):
+        if family != FAMILY:
+            yield refused(f"spec.ipFamilies[{at}]", family, "not configured on this cluster")
+
+
+def has_health_check(spec: Json) -> bool:
+    """Whether nodes tell on a port of its own if they have pods of a service."""
+    return spec.get("type") == "LoadBalancer" and spec.get("externalTrafficPolicy") == "Local"
+
+
+def _health_port(spec: Json, others: Iterable[Json], free: range) -> int:
+    """The port on all nodes that tells whether a node has pods of the service."""
+    taken = taken_ports([*others, {"ports": spec.get("ports", ())}])
+    number = int(spec.get("healthCheckNodePort") or 0)
+    if not number:
+        return next(_free_ports(free, taken, "HealthCheck NodePort"))
+    why = _wrong_port(number, taken)
+    if why:
+        text = f"failed to allocate requested HealthCheck NodePort {number}: {why}"
+        raise ApiError("InternalError", 500, f"Internal error occurred: {text}")
+    return number
+
+
+def _wanted(spec: Json) -> str:
+    """The address that a service asks for, "" for any."""
+    found: str = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "")
+    return found
+
+
+def _address(service: Json, storage: Storage, before: Json, *, is_tried: bool) -> str:
+    """The address of a service; one that is only tried takes none. Raises ApiError 422, 500."""
+    wanted = _wanted(service["spec"])
+    if wanted in (HEADLESS, before.get("clusterIP") or HEADLESS):
+        return wanted
+    uid = service["metadata"].get("uid")
+    if not wanted:
+        return str(ranges(storage)[0].network_address) if is_tried else _free_address(storage, uid)
+    why = _untried(wanted, storage) if is_tried else _unavailable(wanted, storage, uid)
+    if why:
+        text = f'Invalid value: ["{wanted}"]: failed to allocate IP {wanted}: {why}'
+        raise refused_service(service, Cause("FieldValueInvalid", text, "spec.clusterIPs"))
+    return wanted
+
+
+def _unavailable(wanted: str, storage: Storage, uid: str | None) -> str:
+    try:
+        address = IPv4Address(wanted)
+    except ValueError:
+        return "not a valid IP"
+    if not any(holds(network, address) for network in ranges(storage)):
+        return "the provided network does not match the current range"
+    is_taken = wanted in taken_addresses(storage, uid)
+    return "provided IP is already allocated" if is_taken else ""
+
+
+def _untried(wanted: str, storage: Storage) -> str:
+    """Likewise where nothing is taken: upstream looks at a single range then."""
+    # upstream: cidrallocator.go:DryRun, ipallocator.go:allocateService
+    try:
+        address, network = IPv4Address(wanted), ranges(storage)[0]
+    except ValueError:
+        return "not a valid IP"
+    if holds(network, address):
+        return ""
+    valid = f"The range of valid IPs is {network}"
+    return f"the provided IP ({wanted}) is not in the valid range. {valid}"
+
+
+def _free_address(storage: Storage, uid: str | None) -> str:
+    found = free_address(ranges(storage), taken_addresses(storage, uid))
+    if not found:
+        text = "failed to allocate a serviceIP: range is full"
+        raise ApiError("InternalError", 500, f"Internal error occurred: {text}")
+    return found
+
+
+def taken_ports(specs: Iterable[Json]) -> set[Any]:
+    """The ports on all nodes that some services have."""
+    taken = set()
+    for spec in specs:
+        taken |= {port.get("nodePort") for port in spec.get("ports") or ()}
+        taken.add(spec.get("healthCheckNodePort"))
+    return taken
+
+
+def _ports(service: Json, others: Iterable[Json], free: range) -> list[Json]:
+    """Ports with their numbers on the nodes: one for all protocols of the same port.
+
+    New ones are out of `free`.
+    """
+    # upstream: alloc.go:initNodePorts
+    spec = service["spec"]
+    wanted = spec.get("ports") or ()
+    taken, chosen = taken_ports(others), dict[int, int]()
+    asked = {_number(port): port["nodePort"] for port in wanted[::-1] if port.get("nodePort")}
+    numbers, named = _free_ports(free, taken, "nodePort"), set(asked.values())
+    unasked = (number for number in numbers if number not in named)
+    is_given = spec.get("type") != "LoadBalancer" or spec.get("allocateLoadBalancerNodePorts", True)
+    ports = []
+    for index, port in enumerate(wanted):
+        own, before = port.get("nodePort"), chosen.get(_number(port))
+        if not own and not is_given:
+            ports.append(port)
+            continue
+        given = own or before or asked.get(_number(port))
+        number = given or next(unasked)
+        if number != before:
+            why = _wrong_port(given, taken) if given else ""
+            if why:
+                raise refused_service(
+                    service, refused(f"spec.ports[{index}].nodePort", number, why)
+                )
+            taken.add(number)
+            chosen.setdefault(_number(port), number)
+        ports.append({**port, "nodePort": number})
+    return ports
+
+
+def _free_ports(free: range, taken: AbstractSet[Any], what: str) -> Iterator[int]:
+    """Those of `free` that are not `taken` meanwhile. Raises ApiError 500 after the last."""
+    yield from (number for number in free if number not in taken)
+    text = f"failed to allocate a {what}: range is full"
+    raise ApiError("InternalError", 500, f"Internal error occurred: {text}")
+
+
+def _number(port: Json) -> int:
+    return int(port.get("port") or 0)
+
+
+def _wrong_port(number: int, taken: set[Any]) -> str:
+    if number not in PORTS:
+        span = f"{PORTS[0]}-{PORTS[-1]}"
+        return f"provided port is not in the valid range. The range of valid ports is {span}"
+    return "provided port is already allocated" if number in taken else ""
+
+
+def refused_service(service: Json, cause: Cause) -> ApiError:
+    """422: a service with addresses that it cannot have."""
+    meta = service["metadata"]
+    return invalid(SERVICE, meta.get("namespace", ""), meta.get("name", ""), (cause,))
+
+
+def without(value: Json, *names: str) -> Json:
+    """`value` but for these members."""
+    return {key: item for key, item in value.items() if key not in names}

@@ -1,0 +1,102 @@
+"""Ranges that Services' addresses are out of: what ServiceCIDRs say, or one while there is none.
+
+A range counts while one ServiceCIDR that has it is ready and not on its way out. Its first
+addresses are for people who choose one; others get them only when the rest is taken. What is taken
+has an IPAddress, or soon will: a Service's own, or one that somebody else has made.
+
+Differs from upstream: ranges are looked through from their beginning, the cluster's own first, not
+at random; and while none is ready, those on their way out count, where upstream fails (500).
+
+upstream: pkg/registry/core/service/ipallocator/{cidrallocator,ipallocator}.go,
+pkg/api/servicecidr/servicecidr.go:PrefixContainsIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv4Network, ip_network
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import SERVICE, kind_of
+from fairlead.apiserver.storage.storage import Storage
+
+SERVICE_CIDR: Final = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR"})
+IP_ADDRESS: Final = kind_of({"apiVersion": "networking.k8s.io/v1", "kind": "IPAddress"})
+NETWORK: Final = IPv4Network("10.96.0.0/16")
+OWN_RANGE: Final = "kubernetes"
+_CHOSEN_MIN: Final = 16
+_CHOSEN_MAX: Final = 256
+_CHOSEN_SHARE: Final = 16
+
+
+def ranges(storage: Storage) -> list[IPv4Network]:
+    """Those out of which new addresses are given; there always is one."""
+    known = sorted(storage.unsorted(SERVICE_CIDR), key=_place)
+    return _networks(filter(_is_ready, known)) or _networks(known) or [NETWORK]
+
+
+def _networks(known: Iterable[Json]) -> list[IPv4Network]:
+    texts = dict.fromkeys(text for one in known for text in one["spec"].get("cidrs") or ())
+    found = (ip_network(text, strict=False) for text in texts)
+    return [network for network in found if isinstance(network, IPv4Network)]
+
+
+def holds(network: IPv4Network, address: IPv4Address) -> bool:
+    """Whether a Service could have `address` out of that range."""
+    ends = (network.network_address, network.broadcast_address)
+    return address in network and address not in ends
+
+
+def taken_addresses(storage: Storage, uid: str | None) -> set[str]:
+    """All that Services have, but for that one of them, or others have taken."""
+    taken = {name for (_, name), _ in storage.kept(IP_ADDRESS)}
+    for service in storage.unsorted(SERVICE):
+        if service["metadata"].get("uid") != uid:
+            taken |= addresses_of(service)
+    return taken
+
+
+def addresses_of(service: Json) -> set[str]:
+    """The addresses that a Service has in the cluster."""
+    spec = service.get("spec") or {}
+    found = {spec.get("clusterIP"), *(spec.get("clusterIPs") or ())}
+    return {text for text in found if text and text != "None"}
+
+
+def free_address(networks: list[IPv4Network], taken: set[str]) -> str:
+    """One that is not taken, "" where there is none."""
+    for network in networks:
+        for candidate in _candidates(network):
+            if str(candidate) not in taken:
+                return str(candidate)
+    return ""
+
+
+def _candidates(network: IPv4Network) -> Iterator[IPv4Address]:
+    first, last = network.network_address + 1, network.broadcast_address - 1
+    chosen = first + _chosen(network)
+    for start, end in ((chosen, last), (first, chosen - 1)):
+        yield from map(IPv4Address, range(int(start), int(end) + 1))
+
+
+def _chosen(network: IPv4Network) -> int:
+    """How many addresses are for people who choose one."""
+    # upstream: ipallocator.go:calculateRangeOffset
+    if network.num_addresses <= _CHOSEN_MIN:
+        return 0
+    return min(max(network.num_addresses // _CHOSEN_SHARE, _CHOSEN_MIN), _CHOSEN_MAX)
+
+
+def _place(obj: Json) -> tuple[bool, str]:
+    name = obj["metadata"]["name"]
+    return name != OWN_RANGE, name
+
+
+def _is_ready(obj: Json) -> bool:
+    if obj["metadata"].get("deletionTimestamp"):
+        return False
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "Ready":
+            return bool(condition.get("status") == "True")
+    return True  # nobody looks after them

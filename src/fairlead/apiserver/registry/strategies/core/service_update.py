@@ -1,0 +1,110 @@
+"""Services that change: what they keep, and what they have no use for any longer.
+
+upstream: pkg/registry/core/service/strategy.go:patchAllocatedValues, dropTypeDependentFields
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.registry.strategies.core.service_allocation import (
+    EXTERNAL_NAME,
+    ON_NODES,
+    addressed,
+    has_health_check,
+    refused_service,
+    taken_ports,
+    without,
+)
+from fairlead.apiserver.storage.storage import Storage
+
+_ADDRESSED: Final = (
+    "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy",
+)  # fmt: skip
+
+
+def with_kept_addresses(old: Json, new: Json, storage: Storage, *, is_tried: bool = False) -> Json:
+    """A service that changes: what it has stays, unless its new type has no use for it."""
+    before, spec = old["spec"], _without_useless(old["spec"], new["spec"])
+    new = {**new, "status": _status_of({**new, "spec": spec})}
+    if spec.get("type") == EXTERNAL_NAME:
+        return {**new, "spec": without(spec, *_ADDRESSED)}
+    if before.get("clusterIP") and not spec.get("clusterIP"):
+        kept = {key: before[key] for key in ("clusterIP", "clusterIPs") if key in before}
+        spec = {**spec, **kept}
+    is_moved = before.get("clusterIP") not in (None, spec.get("clusterIP"))
+    if is_moved and before.get("type") != EXTERNAL_NAME:
+        shown = f'["{spec.get("clusterIP", "")}"]'
+        text = f"Invalid value: {shown}: may not change once set"
+        cause = Cause("FieldValueInvalid", text, "spec.clusterIPs[0]")
+        raise refused_service(new, cause)
+    if before.get("type") in ON_NODES and spec.get("type") in ON_NODES:
+        spec = {**spec, "ports": _kept_ports(before, spec)}
+    if has_health_check(before) and has_health_check(spec):
+        kept_port = {"healthCheckNodePort": before.get("healthCheckNodePort")}
+        spec = spec if spec.get("healthCheckNodePort") else {**spec, **kept_port}
+    return addressed({**new, "spec": spec}, storage, before, is_tried=is_tried)
+
+
+def _without_useless(before: Json, spec: Json) -> Json:
+    """`spec` without what was there before, is as it was, and is of no use any longer."""
+    # upstream: pkg/registry/core/service/strategy.go:dropTypeDependentFields
+    useless = [
+        key
+        for key, needs in _NEEDED.items()
+        if key in spec and needs(before) and not needs(spec) and spec[key] == before.get(key)
+    ]
+    spec = without(spec, *useless)
+    if before.get("type") not in ON_NODES or spec.get("type") in ON_NODES:
+        return spec
+    ports = spec.get("ports") or []
+    if not ports or not taken_ports([{"ports": ports}]) <= {*taken_ports([before]), None}:
+        return spec
+    return {**spec, "ports": [without(port, "nodePort") for port in ports]}
+
+
+def _status_of(service: Json) -> Json:
+    """The status of a service, without addresses outside if it has no use for any."""
+    status: Json = service.get("status") or {}
+    return status if _is_balanced(service["spec"]) else {**status, "loadBalancer": {}}
+
+
+def _is_balanced(spec: Json) -> bool:
+    return bool(spec.get("type") == "LoadBalancer")
+
+
+def _is_reachable(spec: Json) -> bool:
+    """Whether a service can be reached from outside."""
+    # upstream: pkg/api/service/util.go:ExternallyAccessible
+    if spec.get("type") == "ClusterIP":
+        return bool(spec.get("externalIPs"))
+    return spec.get("type") in ON_NODES
+
+
+def _kept_ports(before: Json, spec: Json) -> list[Json]:
+    """Ports that say no number on the nodes keep that of the port with their name."""
+    # upstream: pkg/registry/core/service/storage/storage.go:patchAllocatedValues
+    ports = spec.get("ports") or []
+    used = {port.get("nodePort") for port in ports}
+    known = {port.get("name", ""): port.get("nodePort") for port in before.get("ports") or ()}
+    kept = []
+    for port in ports:
+        number = known.get(port.get("name", ""))
+        if not port.get("nodePort") and number and number not in used:
+            used.add(number)
+            kept.append({**port, "nodePort": number})
+        else:
+            kept.append(port)
+    return kept
+
+
+# Fields that only some services need.
+_NEEDED: Final[Mapping[str, Callable[[Json], bool]]] = {
+    "healthCheckNodePort": has_health_check,
+    "allocateLoadBalancerNodePorts": _is_balanced,
+    "loadBalancerClass": _is_balanced,
+    "externalTrafficPolicy": _is_reachable,
+}

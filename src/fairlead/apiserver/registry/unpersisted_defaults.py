@@ -1,0 +1,55 @@
+"""Objects whose defaults exist only in memory: the next no-op update still bumps the version.
+
+Upstream sets defaults when it decodes an object, before PrepareForCreate changes it. The changes
+can call for defaults once more: the status of a claim whose status was cleared, a Job's labels
+where only its template has labels, and the server set those. Every reader sees these defaults,
+because upstream also sets defaults when it reads from etcd, but etcd does not have them. So an
+update that changes nothing visible changes what is stored once: the object gets a new
+resourceVersion and watches see an event.
+
+upstream: apiserver/pkg/storage/etcd3/store.go:GuaranteedUpdate compares what is stored;
+pkg/apis/core/v1/defaults.go:SetDefaults_PersistentVolumeClaim and pkg/registry/core/
+persistentvolumeclaim/strategy.go:PrepareForCreate; pkg/apis/batch/v1/defaults.go:SetDefaults_Job
+and pkg/registry/batch/job/strategy.go:generateSelector
+"""
+
+from __future__ import annotations
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import JOB, PERSISTENT_VOLUME_CLAIM, Kind
+
+_Key = tuple[str, str, str]
+
+
+class UnpersistedDefaults:
+    """Remembers the versions of such objects. Single writer: the store that creates them."""
+
+    def __init__(self) -> None:
+        """None so far."""
+        self._versions: dict[_Key, str] = {}
+
+    def note(self, kind: Kind, sent: Json, stored: Json) -> None:
+        """`stored` is new; `sent` is what the client wanted, with its defaults."""
+        if _is_short(kind, sent, stored):
+            self._versions[_key(kind, stored)] = stored["metadata"]["resourceVersion"]
+
+    def is_short(self, kind: Kind, obj: Json) -> bool:
+        """Whether storage has less of `obj`, the newest version, than everybody sees."""
+        version = self._versions.get(_key(kind, obj))
+        return version is not None and version == str(obj["metadata"]["resourceVersion"])
+
+    def forget(self, kind: Kind, obj: Json) -> None:
+        """`obj` is about to be written again, or to go."""
+        self._versions.pop(_key(kind, obj), None)
+
+
+def _is_short(kind: Kind, sent: Json, stored: Json) -> bool:
+    if kind is JOB:
+        had, has = (obj["metadata"].get("labels") for obj in (sent, stored))
+        return bool(has) and not had
+    return kind is PERSISTENT_VOLUME_CLAIM
+
+
+def _key(kind: Kind, obj: Json) -> _Key:
+    meta = obj["metadata"]
+    return kind.resource, meta.get("namespace", ""), meta["name"]

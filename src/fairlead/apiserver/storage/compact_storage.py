@@ -1,0 +1,141 @@
+"""CompactStorage: keeps the objects that were not written lately as JSON text.
+
+A decoded JSON value takes five times the memory of its text, and time in every garbage
+collection. So only the most recently written objects stay decoded; the others are decoded when
+they are read. 150,000 pods of 4 KB take 0.7 GB this way instead of 3.4 GB.
+
+The log of changes keeps decoded objects for watches. Besides its number of entries, the size of
+their texts is bounded, so it reaches back less far when large objects are written often.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import Kind
+from fairlead.apiserver.storage.storage import LOG_CAPACITY, Key, Storage, StorageChange, value_of
+
+HOT_MAX: Final = 10_000
+# 10,000 changes of 4 KB are less; as values they take five times as much.
+LOG_BYTES_MAX: Final = 48 << 20
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class CompactStorage(Storage):
+    """See Storage; `hot_max` objects are kept as values, the log has so many bytes of text."""
+
+    def __init__(
+        self,
+        log_capacity: int = LOG_CAPACITY,
+        *,
+        hot_max: int = HOT_MAX,
+        log_bytes_max: int = LOG_BYTES_MAX,
+    ) -> None:
+        """Start empty."""
+        super().__init__(log_capacity)
+        self._log_bytes_max = log_bytes_max
+        self._log_bytes = 0
+        self._sizes: deque[int] = deque()  # of the changes in the log
+        self._hot: OrderedDict[tuple[str, Key], None] = OrderedDict()
+        self._hot_max = hot_max
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """The object of that name, None when there is none."""
+        found = super().find(kind, namespace, name)
+        return found if found is None else value_of(found)
+
+    def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
+        """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
+        return map(value_of, super().items(kind, namespace))
+
+    def unsorted(self, kind: Kind) -> Iterable[Json]:
+        """The objects of `kind` in the order they came."""
+        return map(value_of, super().unsorted(kind))
+
+    def put(self, kind: Kind, obj: Json) -> Json:
+        """Store `obj` as the newest version of itself; see Storage."""
+        key = self._warmed(kind, obj["metadata"])
+        stored = super().put(kind, obj)
+        self._keep(kind, key)
+        return stored
+
+    def remove(self, kind: Kind, namespace: str, name: str) -> Json:
+        """Forget an object; gives back its last version; see Storage."""
+        self._warmed(kind, {"namespace": namespace, "name": name})
+        last = super().remove(kind, namespace, name)
+        self._hot.pop((kind.resource, (namespace, name)), None)
+        return last
+
+    def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
+        """Take over objects that bear their versions already; see Storage."""
+        for kind, obj in objects:
+            key = _key(obj["metadata"])
+            self._of(kind)[key] = obj
+            self._keep(kind, key)
+        self._start_from(version)
+
+    def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
+        """Like `restore`; texts stay what they are until somebody asks."""
+        for kind, key, text in texts:
+            objects: dict[Key, Any] = self._of(kind)
+            objects[key] = text
+        self._start_from(version)
+
+    def _start_from(self, version: int) -> None:
+        super().restore((), version)
+        self._sizes.clear()
+        self._log_bytes = 0
+
+    def resume(self, changes: Iterable[StorageChange]) -> None:
+        """Take over the log of a storage that went on after it; see Storage."""
+        super().resume(changes)
+        for change in self._log:
+            self._weigh(change)
+        self._bound_log()
+
+    def _record(self, change: StorageChange) -> None:
+        self._weigh(change)
+        super()._record(change)
+        self._bound_log()
+
+    def _weigh(self, change: StorageChange) -> None:
+        size = len(_encode(change.object))
+        self._sizes.append(size)
+        self._log_bytes += size
+
+    def _bound_log(self) -> None:
+        while self._log_bytes > self._log_bytes_max and len(self._log) > 1:
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        super()._forget_oldest()
+        self._log_bytes -= self._sizes.popleft()
+
+    def _warmed(self, kind: Kind, meta: Json) -> Key:
+        """The key of an object, which is a value from now on if it is there."""
+        key = _key(meta)
+        objects = self._of(kind)
+        found = objects.get(key)
+        if found is not None:
+            objects[key] = value_of(found)
+        return key
+
+    def _keep(self, kind: Kind, key: Key) -> None:
+        """Let the object be the last to become text."""
+        entry = kind.resource, key
+        self._hot[entry] = None
+        self._hot.move_to_end(entry)
+        if len(self._hot) > self._hot_max:
+            (resource, coldest), _ = self._hot.popitem(last=False)
+            objects: dict[Key, Any] = self._objects[resource]
+            objects[coldest] = _encode(objects[coldest])
+
+
+def _key(meta: Json) -> Key:
+    return meta.get("namespace", ""), meta["name"]

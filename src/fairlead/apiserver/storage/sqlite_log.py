@@ -1,0 +1,256 @@
+"""SqliteLog: the SQLite file behind the write-ahead log.
+
+It holds the newest version of every object, and a log of the newest changes from which watches
+resume after a restart. With synchronous=FULL it survives a power failure, otherwise only the
+death of the process.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.apiserver.kind import KINDS, Kind, kind_of
+from fairlead.apiserver.storage.compact_storage import LOG_BYTES_MAX
+from fairlead.apiserver.storage.storage import ChangeType, Key, Storage, StorageChange
+from fairlead.apiserver.storage.stored_object import require_stored_object
+
+# Version, type of change, resource, namespace, name, and the object as text.
+Row = tuple[int, str, str, str, str, bytes]
+
+FORMAT: Final = 1
+COMPACTION_EVERY: Final = 1_000
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS current (
+    resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL,
+    PRIMARY KEY (resource, namespace, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS log (
+    version INTEGER PRIMARY KEY, type TEXT NOT NULL, resource TEXT NOT NULL,
+    namespace TEXT NOT NULL, name TEXT NOT NULL, object BLOB NOT NULL
+);
+"""
+_TABLES: Final = {"about", "current", "log"}
+# Of several versions the one that is stored.
+_BUILT_IN: Final = {kind.resource: kind for kind in reversed(KINDS) if not kind.is_custom}
+_LOGGED: Final = "INSERT INTO log VALUES {}"
+_KEPT: Final = "INSERT OR REPLACE INTO current VALUES {}"
+_GONE: Final = "DELETE FROM current WHERE (resource, namespace, name) IN (VALUES {})"
+# Rows of one statement. Each statement lets go of the interpreter and must wait for it again,
+# which on a busy server takes longer than writing; SQLite takes 32,766 parameters at most.
+_ROWS_MAX: Final = 500
+_FORGOTTEN: Final = "DELETE FROM log WHERE version <= ?"
+_SET: Final = "INSERT OR REPLACE INTO about VALUES (?, ?)"
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(type=Json).decode
+
+
+class SqliteLogError(Exception):
+    """The file is not a write-ahead log, is in use, or cannot be written."""
+
+
+class SqliteLog:
+    """The file `path`. Used by one thread at a time."""
+
+    def __init__(self, path: Path, *, synced: bool, log_capacity: int) -> None:
+        """Open or create it; see WriteAheadLog. Raises SqliteLogError."""
+        self._path = path
+        self._log_capacity = log_capacity
+        self._uncompacted = 0
+        with self._watched():
+            self._connection = _opened(path, synced=synced)
+
+    @property
+    def version(self) -> int:
+        """The newest version that was written. Raises SqliteLogError."""
+        query = "SELECT ifnull(max(version), 0) FROM log"
+        with self._watched():
+            (logged,) = self._connection.execute(query).fetchone()
+        return max(self._number(logged), self._value("version"))
+
+    @property
+    def time(self) -> int:
+        """The time that was written last, 0 if none was. Raises SqliteLogError."""
+        return self._value("time")
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever written to it. Raises SqliteLogError."""
+        with self._watched():
+            row = self._connection.execute("SELECT 1 FROM current LIMIT 1").fetchone()
+        return row is None and self.version == 0
+
+    def restore(self, storage: Storage) -> None:
+        """Fill an empty `storage` with what was written. Raises SqliteLogError."""
+        query = "SELECT resource, namespace, name, object FROM current"
+        try:
+            storage.restore_texts(map(_placed, self._connection.execute(query)), self.version)
+            storage.resume(list(self._logged()))
+        except (sqlite3.Error, LookupError, TypeError, ValueError) as cause:
+            raise SqliteLogError(f"{self._path}: is damaged: {cause}") from cause
+
+    def write_all(self, storage: Storage) -> None:
+        """Write what `storage` holds into an empty file. Raises SqliteLogError."""
+        rows = [
+            (kind.resource, *_key(obj), _encode(obj))
+            for kind in storage.kinds()
+            for obj in storage.unsorted(kind)
+        ]
+        with self._transaction():
+            self._execute(_KEPT, rows)
+            self._connection.execute(_SET, ("version", storage.version))
+
+    def write(self, rows: Sequence[Row], time: int | None) -> None:
+        """Write changes in their order, all or none of them. Raises SqliteLogError."""
+        kept: dict[tuple[str, str, str], Row] = {row[2:5]: row for row in rows}
+        gone = [key for key, row in kept.items() if row[1] == ChangeType.DELETED]
+        stay = [(*key, row[5]) for key, row in kept.items() if row[1] != ChangeType.DELETED]
+        with self._transaction():
+            self._execute(_LOGGED, rows)
+            self._execute(_KEPT, stay)
+            self._execute(_GONE, gone)
+            if time is not None:
+                self._connection.execute(_SET, ("time", time))
+            self._compact(rows)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._connection.close()
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Let what SQLite says be a SqliteLogError."""
+        try:
+            yield
+        except sqlite3.Error as cause:
+            is_locked = cause.sqlite_errorcode == sqlite3.SQLITE_BUSY
+            why = "is in use by another process" if is_locked else str(cause)
+            raise SqliteLogError(f"{self._path}: {why}") from cause
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Write all that the block writes, or nothing."""
+        with self._watched(), self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+
+    def _value(self, name: str) -> int:
+        query = "SELECT value FROM about WHERE name = ?"
+        with self._watched():
+            found = self._connection.execute(query, (name,)).fetchone()
+        return self._number(found[0]) if found else 0
+
+    def _number(self, found: object) -> int:
+        if not isinstance(found, int):
+            raise SqliteLogError(f"{self._path}: is damaged: {found!r} is no number")
+        return found
+
+    def _logged(self) -> Iterator[StorageChange]:
+        """The log from where each change is known with what was there before.
+
+        It goes back as far as one in memory would.
+        """
+        known: dict[tuple[str, str, str], Json] = {}
+        changes: list[StorageChange] = []
+        for version, kind_of_change, resource, namespace, name, blob in self._connection.execute(
+            "SELECT version, type, resource, namespace, name, object FROM log "
+            "WHERE version >= ? ORDER BY version",
+            (self._first_logged(),),
+        ):
+            key, type_ = (resource, namespace, name), ChangeType(kind_of_change)
+            require_stored_object(key, blob, is_built_in=resource in _BUILT_IN)
+            kind, obj = _loaded(resource, namespace, blob)
+            previous = known.get(key)
+            if previous is None and type_ is not ChangeType.ADDED:
+                changes.clear()
+            else:
+                changes.append(StorageChange(type_, kind, obj, previous, version))
+            known[key] = obj
+            if type_ is ChangeType.DELETED:
+                del known[key]
+        return iter(changes)
+
+    def _first_logged(self) -> int:
+        """From which version on the log's texts are no more than LOG_BYTES_MAX together."""
+        first, size = self.version + 1, 0
+        for version, length in self._connection.execute(
+            "SELECT version, length(object) FROM log ORDER BY version DESC"
+        ):
+            size += length
+            if size > LOG_BYTES_MAX:
+                break
+            first = version
+        return first
+
+    def _execute(self, statement: str, rows: Sequence[Sequence[object]]) -> None:
+        """Execute `statement` with many rows at once."""
+        for first in range(0, len(rows), _ROWS_MAX):
+            some = rows[first : first + _ROWS_MAX]
+            places = f"({', '.join('?' * len(some[0]))})"
+            values = [value for row in some for value in row]
+            self._connection.execute(statement.format(", ".join([places] * len(some))), values)
+
+    def _compact(self, rows: Sequence[Row]) -> None:
+        self._uncompacted += len(rows)
+        if self._uncompacted >= COMPACTION_EVERY:
+            self._uncompacted = 0
+            self._connection.execute(_FORGOTTEN, (rows[-1][0] - self._log_capacity,))
+            self._connection.execute(_SET, ("version", rows[-1][0]))
+
+
+def free_bytes_at(path: Path) -> int | None:
+    """What is free on the disk of `path`, None where nobody knows."""
+    try:
+        return shutil.disk_usage(path).free
+    except OSError:
+        return None
+
+
+def _opened(path: Path, *, synced: bool) -> sqlite3.Connection:
+    """Open or create the file. Raises SqliteLogError, sqlite3.Error."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    if tables and not tables & _TABLES:  # a process that was killed may have made some
+        raise SqliteLogError(f"{path}: is a database of something else")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA wal_autocheckpoint = 4000")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+    connection.executescript(_SCHEMA)
+    connection.execute("INSERT OR IGNORE INTO about VALUES ('format', ?)", (FORMAT,))
+    found = connection.execute("SELECT value FROM about WHERE name = 'format'").fetchone()
+    if found != (FORMAT,):
+        raise SqliteLogError(f"{path}: format {found[0]}, expected {FORMAT}")
+    return connection
+
+
+def _loaded(resource: str, namespace: str, blob: bytes) -> tuple[Kind, Json]:
+    obj = _decode(blob)
+    kind = kind_of(obj)
+    if kind.resource == resource:
+        return kind, obj
+    # A custom resource, whose plural is whatever its definition says.
+    plural, _, group = resource.partition(".")
+    version = obj.get("apiVersion", "").rpartition("/")[2]
+    return Kind(group, version, obj.get("kind", ""), plural, namespaced=bool(namespace)), obj
+
+
+def _placed(row: tuple[str, str, str, bytes]) -> tuple[Kind, Key, bytes]:
+    resource, namespace, name, blob = row
+    require_stored_object(row[:3], blob, is_built_in=resource in _BUILT_IN)
+    kind = _BUILT_IN.get(resource) or _loaded(resource, namespace, blob)[0]
+    return kind, (namespace, name), blob
+
+
+def _key(obj: Json) -> tuple[str, str]:
+    meta = obj["metadata"]
+    return meta.get("namespace", ""), meta["name"]

@@ -1,0 +1,231 @@
+"""Storage: every object in its newest version, and a bounded log of how it came there.
+
+One counter numbers all changes, so a resource version is a place in the one history of all
+kinds. `put` and `remove` are the only ways in; they give the version, append to the log and tell
+the listeners, in that order, before they return. There are no rules here: those are `store`'s.
+Who keeps the changes may run out of room; from the next look at that on, none are taken.
+
+An object is a JSON value that nobody mutates; a change makes a new one that shares what did not
+change. Another storage (a file, say) has the same five verbs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from fairlead.api.json import Json
+from fairlead.apiserver.error import expired, no_space
+from fairlead.apiserver.kind import Kind
+
+Key = tuple[str, str]
+# An object as a storage keeps it: a value, or its text.
+Kept = Json | bytes
+Listener = Callable[["StorageChange"], None]
+
+LOG_CAPACITY: Final = 10_000
+
+
+class ChangeType(StrEnum):
+    """What happened to an object, in a watch's words."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageChange:
+    """One entry of the log; `previous` is the version before, None for a new object.
+
+    The last version of a deleted object bears the version of its deletion, as a watch shows it.
+    """
+
+    type: ChangeType
+    kind: Kind
+    object: Json
+    previous: Json | None
+    version: int
+
+
+_NONE: Final[Mapping[Key, Kept]] = {}
+_decode: Final = msgspec.json.Decoder(type=Json).decode
+
+
+def _always() -> bool:
+    return True
+
+
+def _as_it_is(_: Kind, obj: Json) -> Json:
+    return obj
+
+
+def value_of(kept: Kept) -> Json:
+    """An object as a value."""
+    return _decode(kept) if isinstance(kept, bytes) else kept
+
+
+class Storage:
+    """All objects in memory. Single writer: whoever holds it, one call after the other."""
+
+    def __init__(self, log_capacity: int = LOG_CAPACITY) -> None:
+        """Start empty at version 0; the log keeps the newest `log_capacity` changes."""
+        self._objects: dict[str, dict[tuple[str, str], Json]] = {}
+        self._kinds: dict[str, Kind] = {}
+        self._log: deque[StorageChange] = deque(maxlen=log_capacity)
+        self._listeners: list[Listener] = []
+        self._version = 0
+        self._oldest = 0
+        # In which order an object's members are kept, for whoever shows it.
+        self.arranged: Callable[[Kind, Json], Json] = _as_it_is
+        # Whether there is room for changes, for whoever keeps them.
+        self.has_room: Callable[[], bool] = _always
+        self._is_full = False
+
+    @property
+    def version(self) -> int:
+        """The version of the newest change."""
+        return self._version
+
+    def look_for_room(self) -> bool:
+        """Whether changes are taken, from now until the next look.
+
+        Look before each thing to do, which is then done as a whole.
+        """
+        self._is_full = not self.has_room()
+        return not self._is_full
+
+    @property
+    def is_full(self) -> bool:
+        """Whether changes are refused, as the last look found."""
+        return self._is_full
+
+    def find(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        """The object of that name, None when there is none."""
+        objects = self._objects.get(kind.resource)
+        return objects.get((namespace, name)) if objects else None
+
+    def find_kept(self, kind: Kind, namespace: str, name: str) -> Kept | None:
+        """Likewise as it is kept; see `value_of`."""
+        return self._objects.get(kind.resource, _NONE).get((namespace, name))
+
+    def items(self, kind: Kind, namespace: str | None = None) -> Iterator[Json]:
+        """The objects of `kind` (in one namespace, or in all) in order of namespace and name."""
+        objects = self._objects.get(kind.resource, {})
+        wanted = objects if namespace is None else [key for key in objects if key[0] == namespace]
+        for key in sorted(wanted):
+            yield objects[key]
+
+    def unsorted(self, kind: Kind) -> Iterable[Json]:
+        """The objects of `kind` in the order they came; cheap, for where order is no matter."""
+        return self._objects.get(kind.resource, {}).values()
+
+    def kept(self, kind: Kind, namespace: str | None = None) -> Iterator[tuple[Key, Kept]]:
+        """The objects of `kind` (in one namespace, or in all) as they are kept, in any order.
+
+        Cheap, for who needs but some of them, or their texts; see `value_of`.
+        """
+        for key, kept in self._objects.get(kind.resource, {}).items():
+            if namespace is None or key[0] == namespace:
+                yield key, kept
+
+    def count(self, kind: Kind) -> int:
+        """How many objects of `kind` there are."""
+        return len(self._objects.get(kind.resource, _NONE))
+
+    def kinds(self) -> list[Kind]:
+        """The kinds of which there are or were objects, in the order of the first ones."""
+        return list(self._kinds.values())
+
+    def put(self, kind: Kind, obj: Json) -> Json:
+        """Store `obj` as the newest version of itself; gives back what was stored.
+
+        Raises ApiError 500 when there is no room.
+        """
+        if self._is_full:
+            raise no_space()
+        self._version += 1
+        meta = {**obj["metadata"], "resourceVersion": str(self._version)}
+        stored = self.arranged(kind, {**obj, "metadata": meta})
+        objects = self._of(kind)
+        key = (meta.get("namespace", ""), meta["name"])
+        previous = objects.get(key)
+        objects[key] = stored
+        change = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
+        self._record(StorageChange(change, kind, stored, previous, self._version))
+        return stored
+
+    def remove(self, kind: Kind, namespace: str, name: str) -> Json:
+        """Forget an object; gives back its last version.
+
+        Raises KeyError when there is none, and ApiError 500 when there is no room.
+        """
+        if self._is_full:
+            raise no_space()
+        previous = self._objects[kind.resource].pop((namespace, name))
+        self._version += 1
+        meta = {**previous["metadata"], "resourceVersion": str(self._version)}
+        last = {**previous, "metadata": meta}
+        self._record(StorageChange(ChangeType.DELETED, kind, last, previous, self._version))
+        return last
+
+    def restore(self, objects: Iterable[tuple[Kind, Json]], version: int) -> None:
+        """Take over objects that bear their versions already; none may be there yet.
+
+        `version` is the newest of them. What was before is not in the log, so watches start
+        here; listeners hear nothing.
+        """
+        for kind, obj in objects:
+            meta = obj["metadata"]
+            self._of(kind)[meta.get("namespace", ""), meta["name"]] = obj
+        self._version = self._oldest = max(self._version, version)
+        self._log.clear()
+
+    def restore_texts(self, texts: Iterable[tuple[Kind, Key, bytes]], version: int) -> None:
+        """Like `restore`, of objects as JSON texts."""
+        self.restore(((kind, msgspec.json.decode(text)) for kind, _, text in texts), version)
+
+    def resume(self, changes: Iterable[StorageChange]) -> None:
+        """Take over the log of a storage that went on after it; the newest change comes last.
+
+        Versions follow each other, up to that of the objects, which are there already.
+        """
+        self._log.extend(changes)
+        if self._log:
+            self._oldest = self._log[0].version - 1
+
+    def changes_since(self, version: int) -> list[StorageChange]:
+        """What happened after `version`, in order; nothing when that is still to come.
+
+        Raises ApiError 410 when the log no longer reaches back that far.
+        """
+        if version < self._oldest:
+            raise expired(version, self._oldest)
+        # One version is one entry, so the place of an entry follows from its version.
+        return list(islice(self._log, version - self._oldest, None))
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Tell `listener` each change from now on; call what is given back to end that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _of(self, kind: Kind) -> dict[tuple[str, str], Json]:
+        self._kinds.setdefault(kind.resource, kind)
+        return self._objects.setdefault(kind.resource, {})
+
+    def _record(self, change: StorageChange) -> None:
+        if len(self._log) == self._log.maxlen:
+            self._forget_oldest()
+        self._log.append(change)
+        for listener in self._listeners:
+            listener(change)
+
+    def _forget_oldest(self) -> None:
+        self._log.popleft()
+        self._oldest += 1

@@ -1,0 +1,207 @@
+"""WriteAheadLog: makes every change of a storage durable in an SQLite file.
+
+    storage --change--> record --(writer thread, batches)--> SqliteLog, fsync --> settled
+
+Changes are recorded in order and written by one thread: everything that arrives during one
+transaction goes into the next (group commit), so the cost of an fsync is shared by all writers.
+`settle` returns once everything recorded before is on disk; a server that acknowledges a write
+only after `settle` never loses an acknowledged write.
+
+A failed write is retried until it succeeds. The writer thread also watches the free disk space:
+`has_room` turns false before the disk is full, so that everything accepted so far can still be
+written, and reads go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from fairlead.apiserver.error import internal_error
+from fairlead.apiserver.storage.sqlite_log import Row, SqliteLog, SqliteLogError, free_bytes_at
+from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StorageChange
+
+# Up to which version, in which loop, and what is resolved then.
+Waiter = tuple[int, asyncio.AbstractEventLoop, "asyncio.Future[None]"]
+
+# What may still be written when there is no room any more: what happens just then, and what
+# SQLite takes to work its own log into the file.
+ROOM_BYTES_MIN: Final = 32 << 20
+LOOK_EVERY_S: Final = 1.0
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+class WriteAheadLog:
+    """The log in the file `path`. Single writer, like its storage."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        synced: bool = True,
+        log_capacity: int = LOG_CAPACITY,
+        clock: Callable[[], int] | None = None,
+        free_bytes: Callable[[Path], int | None] = free_bytes_at,
+    ) -> None:
+        """Open or create it; `synced`: withstand power failures. Raises JournalError.
+
+        `clock` (ns since 1970) tells the time that `last_time` is to know, `free_bytes` what is
+        free on the disk, None where nobody knows.
+        """
+        self._file = SqliteLog(path, synced=synced, log_capacity=log_capacity)
+        self._path = path
+        self._clock = clock
+        self._free_bytes = free_bytes
+        self._pending: list[Row] = []
+        self._recorded = self._durable = self._file.version
+        self._changed = threading.Condition()
+        self._waiting: list[Waiter] = []
+        self._failure = ""
+        self._is_short = False
+        self._is_closing = False
+        self._writer = threading.Thread(target=self._write, name="write-ahead-log", daemon=True)
+
+    # --- the past --------------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was ever written to it."""
+        return self._recorded == 0 and self._file.is_empty
+
+    @property
+    def last_time(self) -> int:
+        """When something was written last, by the clock of then; 0 if nobody told."""
+        return self._file.time
+
+    def restore(self, storage: Storage) -> None:
+        """Fill an empty `storage` with what was written. Raises JournalError."""
+        self._file.restore(storage)
+
+    # --- the present -----------------------------------------------------------------------
+
+    def begin(self, storage: Storage) -> None:
+        """Write what `storage` holds if that is not there yet, and from now on each change.
+
+        While there is no room `storage` takes no more. Raises JournalError.
+        """
+        if self.is_empty:
+            self._file.write_all(storage)
+            self._recorded = self._durable = storage.version
+        self._look_for_room()
+        storage.subscribe(self.record)
+        storage.has_room = self.has_room
+        self._writer.start()
+
+    def has_room(self) -> bool:
+        """Whether what comes next can be written."""
+        return not self._is_short and not self._failure
+
+    def record(self, change: StorageChange) -> None:
+        """Write a change, soon."""
+        meta = change.object["metadata"]
+        row = (
+            change.version,
+            change.type.value,
+            change.kind.resource,
+            meta.get("namespace", ""),
+            meta["name"],
+            _encode(change.object),
+        )
+        with self._changed:
+            self._pending.append(row)
+            self._recorded = change.version
+            self._changed.notify()
+
+    async def settle(self) -> None:
+        """Come back when all that was recorded is on the disk. Raises ApiError 500 if it cannot."""
+        if self._durable >= self._recorded and not self._failure:
+            return
+        loop = asyncio.get_running_loop()
+        written = loop.create_future()
+        with self._changed:
+            if self._failure:
+                raise internal_error(self._failure)
+            if self._durable >= self._recorded:
+                return
+            self._waiting.append((self._recorded, loop, written))
+        await written
+
+    def close(self) -> None:
+        """Write what is left, and let go of the file."""
+        with self._changed:
+            self._is_closing = True
+            self._changed.notify()
+        if self._writer.is_alive():
+            self._writer.join()
+        self._file.close()
+
+    # --- the writer's thread ---------------------------------------------------------------
+
+    def _write(self) -> None:
+        rows: list[Row] = []
+        is_last = False
+        while not is_last:
+            with self._changed:
+                self._changed.wait_for(self._has_work, LOOK_EVERY_S)
+                rows += self._pending
+                self._pending = []
+                is_last = self._is_closing
+            if rows and self._has_written(rows):
+                rows = []
+            self._look_for_room()
+
+    def _has_work(self) -> bool:
+        return bool(self._pending) or self._is_closing
+
+    def _has_written(self, rows: Sequence[Row]) -> bool:
+        try:
+            self._file.write(rows, None if self._clock is None else self._clock())
+        except SqliteLogError as cause:
+            self._fail(str(cause))
+            return False
+        self._settled(rows[-1][0])
+        return True
+
+    def _look_for_room(self) -> None:
+        free_bytes = self._free_bytes(self._path)
+        self._is_short = free_bytes is not None and free_bytes < ROOM_BYTES_MIN
+
+    def _settled(self, version: int) -> None:
+        with self._changed:
+            self._failure = ""
+            self._durable = version
+            ready = [entry for entry in self._waiting if entry[0] <= version]
+            self._waiting = [entry for entry in self._waiting if entry[0] > version]
+        _tell(ready, "")
+
+    def _fail(self, why: str) -> None:
+        """Nothing more is told until what happened is written."""
+        with self._changed:
+            self._failure = why
+            waiting, self._waiting = self._waiting, []
+        _tell(waiting, why)
+
+
+def _tell(waiting: Sequence[Waiter], failure: str) -> None:
+    """Let those go on who wait, each in its loop, which is woken once."""
+    loops: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
+    for _, loop, written in waiting:
+        loops.setdefault(loop, []).append(written)
+    for loop, together in loops.items():
+        loop.call_soon_threadsafe(_resolve, together, failure)
+
+
+def _resolve(together: Sequence[asyncio.Future[None]], failure: str) -> None:
+    for written in together:
+        if written.done():
+            continue
+        if failure:
+            written.set_exception(internal_error(failure))
+        else:
+            written.set_result(None)

@@ -1,0 +1,164 @@
+"""Addresses of services."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import SERVICE
+from fairlead.apiserver.registry.strategies.core.service_allocation import (
+    PORTS,
+    require_name,
+    with_addresses,
+)
+from fairlead.apiserver.registry.strategies.core.service_update import with_kept_addresses
+from fairlead.apiserver.storage.storage import Storage
+
+
+def service(name="s", **spec):
+    spec = {"ports": [{"port": 80}], "type": "ClusterIP", **spec}
+    return {"metadata": {"name": name, "namespace": "n", "uid": name}, "spec": spec}
+
+
+@pytest.fixture
+def storage():
+    return Storage()
+
+
+@pytest.fixture
+def add(storage):
+    """A service that has its addresses, and is stored."""
+
+    def added(*args, **spec):
+        made = with_addresses(service(*args, **spec), storage)
+        return storage.put(SERVICE, made)
+
+    return added
+
+
+def test_each_service_has_an_address_of_its_own(add):
+    first, second = add("a")["spec"], add("b")["spec"]
+    assert first["clusterIPs"] == [first["clusterIP"]]
+    assert first["clusterIP"] != second["clusterIP"]
+
+
+def test_a_headless_service_has_none(add):
+    assert add(clusterIP="None")["spec"]["clusterIPs"] == ["None"]
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [("10.96.7.7", "already allocated"), ("11.0.0.1", "does not match the current range")],
+)
+def test_an_address_that_is_not_to_be_had(add, address, why):
+    add("a", clusterIP="10.96.7.7")
+    with pytest.raises(ApiError, match=why):
+        add("b", clusterIP=address)
+
+
+def test_ports_on_nodes(add):
+    first = add("a", type="NodePort")["spec"]["ports"][0]["nodePort"]
+    second = add("b", type="NodePort")["spec"]["ports"][0]["nodePort"]
+    assert 30000 <= first < second <= 32767
+    with pytest.raises(ApiError, match="provided port is already allocated"):
+        add("c", type="NodePort", ports=[{"port": 80, "nodePort": first}])
+    with pytest.raises(ApiError, match="not in the valid range"):
+        add("d", type="NodePort", ports=[{"port": 80, "nodePort": 99}])
+
+
+def test_an_address_stays(add, storage):
+    old = add("a")
+    kept = with_kept_addresses(old, service("a"), storage)
+    assert kept["spec"]["clusterIP"] == old["spec"]["clusterIP"]
+    with pytest.raises(ApiError, match="may not change once set"):
+        with_kept_addresses(old, service("a", clusterIP="10.96.9.9"), storage)
+
+
+def test_a_service_elsewhere_has_no_address(add, storage):
+    old = add("a")
+    moved = with_kept_addresses(old, service("a", type="ExternalName"), storage)
+    assert "clusterIP" not in moved["spec"]
+
+
+def test_ports_on_nodes_go_with_the_type(add, storage):
+    old = add("a", type="NodePort")
+    new = {**old, "spec": {**old["spec"], "type": "ClusterIP"}}
+    changed = with_kept_addresses(old, new, storage)
+    assert changed["spec"]["ports"] == [{"port": 80}]
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_refused"),
+    [({}, True), ({"clusterIP": "None"}, False), ({"type": "ExternalName"}, False)],
+)
+def test_an_address_belongs_to_a_name(storage, spec, is_refused):
+    """A service whose address is to be chosen is refused for that, not for its lack of a name."""
+    nameless = {"metadata": {}, "spec": spec}
+    if not is_refused:
+        require_name(nameless, storage)
+        return
+    with pytest.raises(ApiError, match=r"failed to allocate IP: .*spec\.parentRef\.name: Required"):
+        require_name(nameless, storage)
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        ({"ipFamilies": ["IPv6"]}, 'ipFamilies[0]: Invalid value: "IPv6": not configured on this'),
+        ({"ipFamilies": ["IPv4", "IPv6"]}, "when multiple IP families are specified"),
+        ({"clusterIP": "fd00::1"}, "IPv6 is not configured on this cluster"),
+        ({"ipFamilyPolicy": "RequireDualStack"}, "not configured for dual-stack services"),
+        ({"clusterIPs": ["10.96.9.9"]}, "must be empty when `clusterIP` is not specified"),
+    ],
+)
+def test_families_that_are_not_to_be_had(add, spec, why):
+    """There are addresses of one family only."""
+    with pytest.raises(ApiError) as refused:
+        add(**spec)
+    assert why in refused.value.message
+
+
+def test_a_headless_service_without_pods_of_its_own_may_have_both_families(add):
+    """Whoever lists its endpoints knows them; one with a selector has what the cluster has."""
+    bare, selecting = add("a", clusterIP="None"), add("b", clusterIP="None", selector={"a": "b"})
+    assert bare["spec"]["ipFamilies"] == ["IPv4", "IPv6"]
+    assert bare["spec"]["ipFamilyPolicy"] == "RequireDualStack"
+    assert selecting["spec"]["ipFamilies"] == ["IPv4"]
+
+
+def test_protocols_of_one_port_share_a_port_on_nodes(add):
+    """One number stands for both."""
+    ports = [{"port": 53, "name": "t"}, {"port": 53, "name": "u", "nodePort": 30053}]
+    made = add(type="NodePort", ports=ports)["spec"]["ports"]
+    assert [port["nodePort"] for port in made] == [30053, 30053]
+
+
+def test_a_port_on_nodes_stays_with_its_name(add, storage):
+    """Whatever else becomes of the port."""
+    add("b", type="NodePort")
+    old = add("a", type="NodePort", ports=[{"port": 80, "name": "web"}])
+    new = service(
+        "a", type="NodePort", ports=[{"port": 9, "name": "n"}, {"port": 8, "name": "web"}]
+    )
+    ports = with_kept_addresses(old, new, storage)["spec"]["ports"]
+    assert ports[1]["nodePort"] == old["spec"]["ports"][0]["nodePort"]
+    assert ports[0]["nodePort"] not in (ports[1]["nodePort"], 30000)
+
+
+def test_a_port_that_tells_of_health(add):
+    """Where traffic stays on nodes with pods; it is taken like others."""
+    local = {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}
+    made = add("a", **local)["spec"]
+    assert made["healthCheckNodePort"] != made["ports"][0]["nodePort"]
+    with pytest.raises(ApiError, match=r"HealthCheck NodePort .*: provided port is already"):
+        add("b", **local, healthCheckNodePort=made["healthCheckNodePort"])
+
+
+def test_more_ports_than_nodes_have(add):
+    ports = [{"port": 1 + at} for at in range(len(PORTS) + 1)]
+    with pytest.raises(ApiError) as refused:
+        add(type="NodePort", ports=ports)
+    text = "Internal error occurred: failed to allocate a nodePort: range is full"
+    assert (refused.value.code, refused.value.message) == (500, text)
+    numbers = [port["nodePort"] for port in add(type="NodePort", ports=ports[1:])["spec"]["ports"]]
+    assert numbers == list(PORTS)

@@ -1,0 +1,86 @@
+"""What services keep when they change, and what those are told that are only tried."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.registry.strategies.core.service_allocation import (
+    TRIED_PORTS,
+    with_addresses,
+)
+from fairlead.apiserver.registry.strategies.core.service_update import with_kept_addresses
+from fairlead.apiserver.storage.storage import Storage
+
+BALANCED = {
+    "type": "LoadBalancer",
+    "externalTrafficPolicy": "Local",
+    "allocateLoadBalancerNodePorts": True,
+    "loadBalancerClass": "a.b/c",
+    "healthCheckNodePort": 30_001,
+    "clusterIP": "10.96.1.1",
+    "clusterIPs": ["10.96.1.1"],
+    "ports": [{"port": 80, "nodePort": 30_000}],
+}
+
+
+def service(spec, **status):
+    return {"metadata": {"name": "s", "uid": "u"}, "spec": spec, "status": status}
+
+
+def changed(before, **fields):
+    """The spec of a service that had another one before; None is not there any longer."""
+    after = {key: value for key, value in {**before, **fields}.items() if value is not None}
+    return with_kept_addresses(service(before), service(after), Storage())["spec"]
+
+
+@pytest.mark.parametrize(
+    ("type_name", "kept", "is_on_nodes"),
+    [
+        ("NodePort", {"externalTrafficPolicy"}, True),
+        ("ClusterIP", set(), False),
+        ("ExternalName", set(), False),
+    ],
+)
+def test_what_another_type_has_no_use_for(type_name, kept, is_on_nodes):
+    spec = changed(BALANCED, type=type_name)
+    useless = {"externalTrafficPolicy", "allocateLoadBalancerNodePorts", "loadBalancerClass",
+               "healthCheckNodePort"}  # fmt: skip
+    assert useless & spec.keys() == kept
+    assert ("nodePort" in spec["ports"][0]) == is_on_nodes
+
+
+def test_what_is_changed_as_well_stays_to_be_refused():
+    spec = changed(BALANCED, type="ClusterIP", loadBalancerClass="x/y", healthCheckNodePort=1,
+                   ports=[{"port": 80, "nodePort": 30_009}])  # fmt: skip
+    assert (spec["loadBalancerClass"], spec["healthCheckNodePort"]) == ("x/y", 1)
+    assert spec["ports"][0]["nodePort"] == 30_009
+
+
+def test_who_sends_no_health_check_port_keeps_it():
+    assert changed(BALANCED, healthCheckNodePort=None)["healthCheckNodePort"] == 30_001
+
+
+def test_a_service_with_addresses_outside_keeps_its_policy():
+    """It can be reached from there, whatever its type."""
+    reached = {"type": "ClusterIP", "externalIPs": ["1.1.1.1"], "externalTrafficPolicy": "Cluster",
+               "clusterIP": "10.96.1.1"}  # fmt: skip
+    assert changed(reached)["externalTrafficPolicy"] == "Cluster"
+    assert "externalTrafficPolicy" not in changed(reached, externalIPs=None)
+
+
+def test_only_what_is_balanced_has_a_balancer():
+    ingress = {"ingress": [{"ip": "1.1.1.1"}]}
+    old = service(BALANCED, loadBalancer=ingress)
+    new = service({**BALANCED, "type": "NodePort"}, loadBalancer=ingress)
+    assert with_kept_addresses(old, new, Storage())["status"] == {"loadBalancer": {}}
+    assert with_kept_addresses(old, old, Storage())["status"] == {"loadBalancer": ingress}
+
+
+def test_a_service_that_is_tried_has_addresses_that_nobody_gets():
+    spec = {"type": "NodePort", "ports": [{"port": 80}, {"port": 81}]}
+    tried = with_addresses(service(spec), Storage(), is_tried=True)["spec"]
+    assert tried["clusterIP"] == "10.96.0.0"
+    assert [port["nodePort"] for port in tried["ports"]] == [*TRIED_PORTS[:2]]
+    wanted = {**spec, "clusterIP": "10.96.7.7", "ports": [{"port": 80, "nodePort": 30_005}]}
+    tried = with_addresses(service(wanted), Storage(), is_tried=True)["spec"]
+    assert (tried["clusterIP"], tried["ports"][0]["nodePort"]) == ("10.96.7.7", 30_005)

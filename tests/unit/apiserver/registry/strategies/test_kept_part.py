@@ -1,0 +1,60 @@
+"""What of an object is the server's alone, whatever a client sends."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
+
+CLAIM = {"kind": "PersistentVolumeClaim", "name": "x"}
+FAR = {**CLAIM, "namespace": "n"}
+
+
+def updated(api_version, kind, old, new):
+    """What is stored of `new`, fields of an object, in place of `old`."""
+    meta = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x"}}
+    stored = ServedStrategies().updated(kind_of(meta), {**meta, **old}, {**meta, **new}, None)
+    return {key: stored[key] for key in new}
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "old", "new", "kept"),
+    [
+        ("v1", "Namespace", {"spec": {"finalizers": ["kubernetes"]}}, {"spec": {}},
+         {"spec": {"finalizers": ["kubernetes"]}}),
+        ("v1", "ServiceAccount", {}, {"secrets": [{"name": "a", "namespace": "b"}]},
+         {"secrets": [{"name": "a"}]}),
+        ("coordination.k8s.io/v1", "Lease", {"spec": {"strategy": "S"}},
+         {"spec": {"strategy": "T", "preferredHolder": "p", "holderIdentity": "h"}},
+         {"spec": {"strategy": "T", "holderIdentity": "h"}}),
+        ("v1", "LimitRange", {}, {"spec": {"limits": []}}, {"spec": {"limits": None}}),
+        ("resource.k8s.io/v1", "ResourceClaimTemplate", {},
+         {"spec": {"spec": {"devices": {"requests": []}}}},
+         {"spec": {"spec": {"devices": {"requests": None}}}}),
+    ],
+)  # fmt: skip
+def test_kept(api_version, kind, old, new, kept):
+    assert updated(api_version, kind, old, new) == kept
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ({"dataSource": CLAIM}, {"dataSource": CLAIM, "dataSourceRef": CLAIM}),
+        ({"dataSourceRef": CLAIM}, {"dataSource": CLAIM, "dataSourceRef": CLAIM}),
+        ({"dataSource": {"kind": "Other", "name": "x"}}, {}),
+        ({"dataSourceRef": FAR}, {}),
+    ],
+    ids=["one way", "the other way", "nobody's", "in another namespace"],
+)
+def test_a_claim_says_in_both_ways_what_it_begins_with(said, kept):
+    """It is copied from where it is said; what cannot be served is dropped."""
+    spec = updated("v1", "PersistentVolumeClaim", {"spec": {}}, {"spec": {**said, "a": 1}})["spec"]
+    assert spec == {**kept, "a": 1}
+
+
+def test_a_source_that_was_there_stays():
+    """What a claim was made with by a server that could serve it is not dropped."""
+    old = {"spec": {"dataSourceRef": FAR}}
+    assert updated("v1", "PersistentVolumeClaim", old, old) == old

@@ -1,0 +1,35 @@
+"""What is said by itself and as the first of a list."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
+
+A, B = "10.0.0.0/24", "10.0.1.0/24"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ({}, {}),
+        ({"podCIDR": A}, {"podCIDR": A, "podCIDRs": [A]}),
+        ({"podCIDRs": [A, B]}, {"podCIDR": A, "podCIDRs": [A, B]}),
+        ({"podCIDR": B, "podCIDRs": [A, B]}, {"podCIDR": B, "podCIDRs": [B]}),
+        ({"podCIDR": A, "podCIDRs": [A, B]}, {"podCIDR": A, "podCIDRs": [A, B]}),
+    ],
+)
+def test_ranges_of_a_node(said, kept):
+    """The range that is said by itself counts for more than those listed."""
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": said}
+    assert ServedStrategies().completed(NODE, node)["spec"] == kept
+
+
+def test_addresses_of_a_pod():
+    """So does the address of a pod."""
+    status = {"podIP": "1.2.3.4", "podIPs": [{"ip": "1.2.3.5"}]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "status": status}
+    pod["spec"] = {"containers": [{"name": "c", "image": "i"}]}
+    kept = ServedStrategies().completed(POD, pod)["status"]
+    assert (kept["podIP"], kept["podIPs"]) == ("1.2.3.4", [{"ip": "1.2.3.4"}])

@@ -1,0 +1,29 @@
+"""Which updates count."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.registry.strategy import prepared_for_update
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "counted"),
+    [("scheduling.k8s.io/v1", "PriorityClass", 1), ("policy/v1", "PodDisruptionBudget", 2)],
+)
+def test_generations(api_version, kind, counted):
+    meta = {"name": "x", "resourceVersion": "1", "generation": 1}
+    old = {"apiVersion": api_version, "kind": kind, "metadata": meta}
+    made = prepared_for_update(kind_of(old), old, {**old, "spec": {"a": 1}})
+    assert made["metadata"]["generation"] == counted
+
+
+def test_a_driver_has_a_generation_once_it_has_changed():
+    """And none before."""
+    meta = {"name": "x", "resourceVersion": "1"}
+    old = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "metadata": meta, "spec": {}}
+    kind = kind_of(old)
+    assert "generation" not in prepared_for_update(kind, old, old)["metadata"]
+    new = {**old, "spec": {"requiresRepublish": True}}
+    assert prepared_for_update(kind, old, new)["metadata"]["generation"] == 1

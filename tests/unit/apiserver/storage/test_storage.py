@@ -1,0 +1,93 @@
+"""Versions, the log, and who is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import NODE, POD
+from fairlead.apiserver.storage.storage import Storage
+
+
+def pod(name="a", **more):
+    return {"kind": "Pod", "metadata": {"name": name, "namespace": "n"}, **more}
+
+
+def test_all_kinds_share_one_counter():
+    storage = Storage()
+    first = storage.put(POD, pod())
+    second = storage.put(NODE, {"metadata": {"name": "x"}})
+    assert [obj["metadata"]["resourceVersion"] for obj in (first, second)] == ["1", "2"]
+    assert storage.version == 2
+
+
+def test_items_come_by_namespace_and_name_bytewise():
+    storage = Storage()
+    for name in ("b-2", "b1", "b", "b.1", "a0", "aa", "a"):
+        storage.put(POD, pod(name))
+    names = [obj["metadata"]["name"] for obj in storage.items(POD)]
+    assert names == ["a", "a0", "aa", "b", "b-2", "b.1", "b1"]
+    assert list(storage.items(POD, "other")) == []
+
+
+def test_a_change_knows_what_was_before_and_the_last_version_bears_its_deletion():
+    storage = Storage()
+    changes = []
+    storage.subscribe(changes.append)
+    storage.put(POD, pod(x=1))
+    storage.put(POD, pod(x=2))
+    storage.remove(POD, "n", "a")
+    assert [(c.type, c.version, c.object["metadata"]["resourceVersion"]) for c in changes] == [
+        ("ADDED", 1, "1"),
+        ("MODIFIED", 2, "2"),
+        ("DELETED", 3, "3"),
+    ]
+    assert [c.previous and c.previous["x"] for c in changes] == [None, 1, 2]
+    assert storage.find(POD, "n", "a") is None
+
+
+def test_what_is_stored_shares_what_it_was_made_of_and_leaves_it_alone():
+    storage = Storage()
+    given = pod(spec={"x": [1]})
+    stored = storage.put(POD, given)
+    assert stored["spec"] is given["spec"]
+    assert "resourceVersion" not in given["metadata"]
+
+
+def test_a_listener_hears_no_more_after_it_left():
+    storage = Storage()
+    heard = []
+    leave = storage.subscribe(heard.append)
+    storage.put(POD, pod("a"))
+    leave()
+    storage.put(POD, pod("b"))
+    assert [change.version for change in heard] == [1]
+
+
+def test_the_log_tells_what_followed_a_version():
+    storage = Storage()
+    for name in "abc":
+        storage.put(POD, pod(name))
+    assert [change.version for change in storage.changes_since(1)] == [2, 3]
+    assert storage.changes_since(3) == []
+    assert storage.changes_since(9) == []  # a watch from the future waits
+
+
+def test_a_forgotten_version_is_refused_by_name():
+    storage = Storage(log_capacity=2)
+    for name in "abcd":
+        storage.put(POD, pod(name))
+    assert [change.version for change in storage.changes_since(2)] == [3, 4]
+    with pytest.raises(ApiError) as refusal:
+        storage.changes_since(1)
+    assert (refusal.value.reason, refusal.value.code) == ("Expired", 410)
+    assert refusal.value.message == "too old resource version: 1 (2)"
+
+
+def test_what_was_restored_is_not_in_the_log():
+    storage = Storage()
+    storage.restore([(POD, {"metadata": {"name": "a", "resourceVersion": "40"}})], 41)
+    assert storage.changes_since(41) == []
+    with pytest.raises(ApiError):
+        storage.changes_since(40)
+    assert storage.put(NODE, {"metadata": {"name": "x"}})["metadata"]["resourceVersion"] == "42"

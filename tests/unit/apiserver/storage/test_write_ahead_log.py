@@ -1,0 +1,319 @@
+"""What is written to a journal is there afterwards, whatever happens to the process."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import Kind, find_kind
+from fairlead.apiserver.storage import sqlite_log
+from fairlead.apiserver.storage import write_ahead_log as journal_module
+from fairlead.apiserver.storage.sqlite_log import SqliteLogError, free_bytes_at
+from fairlead.apiserver.storage.storage import ChangeType, Storage
+from fairlead.apiserver.storage.write_ahead_log import WriteAheadLog
+
+CONFIG_MAP = find_kind("configmap")
+WIDGET = Kind("example.com", "v1", "Widget", "widgetry", is_custom=True)
+WRITER = Path(__file__).with_name("log_writer.py")
+
+
+def config_map(name, **data):
+    meta = {"name": name, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
+
+
+def opened(path, **options):
+    """A storage with what is in the file, which goes on writing there."""
+    storage, journal = Storage(), WriteAheadLog(path, synced=False, **options)
+    journal.restore(storage)
+    journal.begin(storage)
+    return storage, journal
+
+
+def everything(storage):
+    return {kind.resource: list(storage.items(kind)) for kind in storage.kinds()}
+
+
+def test_a_new_journal_is_empty_and_holds_what_was_loaded_before_it_began(tmp_path):
+    storage, journal = Storage(), WriteAheadLog(tmp_path / "j", synced=False)
+    assert journal.is_empty
+    loaded = config_map("a")
+    loaded["metadata"]["resourceVersion"] = "7"
+    storage.restore([(CONFIG_MAP, loaded)], 9)
+    journal.begin(storage)
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    assert not journal.is_empty
+    assert (again.version, everything(again)) == (9, {"configmaps": [loaded]})
+    journal.close()
+
+
+def test_what_was_stored_changed_and_removed_is_there_again(tmp_path):
+    storage, journal = opened(tmp_path / "j")
+    storage.put(CONFIG_MAP, config_map("a", x="1"))
+    storage.put(CONFIG_MAP, config_map("b"))
+    storage.put(CONFIG_MAP, config_map("a", x="2"))
+    storage.remove(CONFIG_MAP, "default", "b")
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    assert again.version == storage.version == 4
+    assert everything(again) == {"configmaps": list(storage.items(CONFIG_MAP))}
+    journal.close()
+
+
+def test_watches_go_on_where_they_were(tmp_path):
+    storage, journal = opened(tmp_path / "j")
+    storage.put(CONFIG_MAP, config_map("a", x="1"))
+    storage.put(CONFIG_MAP, config_map("a", x="2"))
+    storage.remove(CONFIG_MAP, "default", "a")
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    assert again.changes_since(0) == storage.changes_since(0)
+    assert again.changes_since(2)[0].type is ChangeType.DELETED
+    journal.close()
+
+
+def test_watches_from_before_what_is_known_are_told_that_it_is_gone(tmp_path):
+    storage, journal = opened(tmp_path / "j", log_capacity=0)
+    for count in range(1_200):
+        storage.put(CONFIG_MAP, config_map("a", x=str(count)))
+    asyncio.run(journal.settle())
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    with pytest.raises(ApiError) as gone:
+        again.changes_since(5)
+    assert gone.value.code == 410
+    assert again.changes_since(1_200) == []
+    journal.close()
+
+
+def test_watches_go_on_as_far_back_as_there_is_room(tmp_path, monkeypatch):
+    """What was written with more room is not all read again."""
+    monkeypatch.setattr(sqlite_log, "LOG_BYTES_MAX", 1_000)
+    storage, journal = opened(tmp_path / "j")
+    for count in range(20):
+        storage.put(CONFIG_MAP, config_map("a", x=str(count)))
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    journal.close()
+    assert everything(again) == everything(storage)
+    assert again.changes_since(17) == storage.changes_since(17)
+    with pytest.raises(ApiError):
+        again.changes_since(10)
+
+
+def test_custom_resources_keep_the_plural_of_their_definition(tmp_path):
+    storage, journal = opened(tmp_path / "j")
+    meta = {"name": "w", "namespace": "default"}
+    storage.put(WIDGET, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": meta})
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    assert again.find(WIDGET, "default", "w") == storage.find(WIDGET, "default", "w")
+    journal.close()
+
+
+def test_it_knows_when_something_was_written_last(tmp_path):
+    _, journal = opened(tmp_path / "j")
+    assert journal.last_time == 0
+    journal.close()
+    storage, journal = opened(tmp_path / "k", clock=lambda: 42)
+    storage.put(CONFIG_MAP, config_map("a"))
+    journal.close()
+    again = WriteAheadLog(tmp_path / "k")
+    assert again.last_time == 42
+    again.close()
+
+
+def test_settling_waits_for_what_was_recorded(tmp_path):
+    storage, journal = opened(tmp_path / "j")
+
+    async def write():
+        storage.put(CONFIG_MAP, config_map("a"))
+        await journal.settle()
+
+    asyncio.run(write())
+    assert journal._durable == storage.version
+    journal.close()
+
+
+def test_what_cannot_be_written_is_not_acknowledged(tmp_path):
+    storage, journal = opened(tmp_path / "j")
+    journal._file._connection.execute("DROP TABLE log")
+
+    async def write():
+        storage.put(CONFIG_MAP, config_map("a"))
+        await journal.settle()
+
+    for _ in range(2):
+        with pytest.raises(ApiError) as refused:
+            asyncio.run(write())
+        assert refused.value.code == 500
+    journal.close()
+
+
+def until(check):
+    """Wait until the journal's thread has seen to it."""
+    while not check():
+        threading.Event().wait(0.01)
+
+
+def test_what_could_not_be_written_is_written_when_it_can_be(tmp_path, monkeypatch):
+    """A disk that was full: nothing is told meanwhile, nothing is lost."""
+    monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
+    storage, journal = opened(tmp_path / "j")
+    pages = journal._file._connection.execute("PRAGMA page_count").fetchone()[0]
+    journal._file._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    async def write(name):
+        storage.put(CONFIG_MAP, config_map(name, x="x" * 9_999))
+        await journal.settle()
+
+    for name in ("a", "b"):
+        with pytest.raises(ApiError, match="full"):
+            asyncio.run(write(name))
+    assert not journal.has_room()
+    journal._file._connection.execute("PRAGMA max_page_count = 99999")
+    until(journal.has_room)
+    asyncio.run(journal.settle())
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    assert everything(again) == everything(storage)
+    assert again.version == storage.version == 2
+    journal.close()
+
+
+def test_before_the_disk_is_full_nothing_more_is_taken(tmp_path, monkeypatch):
+    """All that was taken before is safe, and nobody waits."""
+    monkeypatch.setattr(journal_module, "LOOK_EVERY_S", 0.01)
+    free = [journal_module.ROOM_BYTES_MIN]
+    storage, journal = opened(tmp_path / "j", free_bytes=lambda _: free[-1])
+    assert storage.look_for_room()
+    stored = storage.put(CONFIG_MAP, config_map("a"))
+    free.append(free[0] - 1)
+    until(lambda: not storage.look_for_room())
+    for change in (
+        lambda: storage.put(CONFIG_MAP, config_map("b")),
+        lambda: storage.remove(CONFIG_MAP, "default", "a"),
+    ):
+        with pytest.raises(ApiError) as refused:
+            change()
+        assert (refused.value.code, refused.value.reason) == (500, "")
+        assert str(refused.value) == "etcdserver: mvcc: database space exceeded"
+    asyncio.run(journal.settle())
+    assert storage.find(CONFIG_MAP, "default", "a") is stored
+    free.append(free[0])
+    until(storage.look_for_room)
+    storage.put(CONFIG_MAP, config_map("b"))
+    journal.close()
+    again, journal = opened(tmp_path / "j")
+    assert [obj["metadata"]["name"] for obj in again.items(CONFIG_MAP)] == ["a", "b"]
+    journal.close()
+
+
+def test_where_nobody_knows_what_is_free_there_is_room(tmp_path):
+    _, journal = opened(tmp_path / "j", free_bytes=lambda _: None)
+    assert journal.has_room()
+    journal.close()
+    assert free_bytes_at(tmp_path / "nowhere") is None
+    assert free_bytes_at(tmp_path) > 0
+
+
+@pytest.mark.parametrize("text", ["", "no database, but long enough to be taken for one" * 99])
+def test_a_file_that_is_no_journal_is_refused(tmp_path, text):
+    (tmp_path / "j").write_text(text)
+    if text:
+        with pytest.raises(SqliteLogError, match="not a database"):
+            WriteAheadLog(tmp_path / "j")
+    else:
+        WriteAheadLog(tmp_path / "j").close()
+
+
+def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "j")) as other:
+        other.execute("CREATE TABLE theirs (x)")
+    before = (tmp_path / "j").read_bytes()
+    with pytest.raises(SqliteLogError, match="is a database of something else"):
+        WriteAheadLog(tmp_path / "j")
+    assert (tmp_path / "j").read_bytes() == before
+
+
+def test_a_journal_of_another_format_is_refused(tmp_path):
+    opened(tmp_path / "j")[1].close()
+    with closing(sqlite3.connect(tmp_path / "j")) as newer, newer:
+        newer.execute("UPDATE about SET value = 2 WHERE name = 'format'")
+    with pytest.raises(SqliteLogError, match="format 2, expected 1"):
+        WriteAheadLog(tmp_path / "j")
+
+
+def test_a_journal_in_use_is_refused(tmp_path):
+    _, journal = opened(tmp_path / "j")
+    with pytest.raises(SqliteLogError, match="in use by another process"):
+        WriteAheadLog(tmp_path / "j")
+    journal.close()
+
+
+def rounds_of_kill_9(path, rounds):
+    """Let a process write, kill it in the middle of that, and look what is left; so many times."""
+    safe: dict[str, tuple[str, int]] = {}
+    for number in range(rounds):
+        acknowledged = killed_after(path, 5 + number * 37 % 300)
+        for what, name, version in acknowledged:
+            safe[name] = (what, int(version))
+        check(path, safe)
+
+
+def killed_after(path, lines):
+    """What a writing process said was safe before it was killed."""
+    with subprocess.Popen(
+        [sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline().startswith("ready")
+        said = list(itertools.islice(process.stdout, lines))
+        process.send_signal(signal.SIGKILL)
+        said += process.stdout.readlines()
+    return [line.split() for line in said if line.endswith("\n")]
+
+
+def check(path, safe):
+    storage, journal = Storage(), WriteAheadLog(path, synced=False)
+    journal.restore(storage)
+    journal.close()
+    for name, (what, version) in safe.items():
+        found = storage.find(CONFIG_MAP, "default", name)
+        newer = found is not None and int(found["metadata"]["resourceVersion"])
+        if what == "kept":
+            assert newer is not False or removed_after(storage, name, version)
+            assert newer is False or newer >= version
+        else:
+            assert newer is False or newer > version
+    changes = storage.changes_since(storage._oldest)
+    versions = [change.version for change in changes]
+    assert versions == list(range(storage._oldest + 1, storage.version + 1))
+
+
+def removed_after(storage, name, version):
+    """Whether an object that was kept at `version` went later."""
+    changes = storage.changes_since(max(version, storage._oldest))
+    return any(
+        change.type is ChangeType.DELETED and change.object["metadata"]["name"] == name
+        for change in changes
+    )
+
+
+def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path):
+    rounds_of_kill_9(tmp_path / "j", 4)
+
+
+@pytest.mark.long
+def test_nothing_acknowledged_is_lost_in_two_hundred_rounds_of_kill_9(tmp_path):
+    rounds_of_kill_9(tmp_path / "j", 200)
