@@ -37,12 +37,12 @@ OUTSIDE: Final[tuple[str, ...]] = (
     "fairlead.apiserver.http.app",  # the API server's socket, and how query strings are written
     "fairlead.apiserver.http.request_body",
     "fairlead.apiserver.http.listener",
-    "fairlead.apiserver.http.joined",
-    "fairlead.apiserver.http.punctual",
-    "fairlead.apiserver.http.stream",
-    "fairlead.apiserver.http.webhooks",
+    "fairlead.apiserver.http.coalescing_transport",
+    "fairlead.apiserver.http.connection_timeouts",
+    "fairlead.apiserver.http.watch_stream",
+    "fairlead.apiserver.http.webhook_client",
     "fairlead.apiserver.auth.authentication.impersonation",  # how keys are written in headers
-    "fairlead.apiserver.serving.audit",  # how query strings are written
+    "fairlead.apiserver.endpoints.audit",  # how query strings are written
     "fairlead.apiserver.storage.write_ahead_log",  # what outlives the process
     "fairlead.apiserver.storage.sqlite_log",
 )

@@ -15,7 +15,12 @@ from fairlead.apiserver.endpoints.request.body import parsed_yaml
 from fairlead.apiserver.endpoints.response.renderer import text_of
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.patch.jsonpatch.apply import apply_json_patch
-from fairlead.apiserver.patch.managedfields.field_set import paths, union, unwire, wire
+from fairlead.apiserver.patch.managedfields.field_set import (
+    from_fields_v1,
+    paths,
+    to_fields_v1,
+    union,
+)
 from fairlead.apiserver.patch.merge_patch import merge_patch
 from fairlead.apiserver.patch.strategicpatch.merge import apply_strategic_merge
 from fairlead.apiserver.protobuf.decoder import MAGIC
@@ -180,10 +185,10 @@ FIELD_SETS: st.SearchStrategy = st.recursive(
 @given(FIELD_SETS, FIELD_SETS)
 def test_a_set_of_fields_is_read_or_refused(one, other):
     try:
-        both = union(unwire(one), unwire(other))
+        both = union(from_fields_v1(one), from_fields_v1(other))
     except ValueError:
         return
-    assert union(both, unwire(wire(both))) == both
+    assert union(both, from_fields_v1(to_fields_v1(both))) == both
     assert all(isinstance(path, str) for path in paths(both))
 
 

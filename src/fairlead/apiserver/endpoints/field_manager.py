@@ -14,17 +14,16 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.endpoints.request.typed_object import schema_of_kind
 from fairlead.apiserver.kind import KINDS, Kind
-from fairlead.apiserver.patch.managedfields.field_set import FieldSet
+from fairlead.apiserver.patch.managedfields.field_set import FieldSet, set_of_paths
 from fairlead.apiserver.patch.managedfields.managed_fields import (
     APPLY,
-    Tracking,
-    Writer,
+    ManagerIdentifier,
+    TrackedResource,
     entries_of,
-    ignoring,
     updated,
-    with_managed,
+    with_managed_fields,
 )
-from fairlead.apiserver.patch.managedfields.updater import Version
+from fairlead.apiserver.patch.managedfields.updater import OwnedVersion
 from fairlead.apiserver.registry.conversion import is_converted, shown, stored
 from fairlead.apiserver.registry.write import Track
 
@@ -50,25 +49,25 @@ _NOT_BY_APPROVAL: Final = (_SPEC, ("status", "certificate"))
 _RESET_IN_VAIN: Final = "servicecidrs.networking.k8s.io"
 
 
-def tracking_of(kind: Kind, subresource: str) -> Tracking | None:
+def tracking_of(kind: Kind, subresource: str) -> TrackedResource | None:
     """How writes to a kind, or a part of it, are tracked; None where nobody knows its fields."""
     # Each change of a definition makes another kind, which knows all of its type.
     return _tracking(kind, subresource) if kind.is_custom else _known_tracking(kind, subresource)
 
 
-def _tracking(kind: Kind, subresource: str) -> Tracking | None:
+def _tracking(kind: Kind, subresource: str) -> TrackedResource | None:
     schema = schema_of_kind(kind)
     if schema is None:
         return None
-    ignored = ignoring(*_reset(kind, subresource))
+    ignored = set_of_paths(*_reset(kind, subresource))
     if kind.is_custom and not kind.all_types:
-        return Tracking(schema=schema, ignored=ignored)
-    return Tracking(
+        return TrackedResource(schema=schema, reset_fields=ignored)
+    return TrackedResource(
         schema=schema,
-        ignored=ignored,
+        reset_fields=ignored,
         api_version=kind.api_version,
-        others=dict(_custom_versions(kind) if kind.is_custom else _versions(kind, ignored)),
-        must_know=kind.is_custom,
+        other_versions=dict(_custom_versions(kind) if kind.is_custom else _versions(kind, ignored)),
+        rejects_unknown_versions=kind.is_custom,
     )
 
 
@@ -83,22 +82,22 @@ def _reset(kind: Kind, subresource: str) -> tuple[tuple[str, ...], ...]:
     return (_STATUS,) if kind.has_status else ()
 
 
-def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, Version]]:
+def _versions(kind: Kind, ignored: FieldSet) -> Iterator[tuple[str, OwnedVersion]]:
     """The other versions in which a built-in kind is served, by their names."""
     for one in KINDS:
         is_same = (one.kind, one.stored_as) == (kind.kind, kind.stored_as) and not one.is_custom
         schema = schema_of_kind(one) if is_same and one.api_version != kind.api_version else None
         if schema is not None:
             form, back = partial(_shown_as, kind, one), partial(_shown_as, one, kind)
-            yield one.api_version, Version(schema, ignored, form, back)
+            yield one.api_version, OwnedVersion(schema, ignored, form, back)
 
 
-def _custom_versions(kind: Kind) -> Iterator[tuple[str, Version]]:
+def _custom_versions(kind: Kind) -> Iterator[tuple[str, OwnedVersion]]:
     """Those in which its definition describes it; what a request resets is of its own alone."""
     for api_version, one in kind.all_types:
         if api_version != kind.api_version:
             form, back = partial(_named, api_version), partial(_named, kind.api_version)
-            yield api_version, Version(one.fields, {}, form, back)
+            yield api_version, OwnedVersion(one.fields, {}, form, back)
 
 
 def _shown_as(one: Kind, other: Kind, obj: Json) -> Json:
@@ -116,7 +115,7 @@ _known_tracking: Final = lru_cache(maxsize=CACHE_SIZE)(_tracking)
 def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) -> Track:
     """Notes on an object what `manager` writes of it."""
     tracking = tracking_of(kind, subresource)
-    writer = Writer(manager, operation, kind.api_version, subresource)
+    writer = ManagerIdentifier(manager, operation, kind.api_version, subresource)
     # Who writes through a scale is noted without a time.
     timestamp = "" if subresource == "scale" else format_timestamp(now)
 
@@ -127,6 +126,6 @@ def track(kind: Kind, manager: str, operation: str, subresource: str, now: int) 
             return updated(tracking, old, new, writer, timestamp)
         before = None if old is None else shown(kind, old)
         tracked = updated(tracking, before, shown(kind, new), writer, timestamp)
-        return with_managed(new, entries_of(tracked))
+        return with_managed_fields(new, entries_of(tracked))
 
     return noted

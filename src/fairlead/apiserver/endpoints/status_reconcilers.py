@@ -16,7 +16,7 @@ from fairlead.api.json import Json
 from fairlead.api.timestamp import format_timestamp
 from fairlead.apiserver.endpoints.field_manager import track, tracking_of
 from fairlead.apiserver.kind import Kind, kind_of
-from fairlead.apiserver.patch.managedfields.server_side_apply import Application, server_side_apply
+from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyRequest, server_side_apply
 from fairlead.apiserver.registry.condition import with_conditions
 from fairlead.apiserver.registry.reconcile_delay import NO_DELAY, ReconcileDelay
 from fairlead.apiserver.registry.store import Store
@@ -116,7 +116,7 @@ def _flow_schema(obj: Json, storage: Storage, now: int) -> Json | None:
         "metadata": {"name": obj["metadata"]["name"]},
         "status": {"conditions": own},
     }
-    application = Application(
+    application = ApplyRequest(
         config=config, manager=_FLOW_MANAGER, force=True, subresource="status"
     )
     return server_side_apply(tracking, obj, application, format_timestamp(now))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fairlead.api.json import Json
 from fairlead.apiserver.auth.authorizer import Rights
 from fairlead.apiserver.json_equality import json_equal
-from fairlead.apiserver.patch.managedfields.managed_fields import without_times
+from fairlead.apiserver.patch.managedfields.managed_fields import without_timestamps
 from fairlead.apiserver.request import NO_ANSWERS, User, WebhookAnswer
 
 Track = Callable[[Json | None, Json], Json]
@@ -61,7 +61,7 @@ class Write:
         """Whether nothing has changed; when somebody wrote what they had written is nothing."""
         if self.track is None:
             return json_equal(old, new)
-        return json_equal(without_times(old), without_times(new))
+        return json_equal(without_timestamps(old), without_timestamps(new))
 
 
 PLAIN: Final = Write()

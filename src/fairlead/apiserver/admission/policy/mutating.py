@@ -29,7 +29,7 @@ from fairlead.apiserver.kind import (
 from fairlead.apiserver.patch.jsonpatch.apply import UnmetTestError, apply_json_patch
 from fairlead.apiserver.patch.managedfields.path_element import inner_schema
 from fairlead.apiserver.patch.managedfields.typed import merged
-from fairlead.apiserver.patch.managedfields.typed_validation import stated_problems
+from fairlead.apiserver.patch.managedfields.typed_validation import validation_errors
 from fairlead.apiserver.registry.conversion import stored
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, schema_of
 from fairlead.apiserver.storage.storage import Storage
@@ -143,7 +143,7 @@ def _applied(kind: Kind, obj: Json, configuration: Any) -> Json:
         )
     schema = kind.custom.fields if kind.custom else schema_of(kind.api_version, kind.kind)
     schema = schema or ANYTHING
-    wrong = stated_problems(schema, configuration)
+    wrong = validation_errors(schema, configuration)
     if wrong:
         raise ValueError(f"{_UNTYPED}: {wrong}")
     atomic = ", ".join(_atomic_fields(schema, configuration, ""))

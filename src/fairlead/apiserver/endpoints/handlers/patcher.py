@@ -47,7 +47,7 @@ from fairlead.apiserver.negotiation.request_error import unknown_body, unknown_p
 from fairlead.apiserver.patch.jsonpatch.apply import patched_document, value_of
 from fairlead.apiserver.patch.jsonpatch.operation import operations_of
 from fairlead.apiserver.patch.managedfields.server_side_apply import (
-    Application,
+    ApplyRequest,
     object_name,
     server_side_apply,
     type_name,
@@ -118,7 +118,7 @@ class Patch:
         tracking = tracking_of(self.kind, self.subresource)
         if tracking is None:
             raise unknown_patch()
-        application = Application(
+        application = ApplyRequest(
             config=config,
             manager=self.options.manager,
             force=bool(self.options.force),

@@ -17,9 +17,12 @@ from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.endpoints.subresources.update import Written, written
 from fairlead.apiserver.error import STALE, Cause, conflict, invalid
 from fairlead.apiserver.kind import Kind
-from fairlead.apiserver.patch.managedfields.field_set import FieldSet, of_path
-from fairlead.apiserver.patch.managedfields.managed_fields import entries_of, with_managed
-from fairlead.apiserver.patch.managedfields.scale_handler import owners_in_object, owners_in_scale
+from fairlead.apiserver.patch.managedfields.field_set import FieldSet, set_of_path
+from fairlead.apiserver.patch.managedfields.managed_fields import entries_of, with_managed_fields
+from fairlead.apiserver.patch.managedfields.scale_handler import (
+    parent_managed_fields,
+    scale_managed_fields,
+)
 from fairlead.apiserver.printers.field import selector_text
 from fairlead.apiserver.request import Response
 
@@ -62,8 +65,8 @@ def _require_same(call: Call, before: Json, meta: Json) -> None:
 def _partial_scale(call: Call) -> Json:
     """The scale of the object that is there, with its owners: what a patch is for."""
     obj = found(call)
-    owners = owners_in_scale(entries_of(obj), _field(call.kind))
-    return with_managed(scale_of(call.kind, obj, is_partial=True), owners)
+    owners = scale_managed_fields(entries_of(obj), _field(call.kind))
+    return with_managed_fields(scale_of(call.kind, obj, is_partial=True), owners)
 
 
 def _tracked(call: Call, change: Written) -> Json:
@@ -79,13 +82,13 @@ def _as_noted(_: Json | None, new: Json) -> Json:
 def _with_owners(kind: Kind, obj: Json, view: Json) -> Json:
     """`obj`, whose owners are those of the scale `view` now."""
     owners = entries_of(obj), entries_of(view)
-    return with_managed(obj, owners_in_object(*owners, kind.api_version, _field(kind)))
+    return with_managed_fields(obj, parent_managed_fields(*owners, kind.api_version, _field(kind)))
 
 
 def _field(kind: Kind) -> FieldSet:
     """The number of replicas in objects of a kind."""
     paths = kind.custom.scale if kind.custom else None
-    return of_path(*(paths.spec.names or ())) if paths else of_path("spec", "replicas")
+    return set_of_path(*(paths.spec.names or ())) if paths else set_of_path("spec", "replicas")
 
 
 def _with_replicas(kind: Kind, obj: Json, replicas: int) -> Json:

@@ -1,9 +1,12 @@
-"""metadata.managedFields: who wrote which fields, kept up to date by every write.
+"""metadata.managedFields: which manager wrote which fields, updated on every write.
 
-A writer is known by manager, operation, API version and subresource (`Writer`); one entry each.
-Objects whose list is empty are not tracked any further by updates: clearing the list is how a
-client gives up tracking, and the next apply starts again with everybody else's fields under the
-name `before-first-apply`.
+A manager is identified by name, operation, API version and subresource (`ManagerIdentifier`), and
+has one entry. In memory the list is a dict of entries with decoded field sets; `entries_of` reads
+it from an object and `with_managed_fields` writes it.
+
+An update of an object whose list is empty is not recorded: sending `[]` or `[{}]` is how a client
+turns tracking off. The next apply turns it on again, and records all fields present by then under
+the manager `before-first-apply`.
 
 upstream: apimachinery/pkg/util/managedfields/internal/*.go
 """
@@ -19,17 +22,17 @@ import msgspec
 
 from fairlead.api.json import Json
 from fairlead.apiserver.patch.managedfields.field_set import (
-    NOTHING,
+    EMPTY,
     FieldSet,
     difference,
-    of_path,
+    from_fields_v1,
+    set_of_paths,
+    to_fields_v1,
     union,
-    unwire,
-    wire,
 )
-from fairlead.apiserver.patch.managedfields.path_element import NamelessItemError
-from fairlead.apiserver.patch.managedfields.reconciliation import reconciled
-from fairlead.apiserver.patch.managedfields.updater import Version, after_update
+from fairlead.apiserver.patch.managedfields.path_element import ItemKeyError
+from fairlead.apiserver.patch.managedfields.typed import reconciled_with_schema
+from fairlead.apiserver.patch.managedfields.updater import OwnedVersion, after_update
 from fairlead.apiserver.schema.decoding import empty
 from fairlead.apiserver.schema.model import Schema
 
@@ -43,27 +46,27 @@ _ANCIENT: Final = "ancient-changes"
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder().decode
 
-# upstream: stripmeta.go: the server's own fields belong to nobody
-_SERVERS: Final = (
-    "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields",
-    "resourceVersion", "name", "namespace",
-)  # fmt: skip
-
-
-def _stripped() -> FieldSet:
-    made = union(of_path("apiVersion"), of_path("kind"))
-    made = union(made, of_path("metadata"))
-    for name in _SERVERS:
-        made = union(made, of_path("metadata", name))
-    return made
-
-
-STRIPPED: Final = _stripped()
+# Fields that no manager owns: the server sets them, or they identify the object.
+# upstream: managedfields/internal/stripmeta.go:stripSet
+STRIPPED_FIELDS: Final = set_of_paths(
+    ("apiVersion",),
+    ("kind",),
+    ("metadata",),
+    ("metadata", "creationTimestamp"),
+    ("metadata", "selfLink"),
+    ("metadata", "uid"),
+    ("metadata", "clusterName"),
+    ("metadata", "generation"),
+    ("metadata", "managedFields"),
+    ("metadata", "resourceVersion"),
+    ("metadata", "name"),
+    ("metadata", "namespace"),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
-    """Whose entry it is; an applier has one, whatever version it applied in."""
+class ManagerIdentifier:
+    """The key of a managedFields entry."""
 
     manager: str
     operation: str
@@ -71,8 +74,11 @@ class Writer:
     subresource: str = ""
 
     @property
-    def identity(self) -> str:
-        """What upstream knows a writer by, and puts writers in order by."""
+    def sort_key(self) -> str:
+        """Upstream's text form of the identifier, by which managers are ordered.
+
+        An applier has one entry whatever version it applied in, so its version is not part of it.
+        """
         # upstream: managedfields.go:BuildManagerIdentifier
         known = {
             "manager": self.manager,
@@ -84,144 +90,170 @@ class Writer:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What a writer owns, and when they last came to own something ("": unknown)."""
+class ManagedFieldsEntry:
+    """The fields that a manager owns, and when it last gained one ("": unknown)."""
 
     fields: FieldSet
     time: str = ""
 
 
-Managed = dict[Writer, Entry]
+ManagedFields = dict[ManagerIdentifier, ManagedFieldsEntry]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tracking:
-    """How writes to one resource are tracked: by its type, and what its writers cannot own.
+class TrackedResource:
+    """How writes to one resource or subresource are recorded in managedFields.
 
-    `ignored` are the fields that the resource, or subresource, resets whatever a client sends.
-    `others` are the versions that there are besides `api_version`, by their names. Entries of any
-    other one are nobody's, or where it `must_know` them nobody can be told of any (without a name,
-    all entries are of this version).
+    `reset_fields` cannot be owned through it. `other_versions` are the API versions served besides
+    `api_version`. Entries in a version that is not served are dropped, or an error if
+    `rejects_unknown_versions`. With `api_version` "" all entries count as this version.
     """
 
     schema: Schema
-    ignored: FieldSet = field(default_factory=dict)
+    reset_fields: FieldSet = field(default_factory=dict)
     api_version: str = ""
-    others: Mapping[str, Version] = field(default_factory=dict)
-    must_know: bool = False
+    other_versions: Mapping[str, OwnedVersion] = field(default_factory=dict)
+    rejects_unknown_versions: bool = False
 
     @property
-    def own(self) -> Version:
-        """The version that is written."""
-        return Version(self.schema, self.ignored)
+    def version(self) -> OwnedVersion:
+        """The version being written."""
+        return OwnedVersion(self.schema, self.reset_fields)
 
-    def others_of(self, managed: Managed) -> dict[Writer, Version]:
-        """The versions of those who wrote in another one."""
+    def versions_of(self, managed: ManagedFields) -> dict[ManagerIdentifier, OwnedVersion]:
+        """The versions of the managers that wrote in another one."""
         return {
-            one: self.others[one.api_version] for one in managed if one.api_version in self.others
+            owner: self.other_versions[owner.api_version]
+            for owner in managed
+            if owner.api_version in self.other_versions
         }
 
 
 def updated(
-    tracking: Tracking, old: Json | None, new: Json, writer: Writer, timestamp: str
+    resource: TrackedResource,
+    old: Json | None,
+    new: Json,
+    owner: ManagerIdentifier,
+    timestamp: str,
 ) -> Json:
-    """`new`, which a client made of `old` (None: it is new), with what `writer` now owns.
+    """`new`, with managedFields that record how `owner` updated `old` to it (None: created it).
 
-    What stands in `new`'s own managedFields is believed unless it is a subresource's write.
+    The client's own metadata.managedFields is the starting point, except for a subresource.
     """
-    managed = _believed(old, new, from_live=bool(writer.subresource))
-    bare = _bare(new)
+    # upstream: fieldmanager.go:UpdateNoErrors
+    managed = _starting_entries(old, new, from_live=bool(owner.subresource))
+    bare = without_managed_fields(new)
     if managed or old is None:
-        before = _bare(old) if old is not None else empty(tracking.schema)
+        before = empty(resource.schema) if old is None else without_managed_fields(old)
         try:
-            managed = after_write(tracking, before, bare, managed, writer, timestamp)
-        except (NamelessItemError, UnknownVersionError):
-            managed = {}  # upstream: fieldmanager.go:UpdateNoErrors
-    return with_managed(bare, managed)
+            managed = entries_after_update(resource, before, bare, managed, owner, timestamp)
+        except (ItemKeyError, UnknownVersionError):
+            managed = {}
+    return with_managed_fields(bare, managed)
 
 
-def after_write(
-    tracking: Tracking, old: Json, new: Json, managed: Managed, writer: Writer, timestamp: str
-) -> Managed:
-    """The entries once `writer` made `new` of `old`, at `timestamp`.
+def entries_after_update(
+    resource: TrackedResource,
+    old: Json,
+    new: Json,
+    managed: ManagedFields,
+    owner: ManagerIdentifier,
+    timestamp: str,
+) -> ManagedFields:
+    """The entries after `owner` updates `old` to `new` at `timestamp`.
 
-    Raises NamelessItemError where items cannot be told apart, UnknownVersionError.
+    Raises ItemKeyError if list items cannot be told apart, UnknownVersionError.
     """
-    managed = of_today(tracking, managed)
-    current = Writer("", "", "")  # its own entry is one more, which then joins the older one
+    managed = with_present_schemas(resource, managed)
+    # The update runs under a manager of its own, so that what it takes can be told from what
+    # `owner` had: only an owner that gained fields gets a new timestamp.
+    current = ManagerIdentifier("", "", "")
     owners = {one: entry.fields for one, entry in managed.items()}
-    others = tracking.others_of(managed)
-    kept = after_update(tracking.own, old, new, owners, manager=current, others=others)
-    taken = difference(kept.pop(current, NOTHING), STRIPPED)
+    other_versions = resource.versions_of(managed)
+    kept = after_update(
+        resource.version, old, new, owners, manager=current, other_versions=other_versions
+    )
+    taken = difference(kept.pop(current, EMPTY), STRIPPED_FIELDS)
     made = {one: replace(managed[one], fields=own) for one, own in kept.items()}
     if taken:
-        previous = made.get(writer)
+        previous = made.get(owner)
         fields = union(taken, previous.fields) if previous else taken
-        made[writer] = Entry(fields, timestamp)
+        made[owner] = ManagedFieldsEntry(fields, timestamp)
     return _capped(made)
 
 
 class UnknownVersionError(ValueError):
-    """An entry's API version is none."""
+    """An entry's API version is malformed, or not served."""
 
 
-def of_today(tracking: Tracking, managed: Managed) -> Managed:
-    """The entries of versions that there are, as their type is now. Raises UnknownVersionError."""
+def with_present_schemas(resource: TrackedResource, managed: ManagedFields) -> ManagedFields:
+    """The entries of served versions, reconciled with their present schemas.
+
+    A schema may have changed since an entry was recorded. Raises UnknownVersionError.
+    """
     # upstream: structured-merge-diff/merge/update.go:reconcileManagedFieldsWithSchemaChanges
     made = {}
-    for writer, entry in managed.items():
-        if writer.api_version.count("/") > 1:
-            raise UnknownVersionError(f"unexpected GroupVersion string: {writer.api_version}")
-        other = tracking.others.get(writer.api_version)
-        is_known = other is not None or tracking.api_version in ("", writer.api_version)
-        if tracking.must_know and not is_known:
-            why = f"request to convert CR to an invalid group/version: {writer.api_version}"
+    for owner, entry in managed.items():
+        if owner.api_version.count("/") > 1:
+            raise UnknownVersionError(f"unexpected GroupVersion string: {owner.api_version}")
+        other = resource.other_versions.get(owner.api_version)
+        is_known = other is not None or resource.api_version in ("", owner.api_version)
+        if resource.rejects_unknown_versions and not is_known:
+            why = f"request to convert CR to an invalid group/version: {owner.api_version}"
             raise UnknownVersionError(why)
         if is_known:
-            schema = tracking.schema if other is None else other.schema
+            schema = resource.schema if other is None else other.schema
             fields = _reconciled(schema, entry.fields)
-            made[writer] = entry if fields is entry.fields else replace(entry, fields=fields)
+            made[owner] = entry if fields is entry.fields else replace(entry, fields=fields)
     return made
 
 
 def _reconciled(schema: Schema, fields: FieldSet) -> FieldSet:
     text = _encode(fields)
     if len(text) > SET_BYTES_MAX:
-        return reconciled(schema, fields)
-    changed = _known_change(schema, text)
+        return reconciled_with_schema(schema, fields)
+    changed = _cached_reconciliation(schema, text)
     return fields if changed is None else changed
 
 
 @lru_cache(maxsize=SETS_MAX)
-def _known_change(schema: Schema, text: bytes) -> FieldSet | None:
-    """What a set is reconciled to; None where it stays, as almost all do."""
+def _cached_reconciliation(schema: Schema, text: bytes) -> FieldSet | None:
+    """The set of `text` reconciled with `schema`; None if unchanged, as almost all are."""
     fields = _decode(text)
-    made = reconciled(schema, fields)
+    made = reconciled_with_schema(schema, fields)
     return None if made is fields else made
 
 
-def entries_of(obj: Json | None) -> Managed:
-    """The entries of an object; none if they make no sense."""
+def entries_of(obj: Json | None) -> ManagedFields:
+    """The entries of an object; none if any of them is malformed."""
     found = (obj.get("metadata") or {}).get("managedFields") if obj else None
     try:
-        return _read(found or [])
+        return _decoded_entries(found or [])
     except (ValueError, AttributeError, TypeError):
         return {}
 
 
-def with_managed(obj: Json, managed: Managed) -> Json:
+def with_managed_fields(obj: Json, managed: ManagedFields) -> Json:
     """`obj` with these entries and no others."""
     meta = {
         key: value for key, value in (obj.get("metadata") or {}).items() if key != "managedFields"
     }
     if managed:
-        order = sorted(managed.items(), key=_rank)
-        meta["managedFields"] = [_written(writer, entry) for writer, entry in order]
+        order = sorted(managed.items(), key=_sort_key)
+        meta["managedFields"] = [_encoded_entry(owner, entry) for owner, entry in order]
     return {**obj, "metadata": meta}
 
 
-def without_times(obj: Json) -> Json:
-    """`obj` as it is compared: who owns what, but not since when."""
+def without_managed_fields(obj: Json) -> Json:
+    """`obj` without metadata.managedFields."""
+    meta = obj.get("metadata", {})
+    if "managedFields" not in meta:
+        return obj
+    return {**obj, "metadata": {key: meta[key] for key in meta if key != "managedFields"}}
+
+
+def without_timestamps(obj: Json) -> Json:
+    """`obj` with cleared managedFields timestamps, for comparing: a no-op write keeps them."""
     meta = obj["metadata"]
     if "managedFields" not in meta:
         return obj
@@ -229,13 +261,14 @@ def without_times(obj: Json) -> Json:
     return {**obj, "metadata": {**meta, "managedFields": entries}}
 
 
-def _rank(item: tuple[Writer, Entry]) -> tuple[str, ...]:
-    writer, entry = item
-    who = writer.manager, writer.api_version, writer.subresource
-    return writer.operation, entry.time, *who
+def _sort_key(item: tuple[ManagerIdentifier, ManagedFieldsEntry]) -> tuple[str, ...]:
+    # upstream: managedfields.go:sortEncodedManagedFields
+    owner, entry = item
+    return owner.operation, entry.time, owner.manager, owner.api_version, owner.subresource
 
 
-def _believed(old: Json | None, new: Json, *, from_live: bool) -> Managed:
+def _starting_entries(old: Json | None, new: Json, *, from_live: bool) -> ManagedFields:
+    """The entries that a write starts from: the client's, else those of the stored object."""
     # upstream: fieldmanager.go:decodeLiveOrNew
     if from_live:
         return entries_of(old)
@@ -245,108 +278,102 @@ def _believed(old: Json | None, new: Json, *, from_live: bool) -> Managed:
     return entries_of(new) or entries_of(old)
 
 
-def _bare(obj: Json) -> Json:
-    meta = obj.get("metadata", {})
-    if "managedFields" not in meta:
-        return obj
-    return {**obj, "metadata": {key: meta[key] for key in meta if key != "managedFields"}}
-
-
-def _read(entries: list[Json]) -> Managed:
-    managed: Managed = {}
+def _decoded_entries(entries: list[Json]) -> ManagedFields:
+    """The entries by manager. Raises ValueError for one that is malformed."""
+    managed: ManagedFields = {}
     for entry in entries:
         operation = entry.get("operation", "")
         if operation not in (APPLY, UPDATE) or entry.get("fieldsType") != "FieldsV1":
-            raise ValueError("an entry says who did what, in FieldsV1")
-        writer = Writer(
+            raise ValueError("an entry needs an operation and fieldsType FieldsV1")
+        owner = ManagerIdentifier(
             entry.get("manager", ""),
             operation,
             entry.get("apiVersion", ""),
             entry.get("subresource", ""),
         )
-        if not writer.api_version:
-            raise ValueError("an entry says in which version somebody wrote")
-        written = entry.get("fieldsV1")
-        fields = _set({} if written is None else written)
+        if not owner.api_version:
+            raise ValueError("an entry needs an apiVersion")
+        encoded = entry.get("fieldsV1")
+        fields = _decoded_set({} if encoded is None else encoded)
         if operation == APPLY:
-            earlier = applier(managed, writer.manager, writer.subresource)
+            earlier = find_applier(managed, owner.manager, owner.subresource)
             managed = {one: kept for one, kept in managed.items() if one != earlier}
-        managed[writer] = Entry(fields, entry.get("time") or "")
+        managed[owner] = ManagedFieldsEntry(fields, entry.get("time") or "")
     return managed
 
 
-def applier(managed: Managed, manager: str, subresource: str) -> Writer | None:
-    """Who applied under that name, whatever the version; None if nobody did."""
-    for writer in managed:
-        if (writer.manager, writer.operation) == (manager, APPLY) and (
-            writer.subresource == subresource
+def find_applier(
+    managed: ManagedFields, manager: str, subresource: str
+) -> ManagerIdentifier | None:
+    """The applier with that name, whatever version it applied in."""
+    for owner in managed:
+        if (owner.manager, owner.operation) == (manager, APPLY) and (
+            owner.subresource == subresource
         ):
-            return writer
+            return owner
     return None
 
 
-def _set(written: Any) -> FieldSet:
-    text = _encode(written)
-    return _known_set(text) if len(text) <= SET_BYTES_MAX else unwire(written)
+def _decoded_set(encoded: Any) -> FieldSet:
+    text = _encode(encoded)
+    return _cached_decoding(text) if len(text) <= SET_BYTES_MAX else from_fields_v1(encoded)
 
 
-def _wired(fields: FieldSet) -> Json:
+def _encoded_set(fields: FieldSet) -> Json:
     text = _encode(fields)
-    return _known_wired(text) if len(text) <= SET_BYTES_MAX else wire(fields)
+    return _cached_encoding(text) if len(text) <= SET_BYTES_MAX else to_fields_v1(fields)
 
 
-# Objects made from one template have the same sets of fields, which they share.
+# Objects made from one template have equal field sets, so they share the decoded ones.
 @lru_cache(maxsize=SETS_MAX)
-def _known_set(text: bytes) -> FieldSet:
-    return unwire(_decode(text))
+def _cached_decoding(text: bytes) -> FieldSet:
+    return from_fields_v1(_decode(text))
 
 
 @lru_cache(maxsize=SETS_MAX)
-def _known_wired(text: bytes) -> Json:
-    return wire(_decode(text))
+def _cached_encoding(text: bytes) -> Json:
+    return to_fields_v1(_decode(text))
 
 
-def _written(writer: Writer, entry: Entry) -> Json:
+def _encoded_entry(owner: ManagerIdentifier, entry: ManagedFieldsEntry) -> Json:
     made: Json = {
-        "manager": writer.manager,
-        "operation": writer.operation,
-        "apiVersion": writer.api_version,
+        "manager": owner.manager,
+        "operation": owner.operation,
+        "apiVersion": owner.api_version,
         "time": entry.time,
         "fieldsType": "FieldsV1",
-        "fieldsV1": _wired(entry.fields),
-        "subresource": writer.subresource,
+        "fieldsV1": _encoded_set(entry.fields),
+        "subresource": owner.subresource,
     }
     return {key: value for key, value in made.items() if value != ""}
 
 
-def _capped(managed: Managed) -> Managed:
-    """The oldest updaters of each version become one when there are too many."""
+def _capped(managed: ManagedFields) -> ManagedFields:
+    """`managed` with at most UPDATERS_MAX updaters: the oldest are joined as `ancient-changes`.
+
+    Appliers are never joined. There is one joined entry for each API version, since a field set
+    only makes sense in its version. So more updaters remain if each has a version of its own.
+    """
     # upstream: capmanagers.go:capUpdateManagers
-    updaters = [writer for writer in managed if writer.operation == UPDATE]
+    updaters = [owner for owner in managed if owner.operation == UPDATE]
     surplus = len(updaters) - UPDATERS_MAX
     if surplus <= 0:
         return managed
-    updaters.sort(key=lambda writer: (managed[writer].time, writer.identity))
+    updaters.sort(key=lambda owner: (managed[owner].time, owner.sort_key))
     capped = dict(managed)
-    oldest: dict[str, Writer] = {}
-    for writer in updaters:
+    # The oldest updater of a version stays as it is until a second one is to be joined with it.
+    oldest: dict[str, ManagerIdentifier] = {}
+    for owner in updaters:
         if surplus <= 0:
             break
-        first = oldest.setdefault(writer.api_version, writer)
-        if first is writer:
+        first = oldest.setdefault(owner.api_version, owner)
+        if first is owner:
             continue
-        ancient = Writer(_ANCIENT, UPDATE, writer.api_version)
+        ancient = ManagerIdentifier(_ANCIENT, UPDATE, owner.api_version)
         known = capped.get(ancient) or capped.pop(first)
-        entry = managed[writer]
-        capped[ancient] = Entry(union(entry.fields, known.fields), entry.time)
-        del capped[writer]
+        entry = managed[owner]
+        # Updaters are visited by age, so the joined entry has the time of its youngest part.
+        capped[ancient] = ManagedFieldsEntry(union(entry.fields, known.fields), entry.time)
+        del capped[owner]
         surplus -= 1
     return capped
-
-
-def ignoring(*names: tuple[str, ...]) -> FieldSet:
-    """The set of these paths, for `Tracking.ignored`."""
-    made: FieldSet = {}
-    for path in names:
-        made = union(made, of_path(*path))
-    return made

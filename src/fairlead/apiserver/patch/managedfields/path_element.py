@@ -1,123 +1,262 @@
-"""Steps: what leads on from a value of a type, and what is there.
+"""Path elements: the steps of a path into an object, as managedFields spells them.
 
-The items of a list are told apart by their keys, or by what they are; an atomic value leads
-nowhere.
+    f:name            a field of an object, or a key of a map
+    k:{"name":"c"}    an item of an associative list (`x-kubernetes-list-type: map`), by its keys
+    v:"x"             an item of a set (`x-kubernetes-list-type: set`), by its value
+    i:0               an item by its index; read from clients, never written
 
-upstream: sigs.k8s.io/structured-merge-diff/typed/helpers.go
+Given `spec.containers` with the list keys `(name)`, the item `{"name": "c", "image": "i"}` has the
+element `k:{"name":"c"}`. Two items with equal elements are duplicates.
+
+upstream: sigs.k8s.io/structured-merge-diff/fieldpath/{element,serialize-pe}.go, typed/helpers.go
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import repeat
 from typing import Any, Final
 
+import msgspec
+
 from fairlead.api.field_problem import quoted
-from fairlead.apiserver.patch.managedfields.field_set import key_step, value_step
+from fairlead.api.integer import parse_int64
+from fairlead.api.nesting import is_too_deep
+from fairlead.api.text_cache import text_cache
+from fairlead.apiserver.gotext.value import go_float, go_json
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type, Zero
 from fairlead.apiserver.schema.zero import zero_value
 
-CACHE_SIZE: Final = 1 << 12
-
-
-class NamelessItemError(ValueError):
-    """Nothing tells an item from its neighbours; the text says why."""
-
+SELF: Final = "."
+CACHE_SIZE: Final = 4_096
 
 _ABSENT: Final = object()
 _COMPOSITE: Final = (Type.OBJECT, Type.MAP, Type.LIST, Type.ANY)
+_PREFIXES: Final = ("f:", "k:", "v:", "i:")
+# Elements whose order as text may differ from the order of the values in them.
+_ORDERED_BY_VALUE: Final = re.compile(
+    r"v:-?\d|k:.*:-?\d|[vk]:.*[\x20!\\]|[vk]:.*(true|false|null)|i:"
+)
+
+
+class ItemKeyError(ValueError):
+    """An item of a set or associative list has no usable key; the text says why."""
+
+
+# --- spelling -------------------------------------------------------------------------------
+
+
+def field_element(name: str) -> str:
+    """The element of a field, or of a map's key."""
+    return f"f:{name}"
+
+
+def key_element(keys: dict[str, Any]) -> str:
+    """The element of the associative list item that has these keys."""
+    return f"k:{go_json({name: _canonical_number(keys[name]) for name in sorted(keys)})}"
+
+
+def value_element(value: Any) -> str:
+    """The element of the set item that has this value."""
+    return f"v:{go_json(_canonical_number(value))}"
+
+
+def _canonical_number(value: Any) -> Any:
+    """Writes 80.0 as 80, so that both are the same element."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+@text_cache(maxsize=CACHE_SIZE)
+def canonical_element(element: str) -> str:
+    """The spelling of a client's element here; "" if its prefix is unknown.
+
+    Raises ValueError if it is not an element.
+    """
+    # upstream: structured-merge-diff/fieldpath/serialize-pe.go:DeserializePathElement
+    prefix, rest = element[:2], element[2:]
+    if prefix[1:] != ":":
+        raise ValueError(f"{element!r} is not a path element")
+    if prefix not in _PREFIXES:
+        return ""  # a newer version may define it: upstream skips it, too
+    if prefix == "f:":
+        return element
+    if prefix == "i:":
+        number = parse_int64(rest)
+        if number is None:
+            raise ValueError(f"{element!r} is not a path element")
+        return f"i:{number}"
+    try:
+        value = msgspec.json.decode(rest)
+    except (msgspec.DecodeError, RecursionError):
+        raise ValueError(f"{element!r} is not a path element") from None
+    if is_too_deep(value):  # it is decoded again later, with less of the stack left
+        raise ValueError(f"{element!r} is not a path element")
+    if prefix == "v:":
+        return value_element(value)
+    if not isinstance(value, dict):
+        raise ValueError(f"{element!r} is not a path element")  # noqa: TRY004 - client's input
+    return key_element(value)
+
+
+def in_order(elements: Iterable[str]) -> list[str]:
+    """Sorts elements as upstream writes them: by the values in them, not by their text."""
+    # upstream: fieldpath/element.go:PathElement.Compare
+    found = list(elements)
+    # Most elements are fields, whose texts sort like their names.
+    if not any(map(_ORDERED_BY_VALUE.match, found)):
+        return sorted(found)
+    return sorted(found, key=_sort_key)
+
+
+def _sort_key(element: str) -> tuple[int, list[tuple[str, int, Any]]]:
+    prefix, rest = element[:2], element[2:]
+    if element == SELF:
+        return -1, []
+    if prefix in ("f:", "i:"):
+        return _PREFIXES.index(prefix), [("", 0, rest if prefix == "f:" else int(rest))]
+    content = msgspec.json.decode(rest)
+    members = content.items() if prefix == "k:" else (("", content),)
+    return _PREFIXES.index(prefix), [(name, *_comparable(value)) for name, value in members]
+
+
+def _comparable(value: Any) -> tuple[int, Any]:
+    # upstream: structured-merge-diff/value/value.go:Compare
+    match value:
+        case bool():
+            return 2, value
+        case int() | float():
+            return 0, value
+        case str():
+            return 1, value
+        case None:
+            return 5, ""
+        case _:
+            return 3 if isinstance(value, list) else 4, go_json(value)
+
+
+def element_text(element: str) -> str:
+    """An element in an error message: `.image`, `[name="c"]`, `[="x"]`, `[0]`."""
+    # upstream: element.go:PathElement.String
+    prefix, rest = element[:2], element[2:]
+    if prefix == "f:":
+        return f".{rest}"
+    if prefix == "i:":
+        return f"[{rest}]"
+    content = msgspec.json.decode(rest)
+    if prefix == "v:":
+        return f"[={_value_text(content)}]"
+    return "[" + ",".join(f"{name}={_value_text(value)}" for name, value in content.items()) + "]"
+
+
+def _value_text(value: Any) -> str:
+    # upstream: structured-merge-diff/value/value.go:ToString
+    match value:
+        case str():
+            return quoted(value)
+        case list():
+            return f"[{','.join(map(_value_text, value))}]"
+        case dict():
+            return "".join(f"{key}={_value_text(item)}" for key, item in value.items())
+        case float():
+            return go_float(value)
+        case _:
+            return go_json(value)
+
+
+# --- walking by schema ----------------------------------------------------------------------
 
 
 def is_leaf(schema: Schema, value: Any) -> bool:
-    """Whether `value` is a single field, whatever is in it."""
+    """Whether `value` is owned as a whole: it is atomic, a scalar, or not of its type."""
     if schema.topology is Topology.ATOMIC or not is_composite(schema):
         return True
     return value is not None and not isinstance(value, list if schema.type is Type.LIST else dict)
 
 
 def is_composite(schema: Schema) -> bool:
-    """Whether there is something in values of this type."""
+    """Whether values of this type have elements."""
     return schema.type in _COMPOSITE
 
 
-def inner_schema(schema: Schema, step: str) -> Schema:
-    """The type of what `step` leads to."""
+def inner_schema(schema: Schema, element: str) -> Schema:
+    """The type of the value at `element`."""
     if schema.type is Type.LIST:
         return schema.items or ANYTHING
-    return member_schema(schema, step[2:])
+    return member_schema(schema, element[2:])
 
 
 def member_schema(schema: Schema, key: str) -> Schema:
-    """The type of a field, or of a map's entry."""
+    """The type of a field, or of a map's value."""
     known = schema.fields.get(key)
     return known.schema if known else schema.items or ANYTHING
 
 
-def items_by_step(schema: Schema, value: list[Any] | None) -> Iterator[tuple[str, Any]]:
-    """The items of a list that is a set or has keys."""
+def items_by_element(schema: Schema, value: list[Any] | None) -> Iterator[tuple[str, Any]]:
+    """The items of a set or associative list with their elements. Raises ItemKeyError."""
     for item in value or ():
-        yield item_step(schema, item), item
+        yield item_element(schema, item), item
 
 
-def steps_so_far(schema: Schema, value: list[Any]) -> Iterator[tuple[str, Any]]:
-    """Likewise where items may have lost what told them apart: those have ""."""
+def items_by_known_element(schema: Schema, value: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Like `items_by_element`, with "" for items without a usable key."""
     for item in value:
         try:
-            yield item_step(schema, item), item
-        except NamelessItemError:
+            yield item_element(schema, item), item
+        except ItemKeyError:
             yield "", item
 
 
-def item_step(schema: Schema, item: Any) -> str:
-    """What tells `item` from its neighbours; keys that it lacks have their defaults.
+def item_element(schema: Schema, item: Any) -> str:
+    """The element of a list item; keys that it lacks have their defaults. Raises ItemKeyError.
 
-    Raises NamelessItemError.
+    A Service port `{"port": 80}` has the element `k:{"port":80,"protocol":"TCP"}`.
     """
     if not schema.keys:
         if item is None or isinstance(item, dict | list):
-            raise NamelessItemError(_nameless_value(item))
-        return value_step(item)
+            raise ItemKeyError(_set_item_problem(item))
+        return value_element(item)
     if not isinstance(item, dict):
-        sort = "a null element" if item is None else "non-map elements"
-        raise NamelessItemError(f"associative list with keys may not have {sort}")
+        found = "a null element" if item is None else "non-map elements"
+        raise ItemKeyError(f"associative list with keys may not have {found}")
     given = tuple(map(item.get, schema.keys, repeat(_ABSENT)))
     try:
-        return _key_step(schema, *given)
-    except TypeError:  # a key that is no single value
-        return _key_step.__wrapped__(schema, *given)
+        return _key_element(schema, *given)
+    except TypeError:  # a key's value is a list or object, which the cache cannot hash
+        return _key_element.__wrapped__(schema, *given)
 
 
-# Lists have few keys, and their items are called alike in all objects of a kind.
+# Lists have few keys, and objects of one kind use the same names again and again.
 @lru_cache(maxsize=CACHE_SIZE, typed=True)
-def _key_step(schema: Schema, *given: Any) -> str:
+def _key_element(schema: Schema, *given: Any) -> str:
     defaults = schema.items.key_defaults if schema.items else {}
     keys: dict[str, Any] = {}
     for key, value in zip(schema.keys, given, strict=True):
         if value is not _ABSENT:
-            keys[key] = value  # null tells an item apart, too
+            keys[key] = value  # null is a key value like any other
             continue
-        default = defaults.get(key, _zero_key(schema, key))
+        default = defaults.get(key, _required_key_default(schema, key))
         if default is not None:
             keys[key] = default
     if not keys:
         listed = " ".join(map(quoted, schema.keys))
-        raise NamelessItemError(
+        raise ItemKeyError(
             f"associative list with keys has an element that omits all key fields [{listed}] "
             "(and doesn't have default values for any key fields)"
         )
-    return key_step(keys)
+    return key_element(keys)
 
 
-def _nameless_value(item: Any) -> str:
+def _set_item_problem(item: Any) -> str:
     # upstream: typed/helpers.go:setItemToPathElement
     if isinstance(item, list):
         return "not supported: associative list with lists as elements"
-    shown = "an explicit null" if item is None else "a map type"
-    return f"associative list without keys has an element that's {shown}"
+    found = "an explicit null" if item is None else "a map type"
+    return f"associative list without keys has an element that's {found}"
 
 
-def _zero_key(schema: Schema, key: str) -> Any:
-    """What a key that is required, but not there, counts as."""
+def _required_key_default(schema: Schema, key: str) -> Any:
+    """The zero value of a key that Go always serializes (no omitempty); None otherwise."""
     known = schema.items.fields.get(key) if schema.items else None
     return zero_value(known.schema) if known and known.zero is Zero.EMIT else None

@@ -1,7 +1,8 @@
-"""Presence: the fields of a value that stands alone, itself and all that is in it.
+"""Presence: all fields of a value, including structs on the way and everything below them.
 
-Most of what is written is new, and all of it is somebody's: each type becomes a function, made
-once, that gives the set of fields of one of its values.
+Unlike `typed.field_set`, which says what an applier claims, this is what was added or removed when
+a value as a whole was. Almost every write adds such values, so each type is compiled once into a
+function that returns the field set of a value.
 """
 
 from __future__ import annotations
@@ -9,25 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from fairlead.apiserver.patch.managedfields.field_set import (
-    LEAF,
-    NOTHING,
+from fairlead.apiserver.patch.managedfields.field_set import EMPTY, LEAF, FieldSet
+from fairlead.apiserver.patch.managedfields.path_element import (
     SELF,
-    FieldSet,
-    field_step,
+    field_element,
+    is_composite,
+    items_by_element,
 )
-from fairlead.apiserver.patch.managedfields.path_element import is_composite, items_by_step
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type
 
 Presence = Callable[[Any], FieldSet]
 
-# Types are shared and may contain themselves; those of custom resources come and go.
+# Schemas may be recursive. Those of custom resources come and go, so the cache is bounded.
 TYPES_MAX: Final = 20_000
 _MADE: Final[dict[Schema, Presence]] = {}
 
 
 def presence_of(schema: Schema) -> Presence:
-    """The function that gives the fields of a value of this type."""
+    """The function that returns the fields of a value of this type."""
     made = _MADE.get(schema)
     if made is not None:
         return made
@@ -52,8 +52,8 @@ def _leaf(_: Any) -> FieldSet:
     return LEAF
 
 
-def _inner(schema: Schema | None) -> Presence | None:
-    """How to look into a value of this type, None where nothing is in it."""
+def _inner_presence(schema: Schema | None) -> Presence | None:
+    """The function for values of this type; None if they have no fields below them."""
     found = _leaf if schema is None else _presence(schema)
     return None if found is _leaf else found
 
@@ -64,17 +64,17 @@ def _of_object(schema: Schema) -> Presence:
     def presence(value: Any) -> FieldSet:
         if not value or not isinstance(value, dict):
             return LEAF
-        made: FieldSet = {SELF: NOTHING}
+        made: FieldSet = {SELF: EMPTY}
         for key, item in value.items():
             row = rows.get(key)
-            step, inner = row or (field_step(key), rest)
-            made[step] = inner(item) if inner and item else LEAF
+            element, inner = row or (field_element(key), rest)
+            made[element] = inner(item) if inner and item else LEAF
         return made
 
     _MADE[schema] = presence
     for key, field in schema.fields.items():
-        rows[key] = field_step(key), _inner(field.schema)
-    rest = _inner(schema.items or ANYTHING)
+        rows[key] = field_element(key), _inner_presence(field.schema)
+    rest = _inner_presence(schema.items or ANYTHING)
     return presence
 
 
@@ -82,13 +82,13 @@ def _of_map(schema: Schema) -> Presence:
     def presence(value: Any) -> FieldSet:
         if not value or not isinstance(value, dict):
             return LEAF
-        made: FieldSet = {SELF: NOTHING}
+        made: FieldSet = {SELF: EMPTY}
         for key, item in value.items():
-            made[field_step(key)] = inner(item) if inner and item else LEAF
+            made[field_element(key)] = inner(item) if inner and item else LEAF
         return made
 
     _MADE[schema] = presence
-    inner = _inner(schema.items)
+    inner = _inner_presence(schema.items)
     return presence
 
 
@@ -96,12 +96,12 @@ def _of_list(schema: Schema) -> Presence:
     def presence(value: Any) -> FieldSet:
         if not value or not isinstance(value, list):
             return LEAF
-        made: FieldSet = {SELF: NOTHING}
-        for step, item in items_by_step(schema, value):
-            # Of items that are there twice the set has nothing but that they are.
-            made[step] = LEAF if step in made or not (inner and item) else inner(item)
+        made: FieldSet = {SELF: EMPTY}
+        for element, item in items_by_element(schema, value):
+            # Duplicates are owned as one field, without what is in them.
+            made[element] = LEAF if element in made or not (inner and item) else inner(item)
         return made
 
     _MADE[schema] = presence
-    inner = _inner(schema.items)
+    inner = _inner_presence(schema.items)
     return presence

@@ -1,9 +1,17 @@
-"""Whose the number of replicas is, told of an object and of its Scale.
+"""Translates managedFields between an object and its Scale.
 
-A Scale shows one field of an object; whoever owns the field owns spec.replicas of the Scale, and
-what is written through the Scale is theirs in the object. Updaters are known by the version in
-which they wrote, appliers are not: an updater that still owns the number once somebody applied
-through the Scale is noted anew.
+The Scale shows one field of the object, such as .spec.replicas of a Deployment. A manager that owns
+this field owns .spec.replicas of the Scale, and after a write through the Scale, the Scale's owners
+own the field of the object:
+
+    Deployment: ann {.spec.replicas, .spec.template}, bob {.metadata.labels}
+    its Scale:  ann {.spec.replicas}
+    hpa updates the Scale: hpa {.spec.replicas}
+    Deployment: ann {.spec.template}, bob {.metadata.labels}, hpa {.spec.replicas}
+
+Updaters are identified together with the API version in which they wrote, appliers without it. The
+Scale is autoscaling/v1, so an updater that still owns the field after an apply through the Scale is
+recorded as a new manager.
 
 upstream: apimachinery/pkg/util/managedfields/scalehandler.go
 """
@@ -17,44 +25,54 @@ from fairlead.apiserver.patch.managedfields.field_set import (
     FieldSet,
     difference,
     intersection,
-    of_path,
+    set_of_path,
 )
-from fairlead.apiserver.patch.managedfields.managed_fields import APPLY, Entry, Managed, Writer
+from fairlead.apiserver.patch.managedfields.managed_fields import (
+    APPLY,
+    ManagedFields,
+    ManagedFieldsEntry,
+    ManagerIdentifier,
+)
 
-_SCALE: Final = "autoscaling/v1"
-_IN_SCALE: Final = of_path("spec", "replicas")
+_SCALE_VERSION: Final = "autoscaling/v1"
+_REPLICAS_IN_SCALE: Final = set_of_path("spec", "replicas")
 
 
-def owners_in_scale(managed: Managed, replicas: FieldSet) -> Managed:
-    """The owners of a Scale, of those of its object; `replicas` is the field of the object."""
+def scale_managed_fields(managed: ManagedFields, replicas: FieldSet) -> ManagedFields:
+    """The managedFields of the Scale of an object; `replicas` is the object's field it shows."""
+    # upstream: scalehandler.go:ToSubresource
     return {
-        replace(writer, api_version=_SCALE): Entry(_IN_SCALE, entry.time)
-        for writer, entry in managed.items()
+        replace(owner, api_version=_SCALE_VERSION): ManagedFieldsEntry(
+            _REPLICAS_IN_SCALE, entry.time
+        )
+        for owner, entry in managed.items()
         if intersection(entry.fields, replicas)
     }
 
 
-def owners_in_object(
-    managed: Managed, scaled: Managed, api_version: str, replicas: FieldSet
-) -> Managed:
-    """The owners of an object that were `managed`, once `scaled` are those of its Scale.
+def parent_managed_fields(
+    managed: ManagedFields, scaled: ManagedFields, api_version: str, replicas: FieldSet
+) -> ManagedFields:
+    """The managedFields of an object after its Scale was written.
 
-    Who is new is noted in `api_version`, the one in which the Scale was asked for.
+    They were `managed`; `scaled` are those of the written Scale. New managers are recorded with
+    `api_version`, the version of the object in the request.
     """
-    left = {_identity(writer): writer for writer in scaled}
-    made: Managed = {}
-    for writer, entry in managed.items():
+    # upstream: scalehandler.go:ToParent
+    left = {_identity(owner): owner for owner in scaled}
+    made: ManagedFields = {}
+    for owner, entry in managed.items():
         fields = entry.fields
-        if intersection(fields, replicas) and left.pop(_identity(writer), None) is None:
-            fields = difference(fields, replicas)  # somebody took it
+        if intersection(fields, replicas) and left.pop(_identity(owner), None) is None:
+            fields = difference(fields, replicas)  # another manager took it
         if fields:
-            made[writer] = replace(entry, fields=fields)
-    for writer in left.values():
-        if intersection(scaled[writer].fields, _IN_SCALE):
-            made[replace(writer, api_version=api_version)] = Entry(replicas)
+            made[owner] = replace(entry, fields=fields)
+    for owner in left.values():
+        if intersection(scaled[owner].fields, _REPLICAS_IN_SCALE):
+            made[replace(owner, api_version=api_version)] = ManagedFieldsEntry(replicas)
     return made
 
 
-def _identity(writer: Writer) -> Writer:
-    """By what a writer is known."""
-    return replace(writer, api_version="") if writer.operation == APPLY else writer
+def _identity(owner: ManagerIdentifier) -> ManagerIdentifier:
+    """The key by which the two lists are matched."""
+    return replace(owner, api_version="") if owner.operation == APPLY else owner

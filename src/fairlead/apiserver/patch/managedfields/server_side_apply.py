@@ -1,10 +1,14 @@
-"""Server-side apply: make it so, and remember who asked.
+"""Server-side apply: merges a configuration and records what the applier owns.
 
-An applier sends what it cares about; fields it no longer sends go if nobody else owns them. Fields
-that others set to something else are conflicts unless it forces.
+    1. The entries in managedFields are read; an object without any gets one for all its fields,
+       `before-first-apply`.
+    2. Configuration and stored object are checked against the schema.
+    3. `updater.after_apply` merges, prunes fields that are no longer applied, and finds conflicts.
+    4. The applier's entry gets the present time if anything changed.
 
-kubectl's own manager gets two favours, for objects that were applied client-side before: conflicts
-over fields that are as its annotation last had them are waived, and the annotation is kept up.
+kubectl's own manager is special, to take over objects that `kubectl apply` wrote client-side
+before: a conflict is waived where the stored field still is what the last-applied annotation says,
+and the annotation is kept up to date.
 
 upstream: apimachinery/pkg/util/managedfields/internal/{structuredmerge,lastappliedmanager,
 lastappliedupdater,skipnonapplied,conflict}.go,
@@ -21,7 +25,7 @@ from fairlead.api.field_problem import quoted
 from fairlead.api.json import Json
 from fairlead.apiserver.error import ApiError, Cause, bad_request
 from fairlead.apiserver.patch.managedfields.field_set import (
-    NOTHING,
+    EMPTY,
     FieldSet,
     difference,
     paths,
@@ -29,22 +33,23 @@ from fairlead.apiserver.patch.managedfields.field_set import (
 )
 from fairlead.apiserver.patch.managedfields.managed_fields import (
     APPLY,
-    STRIPPED,
+    STRIPPED_FIELDS,
     UPDATE,
-    Entry,
-    Managed,
-    Tracking,
+    ManagedFields,
+    ManagedFieldsEntry,
+    ManagerIdentifier,
+    TrackedResource,
     UnknownVersionError,
-    Writer,
-    after_write,
-    applier,
+    entries_after_update,
     entries_of,
-    of_today,
-    with_managed,
+    find_applier,
+    with_managed_fields,
+    with_present_schemas,
+    without_managed_fields,
 )
-from fairlead.apiserver.patch.managedfields.path_element import NamelessItemError
+from fairlead.apiserver.patch.managedfields.path_element import ItemKeyError
 from fairlead.apiserver.patch.managedfields.typed import compare, field_set
-from fairlead.apiserver.patch.managedfields.typed_validation import stated_problems
+from fairlead.apiserver.patch.managedfields.typed_validation import validation_errors
 from fairlead.apiserver.patch.managedfields.updater import OwnershipConflictError, after_apply
 from fairlead.apiserver.schema.decoding import empty
 from fairlead.apiserver.schema.json_text import parse_json
@@ -60,8 +65,8 @@ _NEW_OBJECT: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
-    """One apply: `config` as it was sent, by `manager`, to a resource or its `subresource`."""
+class ApplyRequest:
+    """An apply patch: `config` as sent by `manager` to a resource or its `subresource`."""
 
     config: Json
     manager: str
@@ -70,37 +75,37 @@ class Application:
 
 
 def server_side_apply(
-    tracking: Tracking, live: Json | None, application: Application, timestamp: str
+    resource: TrackedResource, live: Json | None, request: ApplyRequest, timestamp: str
 ) -> Json:
-    """`live` (None: there is none yet) with what the application says, and its managedFields.
+    """The object after an apply to `live` (None: it does not exist), with its managedFields.
 
-    The result is not completed with defaults. Raises ApiError: 400 the configuration makes no
-    sense, 409 conflicts, 500 it is not of its type.
+    Defaults are not filled in. Raises ApiError: 400 the configuration is malformed, 409 conflicts,
+    500 it does not match its schema.
     """
-    config = application.config
-    found = entries_of(live)
-    bare = _bare(live) if live else {}
-    if live and not found:
-        _require_type(tracking, bare, _NEW_OBJECT, may_repeat=True)
-        found = _everybody_else(tracking, bare, application, timestamp)
+    config = request.config
+    entries = entries_of(live)
+    bare = without_managed_fields(live) if live else {}
+    if live and not entries:
+        _require_type(resource, bare, _NEW_OBJECT, may_repeat=True)
+        entries = _entries_before_first_apply(resource, bare, request, timestamp)
     if "managedFields" in _metadata(config):
         raise bad_request("metadata.managedFields must be nil")
-    _require_type(tracking, config, _PATCH_OBJECT, may_repeat=False)
+    _require_type(resource, config, _PATCH_OBJECT, may_repeat=False)
     if live:
         # A definition may have changed since its objects were stored.
-        _require_type(tracking, bare, _LIVE_OBJECT, may_repeat=True)
+        _require_type(resource, bare, _LIVE_OBJECT, may_repeat=True)
     try:
-        managed = of_today(tracking, found)
+        managed = with_present_schemas(resource, entries)
     except UnknownVersionError as cause:
         raise ApiError("", 500, str(cause)) from None
-    new, managed = _applied(tracking, bare, managed, application, timestamp)
-    if application.manager == KUBECTL:
+    new, managed = _apply_or_conflict(resource, bare, managed, request, timestamp)
+    if request.manager == KUBECTL:
         new = _with_last_applied(new, config)
-    return with_managed(new, managed)
+    return with_managed_fields(new, managed)
 
 
-def _require_type(tracking: Tracking, obj: Json, failed: str, *, may_repeat: bool) -> None:
-    wrong = stated_problems(tracking.schema, obj, may_repeat=may_repeat)
+def _require_type(resource: TrackedResource, obj: Json, failed: str, *, may_repeat: bool) -> None:
+    wrong = validation_errors(resource.schema, obj, may_repeat=may_repeat)
     if wrong:
         raise ApiError("", 500, f"{failed.format(object_name(obj))}: {wrong}")
 
@@ -111,137 +116,147 @@ def _metadata(config: Json) -> Json:
 
 
 def object_name(obj: Json) -> str:
-    """As upstream names an object: `namespace/name; group/version, Kind=…`."""
+    """`namespace/name; group/version, Kind=…`, as upstream names an object in errors."""
     # upstream: structuredmerge.go:objectGVKNN
     meta = _metadata(obj)
-    namespace, name = (_text(meta.get(key)) for key in ("namespace", "name"))
+    namespace, name = (_string_or_empty(meta.get(key)) for key in ("namespace", "name"))
     return f"{namespace}/{name}; {type_name(obj)}"
 
 
 def type_name(obj: Json) -> str:
-    """`group/version, Kind=…`, with nothing before the stroke for the core group."""
+    """`group/version, Kind=…`; the group is empty for core kinds: `/v1, Kind=Pod`."""
     api_version = obj["apiVersion"]
     return f"{api_version if '/' in api_version else f'/{api_version}'}, Kind={obj['kind']}"
 
 
-def _text(value: Any) -> str:
+def _string_or_empty(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _applied(
-    tracking: Tracking, live: Json, managed: Managed, application: Application, timestamp: str
-) -> tuple[Json, Managed]:
+def _apply_or_conflict(
+    resource: TrackedResource,
+    live: Json,
+    managed: ManagedFields,
+    request: ApplyRequest,
+    timestamp: str,
+) -> tuple[Json, ManagedFields]:
+    """Applies; with kubectl as manager, conflicts over its own last-applied values are forced."""
     try:
-        return _merged(tracking, live, managed, application, timestamp)
-    except NamelessItemError as cause:
+        return _apply(resource, live, managed, request, timestamp)
+    except ItemKeyError as cause:
         raise ApiError("", 500, f"failed to compare objects: {cause}") from None
     except OwnershipConflictError as cause:
-        conflicts: dict[Writer, FieldSet] = cause.conflicts
-        if application.manager == KUBECTL:
-            waived = _as_last_applied(tracking, live)
-            rest = {one: difference(own, waived) for one, own in conflicts.items()}
-            conflicts = {one: own for one, own in rest.items() if own}
+        conflicts: dict[ManagerIdentifier, FieldSet] = cause.conflicts
+        if request.manager == KUBECTL:
+            waived = _unchanged_since_last_applied(resource, live)
+            rest = {one: difference(fields, waived) for one, fields in conflicts.items()}
+            conflicts = {one: fields for one, fields in rest.items() if fields}
         if conflicts:
             raise _conflict(conflicts) from None
-    return _merged(tracking, live, managed, replace(application, force=True), timestamp)
+    return _apply(resource, live, managed, replace(request, force=True), timestamp)
 
 
-def _merged(
-    tracking: Tracking, live: Json, managed: Managed, application: Application, timestamp: str
-) -> tuple[Json, Managed]:
-    config = application.config
-    writer = _applier(managed, application)
+def _apply(
+    resource: TrackedResource,
+    live: Json,
+    managed: ManagedFields,
+    request: ApplyRequest,
+    timestamp: str,
+) -> tuple[Json, ManagedFields]:
+    config = request.config
+    owner = _applier_identifier(managed, request)
     owners = {one: entry.fields for one, entry in managed.items()}
     new, kept = after_apply(
-        tracking.own,
-        live or empty(tracking.schema),
+        resource.version,
+        live or empty(resource.schema),
         config,
         owners,
-        manager=writer,
-        force=application.force,
-        others=tracking.others_of(managed),
+        manager=owner,
+        force=request.force,
+        other_versions=resource.versions_of(managed),
     )
-    own = difference(kept.pop(writer, NOTHING), STRIPPED)
+    own = difference(kept.pop(owner, EMPTY), STRIPPED_FIELDS)
     made = {one: replace(managed[one], fields=fields) for one, fields in kept.items()}
-    before = managed.get(writer)
-    if own or new is not None:
+    before = managed.get(owner)
+    if own:
+        # An apply that changes nothing keeps its timestamp, so it is no write at all.
         since = timestamp if new is not None else (before.time if before else "")
-        current = replace(writer, api_version=config["apiVersion"])
-        if own:
-            made[current] = Entry(own, since)
+        # The entry moves to the version of this apply: an applier has one entry.
+        current = replace(owner, api_version=config["apiVersion"])
+        made[current] = ManagedFieldsEntry(own, since)
     return (live if new is None else new), made
 
 
-def _applier(managed: Managed, application: Application) -> Writer:
-    """The applier's entry, whatever version it last applied in."""
-    known = applier(managed, application.manager, application.subresource)
+def _applier_identifier(managed: ManagedFields, request: ApplyRequest) -> ManagerIdentifier:
+    """The applier's present identifier, which has the version of its last apply, or a new one."""
+    known = find_applier(managed, request.manager, request.subresource)
     if known is not None:
         return known
-    version = application.config["apiVersion"]
-    return Writer(application.manager, APPLY, version, application.subresource)
+    version = request.config["apiVersion"]
+    return ManagerIdentifier(request.manager, APPLY, version, request.subresource)
 
 
-def _everybody_else(
-    tracking: Tracking, live: Json, application: Application, timestamp: str
-) -> Managed:
-    """Whoever wrote what is there before anybody applied."""
-    writer = Writer(_BEFORE, UPDATE, application.config["apiVersion"], application.subresource)
-    return after_write(tracking, empty(tracking.schema), live, {}, writer, timestamp)
+def _entries_before_first_apply(
+    resource: TrackedResource, live: Json, request: ApplyRequest, timestamp: str
+) -> ManagedFields:
+    """One entry that owns all fields of an object whose managedFields are empty."""
+    owner = ManagerIdentifier(_BEFORE, UPDATE, request.config["apiVersion"], request.subresource)
+    return entries_after_update(resource, empty(resource.schema), live, {}, owner, timestamp)
 
 
-def _conflict(conflicts: dict[Writer, FieldSet]) -> ApiError:
-    """409 with who owns what; managers in the order of their names."""
-    owners = sorted(conflicts, key=lambda writer: writer.identity)
-    stated = {_stated(writer): list(paths(conflicts[writer])) for writer in owners}
+def _conflict(conflicts: dict[ManagerIdentifier, FieldSet]) -> ApiError:
+    """409 with the owner of each field; managers are ordered by identifier."""
+    owners = sorted(conflicts, key=lambda owner: owner.sort_key)
+    by_manager = {_manager_text(owner): list(paths(conflicts[owner])) for owner in owners}
     causes = tuple(
         Cause("FieldManagerConflict", f"conflict with {who}", path)
-        for who, fields in stated.items()
+        for who, fields in by_manager.items()
         for path in fields
     )
     if len(causes) == 1:
         message = f"{causes[0].message}: {causes[0].field}"
-        return _refused(f"Apply failed with 1 conflict: {message}", causes)
+        return _conflict_error(f"Apply failed with 1 conflict: {message}", causes)
     lines = [f"Apply failed with {len(causes)} conflicts: "]
-    for who, fields in stated.items():
+    for who, fields in by_manager.items():
         lines += [f"conflicts with {who}:\n", *(f"- {path}\n" for path in fields)]
-    return _refused("".join(lines).rstrip("\n"), causes)
+    return _conflict_error("".join(lines).rstrip("\n"), causes)
 
 
-def _refused(message: str, causes: tuple[Cause, ...]) -> ApiError:
+def _conflict_error(message: str, causes: tuple[Cause, ...]) -> ApiError:
     return ApiError("Conflict", 409, message, causes=causes)
 
 
-def _stated(writer: Writer) -> str:
+def _manager_text(owner: ManagerIdentifier) -> str:
     # upstream: conflict.go:printManager
-    through = f" with subresource {quoted(writer.subresource)}" if writer.subresource else ""
-    version = "" if writer.operation == APPLY else f" using {writer.api_version}"
-    return f"{quoted(writer.manager)}{through}{version}"
+    through = f" with subresource {quoted(owner.subresource)}" if owner.subresource else ""
+    version = "" if owner.operation == APPLY else f" using {owner.api_version}"
+    return f"{quoted(owner.manager)}{through}{version}"
 
 
-def _as_last_applied(tracking: Tracking, live: Json) -> FieldSet:
-    """The fields that are as kubectl's annotation last had them."""
+def _unchanged_since_last_applied(resource: TrackedResource, live: Json) -> FieldSet:
+    """The fields whose values are still those in kubectl's last-applied annotation."""
     try:
         last = parse_json(live["metadata"]["annotations"][LAST_APPLIED])
     except (KeyError, ValueError):
-        return NOTHING
-    if not isinstance(last, dict) or stated_problems(tracking.schema, last):
-        return NOTHING
-    changes = compare(tracking.schema, last, live)
+        return EMPTY
+    if not isinstance(last, dict) or validation_errors(resource.schema, last):
+        return EMPTY
+    changes = compare(resource.schema, last, live)
     differing = union(union(changes.modified, changes.added), changes.removed)
-    return difference(field_set(tracking.schema, last), differing)
+    return difference(field_set(resource.schema, last), differing)
 
 
 def _with_last_applied(obj: Json, config: Json) -> Json:
-    """`obj`, if it has kubectl's annotation, with the configuration that is applied now."""
+    """`obj`; kubectl's last-applied annotation, if it has one, is set to `config`."""
     meta = obj.get("metadata") or {}
     if LAST_APPLIED not in (meta.get("annotations") or {}):
         return obj
-    text = json.dumps(_own_words(config), sort_keys=True, separators=(",", ":")) + "\n"
+    text = json.dumps(_without_last_applied(config), sort_keys=True, separators=(",", ":")) + "\n"
     annotations = {**meta["annotations"], LAST_APPLIED: text}
     return {**obj, "metadata": {**meta, "annotations": annotations}}
 
 
-def _own_words(config: Json) -> Json:
+def _without_last_applied(config: Json) -> Json:
     meta = config.get("metadata") or {}
     annotations = dict(meta.get("annotations") or {})
     annotations.pop(LAST_APPLIED, None)
@@ -249,8 +264,3 @@ def _own_words(config: Json) -> Json:
     if annotations:
         rest["annotations"] = annotations
     return {**config, "metadata": rest}
-
-
-def _bare(obj: Json) -> Json:
-    meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-    return {**obj, "metadata": meta}

@@ -1,10 +1,11 @@
-"""Walks over values by their schema: which fields there are, differ, merge, or are taken away.
+"""Typed values: a JSON value together with its schema, compared, merged and pruned field by field.
 
-A value that is null counts as one that says nothing. Lists and maps are walked as their topology
-has it: an atomic one is a single field, a list with keys is a set of items, a granular object a
-set of fields.
+How deep a walk goes is decided by the schema's topology: an atomic list or map is one field, a
+granular object one field per member, a set or associative list one field per item (see
+`path_element`). Null is a value that says nothing about the fields below it.
 
-upstream: sigs.k8s.io/structured-merge-diff/typed/{tofieldset,compare,merge,remove}.go
+upstream: sigs.k8s.io/structured-merge-diff/typed/{tofieldset,compare,merge,remove,
+reconcile_schema}.go
 """
 
 from __future__ import annotations
@@ -14,20 +15,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.apiserver.json_equality import json_equal
-from fairlead.apiserver.patch.managedfields.field_set import (
-    LEAF,
-    NOTHING,
-    SELF,
-    FieldSet,
-    field_step,
-)
-from fairlead.apiserver.patch.managedfields.interleaving import interleaved
+from fairlead.apiserver.patch.managedfields.field_set import EMPTY, LEAF, FieldSet
 from fairlead.apiserver.patch.managedfields.path_element import (
+    SELF,
+    field_element,
     inner_schema,
+    is_composite,
     is_leaf,
-    items_by_step,
+    items_by_element,
+    items_by_known_element,
     member_schema,
-    steps_so_far,
 )
 from fairlead.apiserver.patch.managedfields.presence import presence_of
 from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type
@@ -35,35 +32,32 @@ from fairlead.apiserver.schema.model import ANYTHING, Schema, Topology, Type
 _ABSENT: Final = object()
 
 
-class _Several(list[Any]):
-    """Items of a list that nothing tells apart."""
+class _Duplicates(list[Any]):
+    """The items of a list that have the same path element; together they are one field."""
 
 
-@dataclass(slots=True)
-class Comparison:
-    """What became of each field: `added`, `modified`, `removed`."""
-
-    added: FieldSet = field(default_factory=dict)
-    modified: FieldSet = field(default_factory=dict)
-    removed: FieldSet = field(default_factory=dict)
-
-    @property
-    def same(self) -> bool:
-        """Whether nothing became of anything."""
-        return not (self.added or self.modified or self.removed)
+# --- field sets -----------------------------------------------------------------------------
 
 
 def field_set(schema: Schema, value: Any) -> FieldSet:
-    """The fields that `value` says something about."""
+    """The fields that `value` mentions: what an applier of `value` claims to own.
+
+    For `{"spec": {"replicas": 1, "template": {}}}` these are .spec.replicas and .spec.template:
+    a struct (`spec`) is a member only through its fields, unless it is empty or null. Keys of maps
+    and items of lists are members themselves, in addition to what is in them.
+    """
+    # upstream: typed/tofieldset.go:toFieldSetWalker
     if is_leaf(schema, value):
         return LEAF
     if value is None:
-        return NOTHING
+        return EMPTY
     made: FieldSet = {}
     if schema.type is Type.LIST:
-        for step, item in _together(steps_so_far(schema, value)).items():
-            inner = NOTHING if type(item) is _Several else field_set(_items(schema), item)
-            made[step] = {SELF: {}, **inner}
+        for element, item in _by_element(items_by_known_element(schema, value)).items():
+            # Duplicates are owned as one field, without what is in them.
+            is_single = type(item) is not _Duplicates
+            inner = field_set(_item_schema(schema), item) if is_single else EMPTY
+            made[element] = {SELF: {}, **inner}
         made.pop("", None)
         return made
     for key, item in value.items():
@@ -71,21 +65,87 @@ def field_set(schema: Schema, value: Any) -> FieldSet:
         if key not in schema.fields or item is None or item == {}:
             inner = {SELF: {}, **inner}
         if inner:
-            made[field_step(key)] = inner
+            made[field_element(key)] = inner
     return made
 
 
+def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
+    """`fields`, with every struct field on the way to a member being a member itself.
+
+    Keys of maps and items of lists on the way are left as they are: {.spec.template.labels["a"]}
+    becomes {.spec, .spec.template, .spec.template.labels, .spec.template.labels["a"]}.
+    """
+    # upstream: fieldpath/set.go:EnsureNamedFieldsAreMembers
+    made: FieldSet = {}
+    for element, node in fields.items():
+        if element == SELF:
+            made[element] = node
+            continue
+        inner = with_named_fields(inner_schema(schema, element), node)
+        is_named = element[:2] == "f:" and element[2:] in schema.fields
+        made[element] = {SELF: {}, **inner} if is_named else inner
+    return made
+
+
+def reconciled_with_schema(schema: Schema, fields: FieldSet) -> FieldSet:
+    """`fields`, recorded under an earlier schema, as the present one would have them.
+
+    Where a value has become atomic, owning anything in it means owning all of it:
+    {.spec.selector["a"]} becomes {.spec.selector}. Returns the same object if nothing changes.
+    """
+    # upstream: typed/reconcile_schema.go:ReconcileFieldSetWithSchema
+    made = fields
+    for element, node in fields.items():
+        inner = _declared_schema(schema, element)
+        if inner is None or node.keys() <= {SELF} or not is_composite(inner):
+            continue
+        is_atomic = inner.topology is Topology.ATOMIC
+        below = LEAF if is_atomic else reconciled_with_schema(inner, node)
+        if below is not node:
+            made = dict(fields) if made is fields else made
+            made[element] = below
+    return made
+
+
+def _declared_schema(schema: Schema, element: str) -> Schema | None:
+    """The type of the value at `element`; None if the schema does not declare one."""
+    if element == SELF or (schema.type is Type.ANY and not schema.fields):
+        return None
+    if schema.type is Type.LIST:
+        return schema.items or ANYTHING
+    known = schema.fields.get(element[2:]) if element[:2] == "f:" else None
+    return known.schema if known else schema.items
+
+
+# --- compare --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The fields that were added, modified and removed between two values."""
+
+    added: FieldSet = field(default_factory=dict)
+    modified: FieldSet = field(default_factory=dict)
+    removed: FieldSet = field(default_factory=dict)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether there is no difference."""
+        return not (self.added or self.modified or self.removed)
+
+
 def compare(schema: Schema, old: Any, new: Any) -> Comparison:
-    """What became of the fields of `old` in `new`."""
+    """The fields in which `new` differs from `old`."""
+    # upstream: typed/compare.go:compareWalker
     made = Comparison()
     made.added, made.modified, made.removed = _compare(schema, old, new)
     return made
 
 
-_Triple = tuple[FieldSet, FieldSet, FieldSet]
+_Difference = tuple[FieldSet, FieldSet, FieldSet]  # added, modified, removed
 
 
-def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
+def _compare(schema: Schema, old: Any, new: Any) -> _Difference:
     if old is _ABSENT:
         return presence_of(schema)(new), {}, {}
     if new is _ABSENT:
@@ -93,95 +153,100 @@ def _compare(schema: Schema, old: Any, new: Any) -> _Triple:
     if json_equal(old, new):
         return {}, {}, {}
     if is_leaf(schema, old) or is_leaf(schema, new):
-        # A single value instead of fields, or the other way round: all of them changed.
-        return _inside(schema, new), LEAF, _inside(schema, old)
+        # A leaf on one side only: the value was modified, and all fields below it come or go.
+        return _below(schema, new), LEAF, _below(schema, old)
+    # Both are composite. Null and {} differ from each other, but neither has fields below it.
     if not (old or new):
         return {}, LEAF, {}
     if not old:
-        return _inside(schema, new), {}, {}
+        return _below(schema, new), {}, {}
     if not new:
-        return {}, {}, _inside(schema, old)
-    return _below(schema, old, new)
+        return {}, {}, _below(schema, old)
+    return _compare_members(schema, old, new)
 
 
-def _below(schema: Schema, old: Any, new: Any) -> _Triple:
-    """What became of what is in `old`, which is in `new` now."""
-    below: _Triple = ({}, {}, {})
-    for step, left, right in _pairs(schema, old, new):
-        are_several = type(left) is _Several or type(right) is _Several
-        compared = _compare_several if are_several else _compare
-        parts = compared(inner_schema(schema, step), left, right)
-        for whole, part in zip(below, parts, strict=True):
+def _compare_members(schema: Schema, old: Any, new: Any) -> _Difference:
+    difference: _Difference = ({}, {}, {})
+    for element, left, right in _member_pairs(schema, old, new):
+        has_duplicates = type(left) is _Duplicates or type(right) is _Duplicates
+        compared = _compare_duplicates if has_duplicates else _compare
+        parts = compared(inner_schema(schema, element), left, right)
+        for fields, part in zip(difference, parts, strict=True):
             if part:
-                whole[step] = part
-    return below
+                fields[element] = part
+    return difference
 
 
-def _compare_several(schema: Schema, old: Any, new: Any) -> _Triple:
-    """Items of one name in either list: they are one field, whatever is in them."""
+def _compare_duplicates(schema: Schema, old: Any, new: Any) -> _Difference:
+    """Compares items of one path element where either side has several of them.
+
+    The duplicates are one leaf, whatever is in them.
+    """
     # upstream: compare.go:visitListItems
     if type(old) is type(new):
-        return {}, NOTHING if json_equal(old, new) else LEAF, {}
-    if type(old) is _Several:
-        return NOTHING if new is _ABSENT else presence_of(schema)(new), {}, LEAF
-    return LEAF, {}, NOTHING if old is _ABSENT else presence_of(schema)(old)
+        return {}, EMPTY if json_equal(old, new) else LEAF, {}
+    if type(old) is _Duplicates:
+        return EMPTY if new is _ABSENT else presence_of(schema)(new), {}, LEAF
+    return LEAF, {}, EMPTY if old is _ABSENT else presence_of(schema)(old)
 
 
-def _inside(schema: Schema, value: Any) -> FieldSet:
-    """All that is in `value`, but not itself."""
-    there = presence_of(schema)(value)
-    return {step: node for step, node in there.items() if step != SELF}
+def _below(schema: Schema, value: Any) -> FieldSet:
+    """The fields below `value`, without itself."""
+    found = presence_of(schema)(value)
+    return {element: node for element, node in found.items() if element != SELF}
 
 
-def _pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Every step that leads on from either value, with what is there in each; but what both share.
+def _member_pairs(schema: Schema, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The members of both values by path element, without those that are the same Python object.
 
-    Most of what there is was not touched, and steps are written for what was.
+    Patches share untouched parts with the original, so most members are skipped here without
+    spelling out their elements.
     """
     is_list = schema.type is Type.LIST
     before, after = _members(schema, old), _members(schema, new)
     prefix = "" if is_list else "f:"
-    for step, left in before.items():
-        right = after.get(step, _ABSENT)
+    for element, left in before.items():
+        right = after.get(element, _ABSENT)
         if right is not left:
-            yield prefix + step, left, right
-    for step, right in after.items():
-        if step not in before:
-            yield prefix + step, _ABSENT, right
+            yield prefix + element, left, right
+    for element, right in after.items():
+        if element not in before:
+            yield prefix + element, _ABSENT, right
 
 
 def _members(schema: Schema, value: Any) -> dict[str, Any]:
-    """What is in a value: by key, or the items of a list by step.
-
-    A value of another sort has nothing in it.
-    """
+    """The members of an object by key, or of a list by element; none if it is not of its type."""
     if schema.type is not Type.LIST:
         return value if isinstance(value, dict) else {}
-    return _together(items_by_step(schema, value if isinstance(value, list) else []))
+    return _by_element(items_by_element(schema, value if isinstance(value, list) else []))
 
 
-def _together(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Items by step, those with one step together."""
+def _by_element(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Items by element; those with the same element are collected in `_Duplicates`."""
     made: dict[str, Any] = {}
-    for step, item in items:
-        if step not in made:
-            made[step] = item
-        elif type(made[step]) is _Several:
-            made[step].append(item)
+    for element, item in items:
+        if element not in made:
+            made[element] = item
+        elif type(made[element]) is _Duplicates:
+            made[element].append(item)
         else:
-            made[step] = _Several((made[step], item))
+            made[element] = _Duplicates((made[element], item))
     return made
 
 
-def _items(schema: Schema) -> Schema:
+def _item_schema(schema: Schema) -> Schema:
     return schema.items or ANYTHING
 
 
+# --- merge ----------------------------------------------------------------------------------
+
+
 def merged(schema: Schema, base: Any, over: Any) -> Any:
-    """`base` with what `over` says; what `over` does not say stays."""
+    """`base` with the fields of `over`; fields that `over` does not mention stay."""
+    # upstream: typed/merge.go:mergingWalker
     if is_leaf(schema, over) or is_leaf(schema, base) or base is None:
         return over
-    if over is None:  # null says nothing of what is inside
+    if over is None:  # null mentions no fields
         return base or None
     if schema.type is Type.LIST:
         return _merged_list(schema, base, over)
@@ -193,48 +258,82 @@ def merged(schema: Schema, base: Any, over: Any) -> Any:
 
 
 def _merged_list(schema: Schema, base: list[Any], over: list[Any]) -> list[Any]:
-    left = list(items_by_step(schema, base))
+    left = list(items_by_element(schema, base))
     mine: dict[str, Any] = {}
-    for step, item in left:
-        mine[step] = None if step in mine else item  # with several, nothing merges
+    for element, item in left:
+        # Duplicates do not merge: the item of `over` replaces all of them.
+        mine[element] = None if element in mine else item
     made = []
-    for step, item, is_over in interleaved(left, list(items_by_step(schema, over))):
-        other = mine.get(step) if is_over else None
-        made.append(item if other is None else merged(_items(schema), other, item))
+    for element, item, is_over in interleaved(left, list(items_by_element(schema, over))):
+        other = mine.get(element) if is_over else None
+        made.append(item if other is None else merged(_item_schema(schema), other, item))
     return made
+
+
+Keyed = tuple[str, Any]
+
+
+def interleaved(left: list[Keyed], right: list[Keyed]) -> Iterator[tuple[str, Any, bool]]:
+    """The items of both lists in merge order: element, item, and whether it is from `right`.
+
+    Items of `right` keep their order. Items only in `left` keep their position relative to the
+    items in both lists. An item in both is given once, from `right`.
+
+        left  a b c    right  a x c    ->  a b x c     (b stays between a and c)
+        left  a b c    right  c x a    ->  b c x a     (right's order wins for a and c)
+    """
+    # upstream: typed/merge.go:visitListItems
+    in_left, in_right = {element for element, _ in left}, {element for element, _ in right}
+    # Items in both lists, in right's order; `next_shared` is the first not yet given. Left may
+    # only be advanced past a shared item when that item is next, or when it is given elsewhere.
+    shared = iter([element for element, _ in right if element in in_left])
+    next_shared = next(shared, None)
+    given: set[str] = set()
+    at_left = at_right = 0
+    while at_left < len(left) or at_right < len(right):
+        element = left[at_left][0] if at_left < len(left) else None
+        if element is not None and element not in in_right:
+            # Only in left: give it as soon as left reaches it.
+            yield *left[at_left], False
+            at_left += 1
+            continue
+        has_both = element is not None and at_right < len(right)
+        is_same = has_both and element == right[at_right][0]
+        if has_both and not is_same and next_shared not in (None, element):
+            # In both lists, but right has it later (or had it earlier): right decides where.
+            at_left += 1
+            continue
+        if is_same or element in given:
+            at_left += 1
+        if at_right < len(right):
+            found = right[at_right][0]
+            given.add(found)
+            yield *right[at_right], True
+            at_right += 1
+            if is_same or found == next_shared:
+                next_shared = next(shared, None)
+
+
+# --- remove ---------------------------------------------------------------------------------
 
 
 def without(schema: Schema, value: Any, fields: FieldSet) -> Any:
-    """`value` without `fields`; what has nothing left is null."""
+    """`value` without `fields`; a list or object that has nothing left becomes null."""
     # upstream: remove.go:removingWalker
     if value is None or is_leaf(schema, value):
-        atomic = schema.topology is Topology.ATOMIC or schema.type is Type.ANY
-        return None if atomic and isinstance(value, dict | list) else value
+        is_atomic = schema.topology is Topology.ATOMIC or schema.type is Type.ANY
+        return None if is_atomic and isinstance(value, dict | list) else value
     left: Any
     if schema.type is Type.LIST:
         left = []
-        for step, item in steps_so_far(schema, value):
-            node = fields.get(step, NOTHING)
+        for element, item in items_by_known_element(schema, value):
+            node = fields.get(element, EMPTY)
             if SELF not in node:
-                left.append(without(inner_schema(schema, step), item, node) if node else item)
+                left.append(without(inner_schema(schema, element), item, node) if node else item)
         return left or None
     left = {}
     for key, item in value.items():
-        node = fields.get(field_step(key), NOTHING)
+        node = fields.get(field_element(key), EMPTY)
         if SELF not in node:
             left[key] = without(member_schema(schema, key), item, node) if node else item
     return left or None
-
-
-def with_named_fields(schema: Schema, fields: FieldSet) -> FieldSet:
-    """`fields` and the named fields that lead to them, but not maps' keys and lists' items."""
-    # upstream: fieldpath/set.go:EnsureNamedFieldsAreMembers
-    made: FieldSet = {}
-    for step, node in fields.items():
-        if step == SELF:
-            made[step] = node
-            continue
-        inner = with_named_fields(inner_schema(schema, step), node)
-        named = step[:2] == "f:" and step[2:] in schema.fields
-        made[step] = {SELF: {}, **inner} if named else inner
-    return made

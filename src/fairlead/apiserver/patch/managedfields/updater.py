@@ -1,12 +1,29 @@
-"""Ownership: which manager owns which fields after somebody wrote.
+"""Which manager owns which fields after an update or an apply.
 
-Whoever changes a field owns it, and no one else does any longer; whoever applies owns what they
-apply, with others if they agree. Applying what another manager set otherwise is a conflict, which
-force decides for the applier. What an applier no longer mentions goes, unless others own it.
+The rules, with `owners` mapping each manager to its field set:
 
-Managers are named by whatever the caller names them by. Sets are of the API version that is
-written, but for those of managers who wrote in another `Version`: what a write changes for them is
-what it changes of the object in their form.
+- An **update** takes what it changes: a field that it adds or modifies belongs to the updater
+  alone; a field that it removes belongs to no one.
+- An **apply** claims all fields of the applied configuration. A field whose value stays the same is
+  shared with its other owners. A field whose value changes is a conflict with them, unless `force`
+  takes it from them.
+- A field that a manager applied before and no longer applies is removed from the object, unless
+  another manager owns it (`_prune`).
+
+Worked example, with spec = {replicas, image}:
+
+    ann applies {replicas: 1, image: a}    ann owns {replicas, image}
+    bob updates replicas to 5              ann owns {image}, bob owns {replicas}
+    ann applies {replicas: 1, image: a}    conflict with bob over replicas
+    ann applies it with force              ann owns {replicas, image}, bob nothing
+    cat applies {image: a}                 cat shares image with ann
+    ann applies {replicas: 1}              image stays in the object: cat owns it
+    cat applies {}                         image is removed: it was only cat's
+
+Invariant: `owners` never has an empty set, and no path of a set lies in its `reset_fields`.
+
+A manager's set is recorded in the API version in which it wrote. Where that is not the version of
+the present write (`OwnerVersions`), the object is converted to find out what changed there.
 
 upstream: sigs.k8s.io/structured-merge-diff/merge/{update,conflict}.go
 """
@@ -20,12 +37,12 @@ from typing import Any, Final, Generic, TypeVar
 
 from fairlead.apiserver.json_equality import json_equal
 from fairlead.apiserver.patch.managedfields.field_set import (
-    NOTHING,
+    EMPTY,
     FieldSet,
     difference,
     intersection,
+    recursive_difference,
     union,
-    without_subtrees,
 )
 from fairlead.apiserver.patch.managedfields.typed import (
     compare,
@@ -40,130 +57,142 @@ Name = TypeVar("Name", bound=Hashable)
 Owners = Mapping[Name, FieldSet]
 
 
-def _as_it_is(obj: Any) -> Any:
+def _unconverted(obj: Any) -> Any:
     return obj
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Version:
-    """A version of a resource: its type, and what nobody comes to own in it.
+class OwnedVersion:
+    """An API version of a resource: its schema, and the fields that cannot be owned in it.
 
-    `form` and `back` give an object of the version that is written the form of this one, and the
-    other way round.
+    `reset_fields` are those that the resource's strategy resets whatever a client sends, such as
+    .status on the main resource. `convert` converts an object from the version being written to
+    this one, `convert_back` the other way round.
     """
 
     schema: Schema
-    ignored: FieldSet = field(default_factory=dict)
-    form: Callable[[Any], Any] = _as_it_is
-    back: Callable[[Any], Any] = _as_it_is
+    reset_fields: FieldSet = field(default_factory=dict)
+    convert: Callable[[Any], Any] = _unconverted
+    convert_back: Callable[[Any], Any] = _unconverted
 
 
-# The versions of owners who wrote in another one than is written.
-Others = Mapping[Name, Version]
-_NO_OTHERS: Final[Mapping[Any, Version]] = MappingProxyType({})
+# The versions of managers that wrote in another version than the one being written.
+OwnerVersions = Mapping[Name, OwnedVersion]
+_NO_OTHER_VERSIONS: Final[Mapping[Any, OwnedVersion]] = MappingProxyType({})
 
 
 class OwnershipConflictError(Exception, Generic[Name]):
-    """Others own what is to be changed: `conflicts` has the fields of each."""
+    """An apply changes fields that other managers own: `conflicts` has the fields of each."""
 
     def __init__(self, conflicts: dict[Name, FieldSet]) -> None:
-        """`conflicts` is by manager."""
+        """`conflicts` maps managers to fields."""
         super().__init__(", ".join(map(str, conflicts)))
         self.conflicts = conflicts
 
 
 def after_update(
-    own: Version,
+    version: OwnedVersion,
     old: Any,
     new: Any,
     owners: Owners[Name],
     *,
     manager: Name,
-    others: Others[Name] = _NO_OTHERS,
+    other_versions: OwnerVersions[Name] = _NO_OTHER_VERSIONS,
 ) -> dict[Name, FieldSet]:
-    """The owners once `manager` made `new` of `old`, in the version `own`."""
-    changes = _Changes(own, old, new)
-    kept = _yielding(changes, owners, manager, others, force=True)
-    taken = difference(kept.pop(manager, NOTHING), changes.removed)
-    taken = without_subtrees(union(taken, changes.set), own.ignored)
+    """The owners after `manager` updates `old` to `new` in `version`."""
+    # upstream: update.go:Update
+    changes = _Changes(version, old, new)
+    # Updates never conflict: they take fields as a forced apply does.
+    kept = _release_changed(changes, owners, manager, other_versions, force=True)
+    taken = difference(kept.pop(manager, EMPTY), changes.removed)
+    taken = recursive_difference(union(taken, changes.written), version.reset_fields)
     return {**kept, manager: taken} if taken else kept
 
 
 def after_apply(  # noqa: PLR0913 - the parts of one request
-    own: Version,
+    version: OwnedVersion,
     live: Any,
     applied: Any,
     owners: Owners[Name],
     *,
     manager: Name,
     force: bool,
-    others: Others[Name] = _NO_OTHERS,
+    other_versions: OwnerVersions[Name] = _NO_OTHER_VERSIONS,
 ) -> tuple[Any, dict[Name, FieldSet]]:
-    """The object with what `manager` applies (None: it is so already), and its owners.
+    """The object after `manager` applies a configuration (None: unchanged), and its owners.
 
-    `others` says of `manager` in which version it applied before. Raises OwnershipConflictError
-    unless `force`.
+    If `other_versions` has `manager`, that is the version of its last apply. Raises
+    OwnershipConflictError unless `force`.
     """
-    claim = without_subtrees(field_set(own.schema, applied), own.ignored)
-    before = owners.get(manager, NOTHING)
+    # upstream: update.go:Apply
+    # 1. The applier claims what its configuration mentions, whether or not it changes.
+    claim = recursive_difference(field_set(version.schema, applied), version.reset_fields)
+    before = owners.get(manager, EMPTY)
     claimed = {**owners, manager: claim}
-    new = merged(own.schema, live, applied)
-    last = others.get(manager, own)
-    if before and (last is not own or difference(before, claim)):
-        # it may no longer mention all that it did
-        groups = _by_version(claimed, {**others, manager: own}, own)
-        new = _pruned(new, before, last, groups)
-    changes = _Changes(own, live, new)
-    kept = _yielding(changes, claimed, manager, others, force=force)
-    is_same = changes.is_none and json_equal(live, new)
+    # 2. Merge the configuration into the object.
+    new = merged(version.schema, live, applied)
+    # 3. Remove what the applier owned before, does not claim now, and no one else owns. If the
+    #    claim covers what it owned in the same version, there is nothing to remove.
+    last_version = other_versions.get(manager, version)
+    if before and (last_version is not version or difference(before, claim)):
+        by_version = _owned_by_version(claimed, {**other_versions, manager: version}, version)
+        new = _pruned(new, before, last_version, by_version)
+    # 4. Take what changed from its other owners, or refuse.
+    changes = _Changes(version, live, new)
+    kept = _release_changed(changes, claimed, manager, other_versions, force=force)
+    is_same = changes.is_empty and json_equal(live, new)
     return (None if is_same else new), kept
 
 
 class _Changes:
-    """What a write changes, in the version `own` and in others."""
+    """The fields that a write changes, in the version being written and in others."""
 
-    def __init__(self, own: Version, old: Any, new: Any) -> None:
-        self.own = own
+    def __init__(self, version: OwnedVersion, old: Any, new: Any) -> None:
+        self.version = version
         self._old, self._new = old, new
-        found = compare(own.schema, old, new)
-        self.is_none = found.same
-        self.set = union(found.modified, found.added)
+        found = compare(version.schema, old, new)
+        self.is_empty = found.is_same
+        self.written = union(found.modified, found.added)
         self.removed = found.removed
-        self._seen: list[tuple[Version, FieldSet, FieldSet]] = []
+        self._by_version: list[tuple[OwnedVersion, FieldSet, FieldSet]] = []
 
-    def seen_in(self, version: Version) -> tuple[FieldSet, FieldSet]:
-        """What was set there, and what has gone, as far as anybody can own it."""
-        for known, touched, gone in self._seen:
+    def in_version(self, version: OwnedVersion) -> tuple[FieldSet, FieldSet]:
+        """The fields written and removed as `version` has them, without its reset fields."""
+        for known, written, removed in self._by_version:
             if known is version:
-                return touched, gone
-        touched, gone = self.set, self.removed
-        if version is not self.own:
-            found = compare(version.schema, version.form(self._old), version.form(self._new))
-            touched, gone = union(found.modified, found.added), found.removed
-        touched = without_subtrees(touched, version.ignored)
-        gone = without_subtrees(gone, version.ignored)
-        self._seen.append((version, touched, gone))
-        return touched, gone
+                return written, removed
+        written, removed = self.written, self.removed
+        if version is not self.version:
+            old, new = version.convert(self._old), version.convert(self._new)
+            found = compare(version.schema, old, new)
+            written, removed = union(found.modified, found.added), found.removed
+        written = recursive_difference(written, version.reset_fields)
+        removed = recursive_difference(removed, version.reset_fields)
+        self._by_version.append((version, written, removed))
+        return written, removed
 
 
-def _yielding(
+def _release_changed(
     changes: _Changes,
     owners: Owners[Name],
     manager: Name,
-    others: Others[Name],
+    other_versions: OwnerVersions[Name],
     *,
     force: bool,
 ) -> dict[Name, FieldSet]:
-    """`owners` but for `manager`, each without what the changes took from them."""
+    """`owners`, where all but `manager` lose the fields that were changed.
+
+    Raises OwnershipConflictError for written fields unless `force`; removed fields never conflict.
+    """
     conflicts, kept = {}, {}
     for name, fields in owners.items():
         rest = fields
         if name != manager:
-            touched, gone = changes.seen_in(others.get(name, changes.own))
-            contested = intersection(fields, touched)
+            written, removed = changes.in_version(other_versions.get(name, changes.version))
+            contested = intersection(fields, written)
             if contested:
                 conflicts[name] = contested
-            rest = difference(difference(fields, contested), gone)
+            rest = difference(difference(fields, contested), removed)
         if rest:
             kept[name] = rest
     if conflicts and not force:
@@ -171,52 +200,78 @@ def _yielding(
     return kept
 
 
-def _by_version(
-    owners: Owners[Name], others: Others[Name], own: Version
-) -> list[tuple[Version, FieldSet]]:
-    """What is owned in each version."""
-    found: list[tuple[Version, FieldSet]] = []
+def _owned_by_version(
+    owners: Owners[Name], other_versions: OwnerVersions[Name], version: OwnedVersion
+) -> list[tuple[OwnedVersion, FieldSet]]:
+    """The fields that any manager owns, by version."""
+    found: list[tuple[OwnedVersion, FieldSet]] = []
     for name, fields in owners.items():
-        version = others.get(name, own)
-        for at, (known, owned) in enumerate(found):
-            if known is version:
-                found[at] = (version, union(owned, fields))
+        its_version = other_versions.get(name, version)
+        for index, (known, owned) in enumerate(found):
+            if known is its_version:
+                found[index] = (its_version, union(owned, fields))
                 break
         else:
-            found.append((version, fields))
+            found.append((its_version, fields))
     return found
 
 
 def _pruned(
-    new: Any, before: FieldSet, last: Version, owned: list[tuple[Version, FieldSet]]
+    new: Any,
+    before: FieldSet,
+    last_version: OwnedVersion,
+    owned: list[tuple[OwnedVersion, FieldSet]],
 ) -> Any:
-    """`new` without what its applier owned in the version `last` and nobody owns now."""
-    whole = last.form(new)
-    left = without(last.schema, whole, with_named_fields(last.schema, before))
-    # First what is owned in that version, without which it may have no other form.
-    order = sorted(owned, key=lambda one: one[0] is not last)
-    left = _with_owned(whole, left, last, order)
-    return last.back(_with_dangling(last.schema, whole, left, before))
+    """`new` without the fields `before` of its applier that no manager owns any more.
+
+    `before` was recorded in `last_version`; `owned` already has the applier's new claim.
+    """
+    # upstream: update.go:prune
+    # Removing a member removes everything below it, and `with_named_fields` makes every struct on
+    # the way a member. So remove too much first, and restore from the full object what anyone owns
+    # and then what the applier did not own:
+    #
+    #   full object {labels: {a: 1, b: 2, c: 3}}, before {labels["a"], labels["b"]}
+    #   without `before`      {}
+    #   owned restored        {labels: {b: 2}}          another manager owns labels["b"]
+    #   unowned restored      {labels: {b: 2, c: 3}}    no one owned c, so it is not pruned
+    #
+    # Invariant: left <= result <= full, and only members of `before` are in full but not in result.
+    full = last_version.convert(new)
+    left = without(last_version.schema, full, with_named_fields(last_version.schema, before))
+    # Owners in `last_version` come first: without their fields an object may not be convertible.
+    order = sorted(owned, key=lambda one: one[0] is not last_version)
+    left = _with_owned(full, left, last_version, order)
+    return last_version.convert_back(_with_unowned(last_version.schema, full, left, before))
 
 
-def _with_owned(whole: Any, left: Any, last: Version, owned: list[tuple[Version, FieldSet]]) -> Any:
-    """What was taken away comes back where anybody owns it."""
-    now = last
+def _with_owned(
+    full: Any, left: Any, last_version: OwnedVersion, owned: list[tuple[OwnedVersion, FieldSet]]
+) -> Any:
+    """`left` and all fields of `full` that a manager owns."""
+    # upstream: update.go:addBackOwnedItems
+    current = last_version
     for version, fields in owned:
-        if version is not now:
-            whole, left = version.form(now.back(whole)), version.form(now.back(left))
-            now = version
+        if version is not current:
+            full = version.convert(current.convert_back(full))
+            left = version.convert(current.convert_back(left))
+            current = version
         schema = version.schema
-        everything = with_named_fields(schema, field_set(schema, whole))
+        everything = with_named_fields(schema, field_set(schema, full))
         rest = with_named_fields(schema, field_set(schema, left))
         kept = union(rest, with_named_fields(schema, fields))
-        left = without(schema, whole, difference(everything, kept))
-    return left if now is last else last.form(now.back(left))
+        left = without(schema, full, difference(everything, kept))
+    return left if current is last_version else last_version.convert(current.convert_back(left))
 
 
-def _with_dangling(schema: Schema, new: Any, left: Any, before: FieldSet) -> Any:
-    """What nobody owned, and its applier did not either, comes back."""
+def _with_unowned(schema: Schema, full: Any, left: Any, before: FieldSet) -> Any:
+    """`full` without what `left` lacks, as far as the applier owned that before.
+
+    A field that was removed only because something above it was, and that the applier did not own,
+    is restored.
+    """
+    # upstream: update.go:addBackDanglingItems
     rest = with_named_fields(schema, field_set(schema, left))
-    everything = with_named_fields(schema, field_set(schema, new))
+    everything = with_named_fields(schema, field_set(schema, full))
     last = with_named_fields(schema, before)
-    return without(schema, new, intersection(difference(everything, rest), last))
+    return without(schema, full, intersection(difference(everything, rest), last))

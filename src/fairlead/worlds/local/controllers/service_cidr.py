@@ -17,7 +17,7 @@ from fairlead.api.timestamp import format_timestamp, parse_timestamp
 from fairlead.apiserver.endpoints.field_manager import tracking_of
 from fairlead.apiserver.endpoints.ip_address_reconciler import ALLOCATOR, MANAGED_BY
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.patch.managedfields.server_side_apply import Application, server_side_apply
+from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyRequest, server_side_apply
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.strategies.core.service_cidr import IP_ADDRESS, SERVICE_CIDR
 from fairlead.apiserver.storage.storage import ChangeType, StorageChange
@@ -121,7 +121,7 @@ def _say(store: Store, name: str, condition: Json, now: Instant) -> None:
         "metadata": {"name": name},
         "status": {"conditions": [told]},
     }
-    application = Application(config=config, manager=MANAGER, force=True, subresource="status")
+    application = ApplyRequest(config=config, manager=MANAGER, force=True, subresource="status")
     store.write(SERVICE_CIDR, server_side_apply(tracking, obj, application, at))
 
 

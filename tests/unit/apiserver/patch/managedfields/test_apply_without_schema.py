@@ -7,12 +7,16 @@ import pytest
 from fairlead.apiserver.apiextensions.schema.managed_field_schema import object_type
 from fairlead.apiserver.apiextensions.schema.structural import structural
 from fairlead.apiserver.error import ApiError
-from fairlead.apiserver.patch.managedfields.managed_fields import Tracking, Writer, updated
-from fairlead.apiserver.patch.managedfields.server_side_apply import Application, server_side_apply
+from fairlead.apiserver.patch.managedfields.managed_fields import (
+    ManagerIdentifier,
+    TrackedResource,
+    updated,
+)
+from fairlead.apiserver.patch.managedfields.server_side_apply import ApplyRequest, server_side_apply
 
 NOW = "2026-01-01T00:00:00Z"
 OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-TRACKING = Tracking(
+TRACKING = TrackedResource(
     schema=object_type(structural({"type": "object", "properties": {"spec": OPEN}}))
 )
 
@@ -22,7 +26,7 @@ def manifest(spec):
 
 
 def apply(live, spec, manager="a", *, force=False):
-    application = Application(config=manifest(spec), manager=manager, force=force)
+    application = ApplyRequest(config=manifest(spec), manager=manager, force=force)
     return server_side_apply(TRACKING, live, application, NOW)
 
 
@@ -102,7 +106,7 @@ def test_an_object_that_became_a_number_takes_its_fields_along():
         TRACKING,
         live,
         manifest({"x": 3}) | {"metadata": live["metadata"]},
-        Writer("c", "Update", "x.io/v1"),
+        ManagerIdentifier("c", "Update", "x.io/v1"),
         NOW,
     )
     assert owned(changed)["c"] == {"f:spec": {"f:x": {}}}
@@ -116,10 +120,10 @@ def test_null_says_nothing_of_what_others_put_into_an_object():
 
 def test_an_object_of_an_older_definition_is_not_applied_to():
     strict = {"type": "object", "properties": {"spec": {"type": "string"}}}
-    tracking = Tracking(schema=object_type(structural(strict)))
+    tracking = TrackedResource(schema=object_type(structural(strict)))
     live = apply(None, {"n": 1})
     config = {**manifest({}), "spec": "x"}
-    application = Application(config=config, manager="a", force=False)
+    application = ApplyRequest(config=config, manager="a", force=False)
     with pytest.raises(ApiError) as refused:
         server_side_apply(tracking, live, application, NOW)
     assert refused.value.message == (

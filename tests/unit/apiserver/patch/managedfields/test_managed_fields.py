@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from fairlead.apiserver.patch.managedfields.managed_fields import (
     UPDATERS_MAX,
-    Entry,
-    Tracking,
-    Writer,
+    ManagedFieldsEntry,
+    ManagerIdentifier,
+    TrackedResource,
     entries_of,
     updated,
-    with_managed,
-    without_times,
+    with_managed_fields,
+    without_timestamps,
 )
 from fairlead.apiserver.schema.model import schemas
 
-CONFIG_MAP = Tracking(schema=schemas().of_definition("io.k8s.api.core.v1.ConfigMap"))
+CONFIG_MAP = TrackedResource(schema=schemas().of_definition("io.k8s.api.core.v1.ConfigMap"))
 FIELDS: dict[str, dict] = {"f:data": {"f:k": {".": {}}}}
 
 
@@ -24,11 +24,11 @@ def config(**data):
 
 def test_entries_are_sorted_by_operation_and_time():
     managed = {
-        Writer("c", "Update", "v1"): Entry(FIELDS, "2026-01-01T00:00:00Z"),
-        Writer("b", "Update", "v1"): Entry(FIELDS, ""),
-        Writer("a", "Apply", "v1"): Entry(FIELDS, "2026-01-02T00:00:00Z"),
+        ManagerIdentifier("c", "Update", "v1"): ManagedFieldsEntry(FIELDS, "2026-01-01T00:00:00Z"),
+        ManagerIdentifier("b", "Update", "v1"): ManagedFieldsEntry(FIELDS, ""),
+        ManagerIdentifier("a", "Apply", "v1"): ManagedFieldsEntry(FIELDS, "2026-01-02T00:00:00Z"),
     }
-    entries = with_managed(config(), managed)["metadata"]["managedFields"]
+    entries = with_managed_fields(config(), managed)["metadata"]["managedFields"]
     assert [entry["manager"] for entry in entries] == ["a", "b", "c"]
 
 
@@ -38,11 +38,15 @@ def test_entries_that_make_no_sense_are_none():
 
 
 def test_what_a_writer_says_of_its_time_does_not_count():
-    managed = {Writer("a", "Apply", "v1"): Entry(FIELDS, "2026-01-01T00:00:00Z")}
-    later = {Writer("a", "Apply", "v1"): Entry(FIELDS, "2026-01-02T00:00:00Z")}
-    one, other = with_managed(config(), managed), with_managed(config(), later)
+    managed = {
+        ManagerIdentifier("a", "Apply", "v1"): ManagedFieldsEntry(FIELDS, "2026-01-01T00:00:00Z")
+    }
+    later = {
+        ManagerIdentifier("a", "Apply", "v1"): ManagedFieldsEntry(FIELDS, "2026-01-02T00:00:00Z")
+    }
+    one, other = with_managed_fields(config(), managed), with_managed_fields(config(), later)
     assert one != other
-    assert without_times(one) == without_times(other)
+    assert without_timestamps(one) == without_timestamps(other)
 
 
 def test_the_oldest_updaters_become_one():
@@ -50,7 +54,7 @@ def test_the_oldest_updaters_become_one():
     for number in range(UPDATERS_MAX + 2):
         before = {} if obj is None else obj["data"]
         new = config(**before, **{f"k{number}": "1"})
-        writer = Writer(f"m{number:02}", "Update", "v1")
+        writer = ManagerIdentifier(f"m{number:02}", "Update", "v1")
         obj = updated(CONFIG_MAP, obj, new, writer, f"2026-01-01T00:00:{number:02}Z")
     managers = [entry["manager"] for entry in obj["metadata"]["managedFields"]]
     assert len(managers) == UPDATERS_MAX

@@ -7,23 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.patch.managedfields.field_set import set_of_paths
 from fairlead.apiserver.patch.managedfields.managed_fields import (
-    Tracking,
-    Writer,
-    ignoring,
+    ManagerIdentifier,
+    TrackedResource,
     updated,
 )
 from fairlead.apiserver.patch.managedfields.server_side_apply import (
     LAST_APPLIED,
-    Application,
+    ApplyRequest,
     server_side_apply,
 )
 from fairlead.apiserver.schema.model import schemas
 
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
-CONFIG_MAP = Tracking(schema=schemas().of_definition("io.k8s.api.core.v1.ConfigMap"))
-POD = Tracking(
-    schema=schemas().of_definition("io.k8s.api.core.v1.Pod"), ignored=ignoring(("status",))
+CONFIG_MAP = TrackedResource(schema=schemas().of_definition("io.k8s.api.core.v1.ConfigMap"))
+POD = TrackedResource(
+    schema=schemas().of_definition("io.k8s.api.core.v1.Pod"), reset_fields=set_of_paths(("status",))
 )
 
 
@@ -33,12 +33,12 @@ def config(data=None, **metadata):
 
 
 def apply(live, manifest, manager="a", *, force=False, timestamp=NOW, tracking=CONFIG_MAP):
-    application = Application(config=manifest, manager=manager, force=force)
+    application = ApplyRequest(config=manifest, manager=manager, force=force)
     return server_side_apply(tracking, live, application, timestamp)
 
 
 def update(old, new, manager="ctl", timestamp=NOW, tracking=CONFIG_MAP):
-    writer = Writer(manager, "Update", "v1")
+    writer = ManagerIdentifier(manager, "Update", "v1")
     return updated(tracking, old, new, writer, timestamp)
 
 

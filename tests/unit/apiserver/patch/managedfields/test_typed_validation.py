@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.apiserver.apiextensions.schema.managed_field_schema import field_type
 from fairlead.apiserver.apiextensions.schema.structural import structural
-from fairlead.apiserver.patch.managedfields.typed_validation import problems
+from fairlead.apiserver.patch.managedfields.typed_validation import validation_problems
 from fairlead.apiserver.schema.model import schema_of
 
 KEYED = {
@@ -19,7 +19,7 @@ SET = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "stri
 
 
 def told(schema, value):
-    return list(problems(field_type(structural(schema)), value, ".x"))
+    return list(validation_problems(field_type(structural(schema)), value, ".x"))
 
 
 @pytest.mark.parametrize(
@@ -97,21 +97,21 @@ def test_an_embedded_object_has_metadata_of_its_type():
 
 def test_quantities_and_times_are_any_single_value():
     pod = schema_of("v1", "ResourceQuota")
-    assert not list(problems(pod, {"metadata": {"creationTimestamp": 5}}))
-    assert list(problems(pod, {"spec": {"hard": {"cpu": {"a": 1}}}})) == [
+    assert not list(validation_problems(pod, {"metadata": {"creationTimestamp": 5}}))
+    assert list(validation_problems(pod, {"spec": {"hard": {"cpu": {"a": 1}}}})) == [
         ".spec.hard.cpu: expected any scalar, got &{map[a:1]}"
     ]
 
 
 def test_items_may_be_there_twice_in_what_is_stored():
-    assert not list(problems(field_type(structural(SET)), ["a", "a"], may_repeat=True))
+    assert not list(validation_problems(field_type(structural(SET)), ["a", "a"], may_repeat=True))
 
 
 def test_a_secret_to_pull_images_with_may_have_no_name():
     """Its name is empty then, and that is a key."""
     template = schema_of("v1", "Pod")
-    assert not list(problems(template, {"spec": {"imagePullSecrets": [{}]}}))
+    assert not list(validation_problems(template, {"spec": {"imagePullSecrets": [{}]}}))
     twice = {"spec": {"imagePullSecrets": [{}, {"name": ""}]}}
-    assert list(problems(template, twice)) == [
+    assert list(validation_problems(template, twice)) == [
         '.spec.imagePullSecrets: duplicate entries for key [name=""]'
     ]

@@ -6,11 +6,11 @@ import pytest
 
 from fairlead.apiserver.patch.managedfields.field_set import union
 from fairlead.apiserver.patch.managedfields.typed import field_set
-from fairlead.apiserver.patch.managedfields.updater import Version, _pruned, after_apply
+from fairlead.apiserver.patch.managedfields.updater import OwnedVersion, _pruned, after_apply
 from fairlead.apiserver.schema.model import schemas
 
 DEPLOYMENT = schemas().of_definition("io.k8s.api.apps.v1.Deployment")
-OWN = Version(DEPLOYMENT)
+OWN = OwnedVersion(DEPLOYMENT)
 LIVE = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
