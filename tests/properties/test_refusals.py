@@ -98,8 +98,8 @@ class Refusing:
             self.tell(ObjectDeleted(pod))
 
     def tell(self, stimulus):
-        for command in self.engine.handle(stimulus, self.now):
-            self.send(command)
+        for issued in self.engine.handle(stimulus, self.now):
+            self.send(issued.command)
 
     def send(self, command):
         """Commands arrive a little later, or at once."""
@@ -151,8 +151,8 @@ class Refusing:
                 act()
             deadline = self.engine.next_deadline()
             if not acts and deadline is not None and deadline <= self.now:
-                for command in self.engine.handle_deadline(self.now):
-                    self.send(command)
+                for issued in self.engine.handle_deadline(self.now):
+                    self.send(issued.command)
         raise AssertionError("time stands still")
 
 

@@ -202,11 +202,11 @@ class Auditor:
 
     # what must hold
 
-    def audit(self, commands):
-        for command in commands:
-            if isinstance(command, Bind):
-                self.check_bind(command)
-        return commands
+    def audit(self, issued):
+        for one in issued:
+            if isinstance(one.command, Bind):
+                self.check_bind(one.command)
+        return issued
 
     def check_bind(self, bind):
         """Neither bound nor under way, and its node has room for all who are there or coming."""

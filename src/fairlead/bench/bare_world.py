@@ -12,7 +12,14 @@ from collections.abc import Iterable
 import msgspec
 
 from fairlead.api.objects import Pod
-from fairlead.engine.core.command import Bind, Command, DeleteObject, PatchStatus, RecordEvent
+from fairlead.engine.core.command import (
+    Bind,
+    Command,
+    DeleteObject,
+    Issued,
+    PatchStatus,
+    RecordEvent,
+)
 from fairlead.engine.core.instant import Instant, seconds
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -64,9 +71,9 @@ class BareWorld:
         while self._stimuli:
             self._perform_all(self._engine.handle(self._stimuli.popleft(), NOW))
 
-    def _perform_all(self, commands: Iterable[Command]) -> None:
-        for command in commands:
-            self._perform(command)
+    def _perform_all(self, issued: Iterable[Issued]) -> None:
+        for one in issued:
+            self._perform(one.command)
 
     def _perform(self, command: Command) -> None:
         match command:

@@ -8,8 +8,7 @@ written down with its name, in the recorder's words: see `node_writes`.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from fairlead.api.codec import decode
 from fairlead.api.timestamp import parse_timestamp
@@ -18,12 +17,11 @@ from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.conformance.node_writes import NodeWriteLog
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.command import Issued
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.worlds.driver import Driver
+from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.perform import perform
 
 Act = Callable[[Instant], None]
@@ -55,54 +53,17 @@ class _NoIds(IdSource):
         raise NotImplementedError
 
 
-@dataclass(slots=True)
-class Named:
-    """Controllers as one, which remembers who gave which command; `after` is called after each."""
-
-    controllers: Sequence[tuple[str, Controller]]
-    after: Callable[[Instant], None]
-    issued: deque[tuple[Command, str]] = field(default_factory=deque)
-
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """Tell everybody."""
-        return [
-            command
-            for name, controller in self.controllers
-            for command in self._noted(name, controller.handle(stimulus, now))
-        ]
-
-    def next_deadline(self) -> Instant | None:
-        """The first of all deadlines."""
-        dues = (controller.next_deadline() for _, controller in self.controllers)
-        return min((due for due in dues if due is not None), default=None)
-
-    def handle_deadline(self, now: Instant) -> list[Command]:
-        """The work of the first one that has any due."""
-        for name, controller in self.controllers:
-            due = controller.next_deadline()
-            if due is not None and due <= now:
-                commands = self._noted(name, controller.handle_deadline(now))
-                self.after(now)
-                return commands
-        return []
-
-    def _noted(self, name: str, commands: list[Command]) -> list[Command]:
-        self.issued.extend((command, name) for command in commands)
-        return commands
-
-
 class NodeWorld:
     """Drive with `run`; `log` fills up with what the controllers write."""
 
-    def __init__(self, controllers: Named) -> None:
+    def __init__(self, engine: CommandSource) -> None:
         """An empty world."""
         self.store = Store(_NoIds(), admission=(), runnable=False)
         self.log = NodeWriteLog()
-        self._named = controllers
         self._agenda: TimerQueue[Act] = TimerQueue()
         self._due: deque[Act] = deque()
         self._untold: list[Stimulus] = []
-        self._driver = Driver(controllers, self, now=instant(START_MS))
+        self._driver = Driver(engine, self, now=instant(START_MS))
         self.store.subscribe(self._see)
 
     @property
@@ -126,12 +87,10 @@ class NodeWorld:
 
     # --- World -----------------------------------------------------------------------------
 
-    def perform(self, command: Command, now: Instant) -> Stimulus | None:
-        """Apply `command`; commands come in the order in which they were given."""
-        given, by = self._named.issued.popleft()
-        assert given is command, "a command that no controller gave"
-        self.log.begin(command, by, now, self.store)
-        self._untold.append(perform(self.store, command, now))
+    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+        """Apply a command; `poll` returns its outcome."""
+        self.log.begin(issued.command, issued.issuer.account, now, self.store)
+        self._untold.append(perform(self.store, issued.command, now))
         self.log.end()
         return None
 

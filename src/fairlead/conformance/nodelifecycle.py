@@ -20,15 +20,19 @@ from fairlead.apiserver.kind import NODE, POD
 from fairlead.apiserver.registry.store import Store
 from fairlead.conformance.comparison import ABSENT, Difference, Remark, first_difference
 from fairlead.conformance.node_scenario import begin_scenario
-from fairlead.conformance.node_world import EPOCH, NS_PER_MS, Named, NodeWorld, to_ms
+from fairlead.conformance.node_world import EPOCH, NS_PER_MS, NodeWorld, to_ms
+from fairlead.engine.core.command import Issued
 from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.reporter import Reporter, SilentReporter
+from fairlead.engine.core.stimulus import Stimulus
+from fairlead.engine.engine import Engine
 from fairlead.engine.nodelifecycle.config import Defects, NodeLifecycleConfig
 from fairlead.engine.nodelifecycle.controller import NodeLifecycle
 from fairlead.engine.nodelifecycle.pod_gc import PodGarbageCollector
 from fairlead.engine.nodelifecycle.taint_eviction import TaintEviction
 from fairlead.engine.nodelifecycle.zone import KEY_SEPARATOR
+from fairlead.engine.state.cluster import Cluster
 
 # What a line says of its own recording, and not of the controllers.
 _REMARKS: Final = ("unstable",)
@@ -51,6 +55,25 @@ class _ZoneStates:
         self._before = after
 
 
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """An engine whose zone states are noted after each deadline."""
+
+    engine: Engine
+    states: _ZoneStates
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
+        return self.engine.handle(stimulus, now)
+
+    def next_deadline(self) -> Instant | None:
+        return self.engine.next_deadline()
+
+    def handle_deadline(self, now: Instant) -> list[Issued]:
+        issued = self.engine.handle_deadline(now)
+        self.states.note(now)
+        return issued
+
+
 def decide_node_timeline(scenario: Json, defects: str = Defects.UPSTREAM) -> Json:
     """What happens in `scenario`: `{"writes": …, "zone_states": …, "final": …}`."""
     config = lifecycle_config(scenario["config"], Defects(defects))
@@ -69,14 +92,10 @@ def replay(
     `reporter` hears of evictions.
     """
     reporter, states = reporter or SilentReporter(), _ZoneStates(lifecycle)
-    controllers: list[tuple[str, Controller]] = [
-        ("node-controller", lifecycle),
-        ("taint-eviction-controller", TaintEviction(config.profile, reporter)),
-    ]
+    controllers: list[Controller] = [lifecycle, TaintEviction(config.profile, reporter)]
     if scenario["config"]["podgc"]:
-        collector = PodGarbageCollector(config, reporter, EPOCH)
-        controllers.append(("pod-garbage-collector", collector))
-    world = NodeWorld(Named(controllers, states.note))
+        controllers.append(PodGarbageCollector(config, reporter, EPOCH))
+    world = NodeWorld(_Observed(Engine(Cluster(), controllers), states))
     begin(world, scenario)
     world.begin()
     world.run(scenario["duration_ms"])

@@ -10,7 +10,7 @@ they change is told before they are answered.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -25,11 +25,11 @@ from fairlead.engine.core.command import (
     Command,
     Condition,
     DeleteObject,
+    Issued,
     ObjectRef,
     PatchStatus,
     RecordEvent,
 )
-from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -39,6 +39,7 @@ from fairlead.engine.core.stimulus import (
     ObjectDeleted,
     Stimulus,
 )
+from fairlead.worlds.driver import CommandSource
 
 Act = Callable[[], None]
 
@@ -88,7 +89,7 @@ class TimelineWorld:
 
     config: Json
     terminate_ms: Json
-    controller: Controller
+    controller: CommandSource
     writes: Writes = field(default_factory=Writes)
     noop_ops: list[Json] = field(default_factory=list)
     objects: dict[tuple[str, str], Json] = field(default_factory=dict)
@@ -278,8 +279,8 @@ class TimelineWorld:
 
     # --- the scheduler's requests ----------------------------------------------------------
 
-    def _perform_all(self, commands: list[Command]) -> None:
-        for command in commands:
+    def _perform_all(self, issued: Sequence[Issued]) -> None:
+        for command in (one.command for one in issued):
             if isinstance(command, RecordEvent):
                 self.writes.event(self._now_ms, command)
                 continue

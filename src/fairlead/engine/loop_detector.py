@@ -7,8 +7,11 @@ seen in a long-running world as well.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from fairlead.engine.core.command import Command, ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.reporter import (
     DisplacementCycle,
     NominationsWasted,
@@ -33,6 +36,8 @@ WASTED_AFTER = 3
 
 class LoopDetector:
     """A Reporter and a Controller: `report` listens, `handle_deadline` sends the warnings."""
+
+    issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
 
     def __init__(self, reporter: Reporter) -> None:
         """Everything heard is passed on to `reporter`, findings too."""

@@ -25,7 +25,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.engine.batch.controller import Batch
 from fairlead.engine.compose import build_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import Command, CreateObject
+from fairlead.engine.core.command import CreateObject, Issued
 from fairlead.engine.core.instant import Instant, seconds, to_seconds
 from fairlead.engine.core.reporter import Reporter
 from fairlead.engine.core.stimulus import CommandFailed, FailureReason, Stimulus
@@ -78,7 +78,7 @@ class _Listening:
     recorder: Recorder
     ledger: GangLedger
 
-    def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
+    def handle(self, stimulus: Stimulus, now: Instant) -> list[Issued]:
         self.recorder.hear(stimulus, now)
         self.ledger.hear(stimulus, now)
         return self._told(self.engine.handle(stimulus, now))
@@ -86,13 +86,13 @@ class _Listening:
     def next_deadline(self) -> Instant | None:
         return self.engine.next_deadline()
 
-    def handle_deadline(self, now: Instant) -> list[Command]:
+    def handle_deadline(self, now: Instant) -> list[Issued]:
         self.recorder.now = now
         return self._told(self.engine.handle_deadline(now))
 
-    def _told(self, commands: list[Command]) -> list[Command]:
-        self.recorder.read(commands)
-        return commands
+    def _told(self, issued: list[Issued]) -> list[Issued]:
+        self.recorder.read([one.command for one in issued])
+        return issued
 
 
 def run(

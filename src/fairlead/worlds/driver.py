@@ -1,69 +1,84 @@
-"""Drive: a controller lives in a world.
+"""Driver: runs an engine in a world.
 
-    settle      tell the controller what happened, perform what it commands, until all is told
-    then        let it do the one thing that is due now, and settle again
-    then        let time pass until something is due, in the world or for the controller
+    settle      hand the engine each stimulus, perform each command, until nothing is left
+    then        do one unit of work that is due now, and settle again
+    then        let time pass until something is due, in the world or in the engine
 
-So whatever happens has settled before the next thing happens: a line of a script, a pod's
-start, the next scheduling cycle. At one instant the world comes first.
+So the consequences of one event (a line of a script, the start of a pod, a scheduling cycle) have
+settled before the next one happens. At one instant the world comes first.
 
-A world that never settles, or a controller that is never done, would stop time; the number of
-steps at one instant is bounded.
+A world that never settles, or an engine that is never done, would stop time; the number of steps at
+one instant is bounded.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from fairlead.engine.core.command import Command
-from fairlead.engine.core.controller import Controller
+from fairlead.engine.core.command import Issued
 from fairlead.engine.core.instant import Instant
 from fairlead.engine.core.stimulus import Stimulus
 
 # A hundred thousand pods may well arrive at one instant and cause some ten steps each.
 STEPS_PER_INSTANT_MAX: Final = 5_000_000
-STORY_LENGTH: Final = 20
+HISTORY_LENGTH: Final = 20
+
+
+class CommandSource(Protocol):
+    """An Engine, or something that listens in on one."""
+
+    def handle(self, stimulus: Stimulus, now: Instant) -> Sequence[Issued]:
+        """Commands that follow from `stimulus`."""
+        ...
+
+    def next_deadline(self) -> Instant | None:
+        """When to call `handle_deadline`; None when only a stimulus can cause work."""
+        ...
+
+    def handle_deadline(self, now: Instant) -> Sequence[Issued]:
+        """Commands that are due; one unit of work."""
+        ...
 
 
 class World(Protocol):
-    """Performs commands and tells what happened."""
+    """Performs commands and reports what happened."""
 
-    def perform(self, command: Command, now: Instant) -> Stimulus | None:
-        """Set out to do `command`; its outcome, or None when `poll` will tell it."""
+    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+        """Perform a command; its outcome, or None when `poll` will return it."""
         ...
 
     def poll(self, now: Instant) -> list[Stimulus]:
-        """What has happened by `now` and was not told yet, in order.
+        """Stimuli that were not returned before, in order.
 
-        When all is told, the next thing that is due happens, one at a time; an empty list means
+        When there are none, the next thing that is due happens, one at a time; an empty list means
         that nothing is due any more.
         """
         ...
 
     def next_event(self) -> Instant | None:
-        """When the world will have something to tell by itself, None when it will not."""
+        """When something happens in the world by itself; None when nothing will."""
         ...
 
 
 class LivelockError(RuntimeError):
-    """Steps without end at one instant; `story` holds the last stimuli (None is a deadline)."""
+    """Steps without end at one instant; `history` holds the last stimuli (None is a deadline)."""
 
-    def __init__(self, now: Instant, steps: int, story: tuple[Stimulus | None, ...]) -> None:
-        """`steps` were done at `now`, the last ones because of `story`."""
+    def __init__(self, now: Instant, steps: int, history: tuple[Stimulus | None, ...]) -> None:
+        """`steps` were done at `now`, the last ones because of `history`."""
         super().__init__(f"time stands still at {now} ns: {steps} steps and no end")
         self.now = now
         self.steps = steps
-        self.story = story
+        self.history = history
 
 
 class Driver:
-    """One controller in one world, and what time it is there."""
+    """Runs one engine in one world, and knows what time it is there."""
 
     def __init__(
         self,
-        controller: Controller,
+        engine: CommandSource,
         world: World,
         *,
         now: Instant,
@@ -71,13 +86,13 @@ class Driver:
     ) -> None:
         """Nothing happens before `run`."""
         self.now = now
-        self._controller = controller
+        self._engine = engine
         self._world = world
         self._stimuli: deque[Stimulus] = deque()
-        self._commands: deque[Command] = deque()
+        self._commands: deque[Issued] = deque()
         self._steps = 0
         self._steps_max = steps_per_instant_max
-        self._story: deque[Stimulus | None] = deque(maxlen=STORY_LENGTH)
+        self._history: deque[Stimulus | None] = deque(maxlen=HISTORY_LENGTH)
 
     def run(
         self,
@@ -87,11 +102,11 @@ class Driver:
         pause_when: Callable[[], bool] | None = None,
         on_progress: Callable[[Instant], None] | None = None,
     ) -> None:
-        """Let everything due at or before `until` happen; it is `until` then.
+        """Let everything due at or before `until` happen; afterwards it is `until`.
 
-        `stop_when` is asked whenever all has settled and ends the run where it says yes;
-        `pause_when` is asked in the midst of it, too. `on_progress` is told the time whenever all
-        has settled. Raises LivelockError.
+        The run ends early when `stop_when` holds after everything has settled, or when `pause_when`
+        holds between two steps. `on_progress` receives the time whenever everything has settled.
+        Raises LivelockError.
         """
         while True:
             if not self._settle(pause_when):
@@ -113,7 +128,7 @@ class Driver:
     def pass_time(self, until: Instant) -> None:
         """Let it be `until`, or when something is due if that is before.
 
-        For a world that others change too: what they did by then was not done in the past.
+        For a world that clients change too: what they did by then did not happen in the past.
         """
         due = self._next_due()
         then = until if due is None else min(due, until)
@@ -121,29 +136,29 @@ class Driver:
             self.now, self._steps = then, 0
 
     def next_due(self) -> Instant | None:
-        """When something is due next, in the world or for the controller; now, if left undone."""
+        """When something is due in the world or in the engine; now, if work was left undone."""
         return self.now if self._commands or self._stimuli else self._next_due()
 
     @property
     def is_settled(self) -> bool:
-        """Whether all is told and done that is due now."""
+        """Whether no stimulus and no command is left."""
         return not self._is_busy()
 
     def _next_due(self) -> Instant | None:
-        ours, theirs = self._controller.next_deadline(), self._world.next_event()
+        ours, theirs = self._engine.next_deadline(), self._world.next_event()
         if ours is None or theirs is None:
             return theirs if ours is None else ours
         return min(ours, theirs)
 
     def _settle(self, pause_when: Callable[[], bool] | None) -> bool:
-        """Tell everything there is to tell; whether that is done."""
+        """Work until no stimulus and no command is left; False if paused before."""
         while self._commands or self._stimuli or self._poll():
             if self._commands:
                 self._perform(self._commands.popleft())
             else:
                 stimulus = self._stimuli.popleft()
                 self._step(stimulus)
-                self._commands.extend(self._controller.handle(stimulus, self.now))
+                self._commands.extend(self._engine.handle(stimulus, self.now))
             if pause_when is not None and pause_when() and self._is_busy():
                 return False
         return True
@@ -155,19 +170,19 @@ class Driver:
         self._stimuli.extend(self._world.poll(self.now))
         return bool(self._stimuli)
 
-    def _perform(self, command: Command) -> None:
-        outcome = self._world.perform(command, self.now)
+    def _perform(self, issued: Issued) -> None:
+        outcome = self._world.perform(issued, self.now)
         if outcome is not None:
             self._stimuli.append(outcome)
 
     def _do_what_is_due(self) -> None:
-        """One unit of the controller's work; what is due in the world, the next poll will tell."""
-        deadline = self._controller.next_deadline()
+        """One unit of the engine's work; the next poll returns what is due in the world."""
+        deadline = self._engine.next_deadline()
         if deadline is not None and deadline <= self.now:
-            self._commands.extend(self._controller.handle_deadline(self.now))
+            self._commands.extend(self._engine.handle_deadline(self.now))
 
     def _step(self, cause: Stimulus | None) -> None:
         self._steps += 1
-        self._story.append(cause)
+        self._history.append(cause)
         if self._steps > self._steps_max:
-            raise LivelockError(self.now, self._steps, tuple(self._story))
+            raise LivelockError(self.now, self._steps, tuple(self._history))

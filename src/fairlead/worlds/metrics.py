@@ -36,7 +36,7 @@ _VICTIM_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64)
 PluginTimes = Callable[[], Iterable[PluginTime]]
 
 
-class Waiting(Protocol):
+class QueueSizes(Protocol):
     """Who waits; a `SchedulingQueue` is one."""
 
     def counts(self) -> Mapping[str, int]:
@@ -57,7 +57,7 @@ class SchedulerMetrics:
     def __init__(self, reporter: Reporter, plugin_times: PluginTimes) -> None:
         """`plugin_times` tells how long plugins took."""
         self._reporter = reporter
-        self.waiting: Waiting | None = None
+        self.waiting: QueueSizes | None = None
         self.registry = CollectorRegistry()
         self.registry.register(_ReadWhenAsked(self, plugin_times))
         self._nodes = NodeMetrics(self.registry)

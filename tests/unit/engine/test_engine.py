@@ -6,7 +6,8 @@ import pytest
 
 from fairlead.engine.compose import build_engine, build_scheduler_engine
 from fairlead.engine.config import EngineConfig
-from fairlead.engine.core.command import DeleteObject, ObjectRef
+from fairlead.engine.core.command import DeleteObject, Issued, ObjectRef
+from fairlead.engine.core.issuer import controller_account
 from fairlead.engine.core.reporter import SilentReporter
 from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged, ObjectsLoaded
 from fairlead.engine.engine import Engine
@@ -18,10 +19,15 @@ def command(name):
     return DeleteObject(ObjectRef("Pod", "default", name))
 
 
+def issued(name):
+    return Issued(command(name), controller_account(name))
+
+
 class Spy:
     """A controller that writes down what it is asked, and what is believed by then."""
 
     def __init__(self, name, diary, due=None):
+        self.issuer = controller_account(name)
         self.name = name
         self.diary = diary
         self.due = due
@@ -56,7 +62,7 @@ def engine_of(*spies):
 def test_everybody_is_told_after_the_state(diary):
     """In order, and their commands leave in that order."""
     engine = engine_of(Spy("a", diary), Spy("b", diary))
-    assert engine.handle(ObjectChanged(make_node("n")), 7) == [command("a"), command("b")]
+    assert engine.handle(ObjectChanged(make_node("n")), 7) == [issued("a"), issued("b")]
     assert diary == [("a", "ObjectChanged", 7, 1), ("b", "ObjectChanged", 7, 1)]
 
 
@@ -80,8 +86,8 @@ def test_the_next_deadline_is_the_earliest(diary, dues, expected):
 def test_one_unit_of_work_at_a_time(diary):
     """The first controller that has any due, not the one that is due first."""
     engine = engine_of(Spy("a", diary, 5), Spy("b", diary, 3), Spy("c", diary, 9))
-    assert engine.handle_deadline(5) == [command("a")]
-    assert engine.handle_deadline(5) == [command("b")]
+    assert engine.handle_deadline(5) == [issued("a")]
+    assert engine.handle_deadline(5) == [issued("b")]
     assert engine.handle_deadline(5) == []
     assert engine.next_deadline() == 9
 
@@ -96,4 +102,4 @@ def test_composed_engines_schedule(build):
     found = []
     while (due := engine.next_deadline()) is not None and due <= 100 and not found:
         found = engine.handle_deadline(100)
-    assert [type(one).__name__ for one in found] == ["Bind"]
+    assert [type(one.command).__name__ for one in found] == ["Bind"]

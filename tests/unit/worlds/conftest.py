@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from fairlead.engine.core.issuer import SCHEDULER
+from fairlead.engine.engine import Engine
+from fairlead.engine.state.cluster import Cluster
+
 
 class Listener:
     """Keeps what it is told and commands nothing."""
+
+    issuer = SCHEDULER
 
     def __init__(self):
         self.told = []
@@ -25,6 +31,11 @@ class Listener:
 @pytest.fixture
 def listener():
     return Listener()
+
+
+@pytest.fixture
+def engine(listener):
+    return Engine(Cluster(), [listener])
 
 
 @pytest.fixture

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.engine.core.command import ObjectRef, PatchObject
+from fairlead.engine.core.command import Issued, ObjectRef, PatchObject
+from fairlead.engine.core.issuer import SCHEDULER
 from fairlead.engine.core.stimulus import CommandSucceeded, ObjectChanged
 from fairlead.worlds.driver import Driver, LivelockError
 
@@ -13,8 +14,12 @@ def command(name):
     return PatchObject(ObjectRef("Node", "", name), {})
 
 
+def issued(names):
+    return [Issued(command(name), SCHEDULER) for name in names]
+
+
 class Diary:
-    """A world whose script is {instant: [names]}, and a controller whose replies and deadlines are
+    """A world whose script is {instant: [names]}, and an engine whose replies and deadlines are
     given; both write down what they are asked to do.
     """
 
@@ -28,7 +33,8 @@ class Diary:
 
     # the world
 
-    def perform(self, given, now):
+    def perform(self, issued, now):
+        given = issued.command
         self.entries.append(("perform", given.target.name, now))
         outcome = CommandSucceeded(given)
         if self.answers_at_once:
@@ -45,7 +51,7 @@ class Diary:
     def next_event(self):
         return self.script[0][0] if self.script else None
 
-    # the controller
+    # the engine
 
     def handle(self, told, now):
         match told:
@@ -54,7 +60,7 @@ class Diary:
             case CommandSucceeded(done):
                 name = f"{done.target.name} done"
                 self.entries.append(("see", name, now))
-        return [command(reply) for reply in self.replies.get(name, ())]
+        return issued(self.replies.get(name, ()))
 
     def next_deadline(self):
         return self.deadlines[0] if self.deadlines else None
@@ -62,7 +68,7 @@ class Diary:
     def handle_deadline(self, now):
         self.deadlines.pop(0)
         self.entries.append(("deadline", "", now))
-        return [command(reply) for reply in self.replies.get("deadline", ())]
+        return issued(self.replies.get("deadline", ()))
 
 
 def run(diary, until=100, **options):
@@ -172,8 +178,8 @@ def test_stimuli_without_end_are_a_livelock():
     with pytest.raises(LivelockError) as livelock:
         driver.run(100)
     assert (livelock.value.now, livelock.value.steps) == (1, 51)
-    assert livelock.value.story[-1] == CommandSucceeded(command("x"))
-    assert len(livelock.value.story) == 20
+    assert livelock.value.history[-1] == CommandSucceeded(command("x"))
+    assert len(livelock.value.history) == 20
 
 
 def test_a_controller_that_is_never_done_is_a_livelock():

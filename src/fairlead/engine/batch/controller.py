@@ -10,7 +10,7 @@ has come. upstream: pkg/scheduler/scheduler.go, which holds one every second wha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import Pod, PodGroup, PriorityClass, Queue
 from fairlead.engine.batch.compose import compose
@@ -22,6 +22,7 @@ from fairlead.engine.batch.standing import QueueStanding, without_jobs
 from fairlead.engine.batch.task import TaskStatus
 from fairlead.engine.core.command import Bind, Command, DeleteObject
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.issuer import SCHEDULER, Issuer
 from fairlead.engine.core.reporter import QueueStood, Reporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -40,6 +41,8 @@ _LONG_AGO: Final[Instant] = -(1 << 62)
 
 class Batch:
     """See the module's docstring. `handle` and `handle_deadline` are the only entrances."""
+
+    issuer: ClassVar[Issuer] = SCHEDULER
 
     def __init__(
         self,

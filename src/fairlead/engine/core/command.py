@@ -13,7 +13,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
+
+from fairlead.engine.core.issuer import Issuer
 
 
 class ObjectRef(Struct, frozen=True):
@@ -116,7 +118,10 @@ class EvictPod(Struct, frozen=True):
 
 
 class RecordEvent(Struct, frozen=True):
-    """An events.k8s.io event about `regarding`; `note` is not yet cut to 1,024 bytes."""
+    """An events.k8s.io event about `regarding`; `note` is not yet cut to 1,024 bytes.
+
+    `field_path` names a part of the object, such as `spec.containers{name}`.
+    """
 
     regarding: ObjectRef
     type: str
@@ -125,6 +130,7 @@ class RecordEvent(Struct, frozen=True):
     note: str
     reporting_controller: str
     related: ObjectRef | None = None
+    field_path: str | UnsetType = UNSET  # unset, it is left out of command logs
 
 
 class ExtenderVerb(StrEnum):
@@ -171,3 +177,10 @@ Command = (
     | RecordEvent
     | CallExtender
 )
+
+
+class Issued(Struct, frozen=True):
+    """A command, and the component in whose name a world performs it."""
+
+    command: Command
+    issuer: Issuer

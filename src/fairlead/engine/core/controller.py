@@ -1,4 +1,4 @@
-"""Controller: the one shape that everything inside the engine has."""
+"""Controller: the interface of everything that acts on the cluster."""
 
 from __future__ import annotations
 
@@ -6,19 +6,25 @@ from typing import Protocol
 
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import Stimulus
 
 
 class Controller(Protocol):
-    """Decides; never waits, never calls another controller, never knows its world.
+    """Turns stimuli into commands. Never waits, never calls another controller.
 
-    `handle` is told every stimulus once, in order. `next_deadline` is the instant at which the
-    controller wants `handle_deadline` called (an instant in the past means "at once"); None means
-    that only a stimulus can give it work.
+    `handle` receives every stimulus once, in order. `next_deadline` is the instant at which
+    `handle_deadline` should be called (an instant in the past means at once); None means that only
+    a stimulus can cause work.
     """
 
+    @property
+    def issuer(self) -> Issuer:
+        """The component in whose name its commands are performed."""
+        ...
+
     def handle(self, stimulus: Stimulus, now: Instant) -> list[Command]:
-        """What to do about `stimulus`."""
+        """Commands that follow from `stimulus`."""
         ...
 
     def next_deadline(self) -> Instant | None:
@@ -26,5 +32,5 @@ class Controller(Protocol):
         ...
 
     def handle_deadline(self, now: Instant) -> list[Command]:
-        """What to do because time has come; does one unit of work."""
+        """Commands that are due; does one unit of work."""
         ...

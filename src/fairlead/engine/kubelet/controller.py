@@ -11,6 +11,7 @@ All work with timers, so that work follows what changes, never the number of nod
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from fairlead.api.objects import ApiObject, Lease, Node, Pod
 from fairlead.api.pod import is_terminating
@@ -22,6 +23,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
 )
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import KUBELET, Issuer
 from fairlead.engine.core.reporter import Reporter, SilentReporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -41,6 +43,8 @@ from fairlead.engine.kubelet.pod_workers import PodWorkers
 
 class Kubelets:
     """All simulated kubelets; pods on nodes that do not exist stay as they are."""
+
+    issuer: ClassVar[Issuer] = KUBELET
 
     def __init__(
         self, config: KubeletConfig | None = None, reporter: Reporter | None = None

@@ -15,11 +15,13 @@ and their order within an instant is open; here nodes go by name.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from fairlead.api.lease import NODE_LEASES, renewals_of
 from fairlead.api.objects import ApiObject, Lease, Node, Pod
 from fairlead.engine.core.command import Command
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import NodeTainted, Reporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -57,6 +59,8 @@ from fairlead.engine.nodelifecycle.zone_queues import ZoneQueues
 
 class NodeLifecycle:
     """Health, taints by condition, labels, and the rate-limited part of evictions."""
+
+    issuer: ClassVar[Issuer] = controller_account("node-controller")
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
         """The first pass begins at `start`."""

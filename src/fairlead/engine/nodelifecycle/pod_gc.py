@@ -16,13 +16,14 @@ upstream: pkg/controller/podgc/gc_controller.go
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod
 from fairlead.api.pod import is_terminal, is_terminating
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, Condition, DeleteObject, PatchStatus
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import PodCollected, Reporter
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.nodelifecycle.beat import Beat
@@ -52,6 +53,8 @@ NODE_GONE: Final = Condition(
 
 class PodGarbageCollector:
     """The controller that cleans up after nodes and finished pods."""
+
+    issuer: ClassVar[Issuer] = controller_account("pod-garbage-collector")
 
     def __init__(self, config: NodeLifecycleConfig, reporter: Reporter, start: Instant = 0) -> None:
         """Passes are counted from `start`."""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.pod import condition, is_terminating
@@ -32,6 +32,7 @@ from fairlead.engine.core.command import (
     RecordEvent,
 )
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import EvictionCancelled, EvictionTimed, PodEvicted, Reporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -83,6 +84,8 @@ class _Try:
 
 class TaintEviction:
     """The controller of NoExecute taints."""
+
+    issuer: ClassVar[Issuer] = controller_account("taint-eviction-controller")
 
     def __init__(
         self, profile: Profile, reporter: Reporter, *, is_taking_over: bool = False

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from fairlead.api.pod import workload
 from fairlead.engine.core.command import Bind, CallExtender, Command, ExtenderVerb, PatchStatus
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import SCHEDULER, Issuer
 from fairlead.engine.core.reporter import PodPlaced, PodPreempting, PodUnschedulable, Reporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -64,6 +66,8 @@ class _Cycle:
 
 class Scheduler:
     """See the module's docstring. `handle` and `handle_deadline` are the only entrances."""
+
+    issuer: ClassVar[Issuer] = SCHEDULER
 
     def __init__(
         self,

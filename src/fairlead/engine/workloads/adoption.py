@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import (
@@ -35,6 +35,7 @@ from fairlead.api.pod import controller_of, is_static, is_terminal
 from fairlead.api.selector import map_selector, selector_matches
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     ObjectChanged,
@@ -62,6 +63,8 @@ class _Namespace:
 
 class Adoption:
     """The controller of who belongs to whom."""
+
+    issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
 
     def __init__(self) -> None:
         """Start knowing nothing."""

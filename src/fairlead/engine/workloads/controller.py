@@ -10,7 +10,7 @@ alone: nothing in Fairlead reads it, and the disruption controller counts for it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import (
     ApiObject,
@@ -31,6 +31,7 @@ from fairlead.engine.core.command import (
     PatchStatus,
 )
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -57,6 +58,8 @@ AT_ONCE: Final[Instant] = 0
 
 class Workloads:
     """All workload controllers; one owner at a time, and only those a change concerns."""
+
+    issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start knowing nothing."""

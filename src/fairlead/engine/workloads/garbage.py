@@ -20,12 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.codec import as_json
 from fairlead.api.objects import ApiObject, OwnerReference, Pod, Unstructured
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.workloads.identity import owner_key
 
@@ -58,6 +59,8 @@ class Garbage:
     So an owner's controller has told what became of the owner before its dependents go, as behind
     upstream's queues.
     """
+
+    issuer: ClassVar[Issuer] = controller_account("generic-garbage-collector")
 
     is_observed: bool = False
     _postponed: list[Command] = field(default_factory=list)

@@ -14,6 +14,7 @@ upstream: pkg/controller/resourceclaim/controller.go: syncPod, handleClaim, sync
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from fairlead.api.objects import (
     ApiObject,
@@ -26,6 +27,7 @@ from fairlead.api.objects import (
 from fairlead.api.pod import is_terminal
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, PatchStatus
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     ObjectChanged,
@@ -47,6 +49,8 @@ from fairlead.engine.workloads.claim_writes import (
 
 class Claims:
     """See the module's docstring."""
+
+    issuer: ClassVar[Issuer] = controller_account("resource-claim-controller")
 
     def __init__(self) -> None:
         """Start knowing nothing."""

@@ -88,14 +88,14 @@ class ControlPlane:
         self._world.look_around(now)
 
     @property
-    def waiting(self) -> deque[PendingCommand]:
-        """What waits for webhooks, once somebody asks them: take it, ask, and `go_on`."""
-        self._world.outside.is_asking = True
-        return self._world.outside.waiting
+    def pending(self) -> deque[PendingCommand]:
+        """Commands that wait for webhooks; whoever takes one calls the webhook and `resume`."""
+        self._world.gateway.calls_webhooks = True
+        return self._world.gateway.pending
 
-    def go_on(self, waiting: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
-        """Let happen what waited for this answer."""
-        self._world.go_on(waiting, answer, now)
+    def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
+        """Continue a command whose webhook has answered."""
+        self._world.resume(pending, answer, now)
 
     def next_due(self) -> Instant | None:
         """When the engine has something to do next, None when only a change can give it work."""

@@ -17,7 +17,7 @@ from fairlead.apiserver.endpoints.response.encoded_objects import encode
 from fairlead.apiserver.kind import NODE, Kind
 from fairlead.apiserver.registry.write import Track, Write
 from fairlead.engine.core.instant import Instant
-from fairlead.worlds.local.component_identity import Component
+from fairlead.engine.core.issuer import Component
 
 REMEMBERED_MAX: Final = 512
 _OPERATION: Final = "Update"
@@ -26,7 +26,9 @@ _EVENT: Final = "Event"
 
 def controllers_write(kind: Kind, subresource: str, now: Instant) -> Write:
     """How a controller writes a kind, or a part of it, that no command is about."""
-    return Write(track=track(kind, Component.CONTROLLERS.value, _OPERATION, subresource, now))
+    return Write(
+        track=track(kind, Component.CONTROLLER_MANAGER.value, _OPERATION, subresource, now)
+    )
 
 
 class FieldManagers:
@@ -37,15 +39,15 @@ class FieldManagers:
         self._entries: dict[bytes, list[Json]] = {}
         self._fields: dict[bytes, Json] = {}
 
-    def of(self, program: Component, kind: Kind, subresource: str, now: Instant) -> Track:
-        """Notes on an object of `kind` what `program` writes of it, or of a part of it."""
-        noted = track(kind, program.value, _OPERATION, subresource, now)
+    def of(self, component: Component, kind: Kind, subresource: str, now: Instant) -> Track:
+        """Notes on an object of `kind` what `component` writes of it, or of a part of it."""
+        noted = track(kind, component.value, _OPERATION, subresource, now)
 
         def signed(old: Json | None, new: Json) -> Json:
             if old is not None:
                 return self._shared(noted(old, new))
             shape = _shape(new) if kind.kind == _EVENT else _nameless(new)
-            key = encode((program, now, shape))
+            key = encode((component, now, shape))
             known = self._entries.get(key)
             if known is None:
                 made = self._shared(noted(None, new))

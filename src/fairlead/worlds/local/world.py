@@ -16,11 +16,13 @@ from fairlead.engine.core.command import (
     CallExtender,
     Command,
     CreateObject,
+    Issued,
     PatchObject,
     PatchStatus,
     RecordEvent,
 )
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer
 from fairlead.engine.core.stimulus import CommandFailed, CommandSucceeded, Stimulus
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders
 from fairlead.worlds.informer import is_told, net_changes, told_if_known
@@ -71,13 +73,13 @@ class LocalWorld:
         """
         self.store = store
         self.extenders: ExtenderCaller = NoExtenders()
-        self._details = PodDetails()
+        self._pod_status = PodDetails()
         self._timed = [one for one in attendants if isinstance(one, TimedAttendant)]
-        signatures = FieldManagers()
-        self.outside = AdmissionGateway(store, signatures)
-        self._events = EventWriter(store, signatures, host)
-        kubelets = (ContainerEvents(self._events.record_part),) if has_kubelets else ()
-        self._attendants: tuple[Attendant, ...] = (self._details, *kubelets, *attendants)
+        field_managers = FieldManagers()
+        self.gateway = AdmissionGateway(store, field_managers)
+        self._events = EventWriter(store, field_managers, host)
+        kubelets = (ContainerEvents(self._events.record),) if has_kubelets else ()
+        self._attendants: tuple[Attendant, ...] = (self._pod_status, *kubelets, *attendants)
         self._changes: list[StorageChange] = []
         self._untold: list[Stimulus] = []
         store.subscribe(self._changes.append)
@@ -96,42 +98,43 @@ class LocalWorld:
 
     # --- World -----------------------------------------------------------------------------
 
-    def perform(self, command: Command, now: Instant) -> Stimulus | None:
-        """Do `command`; `poll` tells its outcome after what it changed."""
+    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+        """Perform a command; `poll` returns its outcome after what it changed."""
+        command = issued.command
         if isinstance(command, RecordEvent):
-            self._events.record(command, now)
+            self._events.record(command, issued.issuer.component, now)
             return CommandSucceeded(command)
         if isinstance(command, CallExtender):
             return self.extenders.call(command, b"")
-        self._do(command, now)
+        self._do(issued, now)
         return None
 
-    def go_on(self, waiting: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
-        """Do a command that waited for this answer, or let it wait for another."""
-        answers = {**waiting.answers, waiting.call.key: answer}
-        self._do(waiting.command, now, answers, waiting.drawn)
+    def resume(self, pending: PendingCommand, answer: WebhookAnswer, now: Instant) -> None:
+        """Continue a command whose webhook has answered; it may have to wait for another."""
+        answers = {**pending.answers, pending.call.key: answer}
+        self._do(pending.issued, now, answers, pending.drawn)
 
     def _do(
         self,
-        command: Command,
+        issued: Issued,
         now: Instant,
         answers: Mapping[str, WebhookAnswer] = NO_ANSWERS,
         drawn: tuple[str, ...] = (),
     ) -> None:
-        asked = command
+        command = detailed = issued.command
         if isinstance(command, PatchStatus) and command.target.kind == POD.kind:
-            asked = self._details.detailed(command, self.store, now)
+            detailed = self._pod_status.detailed(command, issued.issuer, self.store, now)
         elif isinstance(command, PatchObject) and _only_annotates(command):
-            self._annotate(command, now)
+            self._annotate(command, issued.issuer, now)
             return
         elif isinstance(command, CreateObject):
-            asked = CreateObject(with_generate_name(command.manifest))
-        outcome = self.outside.perform(command, asked, now, answers=answers, drawn=drawn)
+            detailed = CreateObject(with_generate_name(command.manifest))
+        outcome = self.gateway.perform(issued, detailed, now, answers=answers, drawn=drawn)
         self._tell_changes(now)
         if outcome is not None:
-            self._untold.append(_about(command, outcome))
+            self._untold.append(_outcome_of(command, outcome))
 
-    def _annotate(self, command: PatchObject, now: Instant) -> None:
+    def _annotate(self, command: PatchObject, issuer: Issuer, now: Instant) -> None:
         """Write a Deployment's annotations as its controller does: with its status.
 
         upstream: pkg/controller/deployment/sync.go:getNewReplicaSet, which calls UpdateStatus
@@ -140,7 +143,7 @@ class LocalWorld:
         try:
             old = self.store.get(DEPLOYMENT, target.namespace, target.name)
             require_uid(DEPLOYMENT, old, target.uid)
-            write = self.outside.write_of(command, now)(DEPLOYMENT, "status")
+            write = self.gateway.write_of(issuer, now)(DEPLOYMENT, "status")
             new = merge_patch(old, command.patch)
             self.store.replace_status(DEPLOYMENT, old, new, write=write)
         except ApiError as refusal:
@@ -190,8 +193,8 @@ def _only_annotates(command: PatchObject) -> bool:
     return set(command.patch["metadata"]) <= {"annotations", "resourceVersion"}
 
 
-def _about(command: Command, outcome: Outcome) -> Outcome:
-    """`outcome` as that of `command`, which was performed with more detail."""
+def _outcome_of(command: Command, outcome: Outcome) -> Outcome:
+    """The outcome of `command`, which was performed in a more detailed form."""
     if isinstance(outcome, CommandFailed):
         return CommandFailed(command, outcome.reason, outcome.message)
     return CommandSucceeded(command)

@@ -26,15 +26,15 @@ from fairlead.engine.core.command import (
     CallExtender,
     Command,
     ExtenderVerb,
+    Issued,
     PatchObject,
     PatchStatus,
     RecordEvent,
 )
-from fairlead.engine.core.controller import Controller
 from fairlead.engine.core.instant import DurationNs, Instant
 from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
-from fairlead.worlds.driver import Driver
+from fairlead.worlds.driver import CommandSource, Driver
 from fairlead.worlds.extender.caller import ExtenderCaller, NoExtenders, has_bound
 from fairlead.worlds.extender.request import held_by, request_body
 from fairlead.worlds.informer import net_changes, told
@@ -65,15 +65,15 @@ class Latency:
 
 
 class SimulatedWorld:
-    """A store, a clock and a script, with a controller living in it.
+    """A store, a virtual clock and a script, with an engine that acts on them.
 
     `last_change` is when an object changed last. `events` holds what controllers recorded.
-    `extenders` reaches those that the scheduler is configured with; nobody unless it is set.
+    `extenders` calls the scheduler's extenders; there are none unless it is set.
     """
 
     def __init__(
         self,
-        controller: Controller,
+        engine: CommandSource,
         *,
         start: Instant,
         seed: int = 0,
@@ -91,7 +91,7 @@ class SimulatedWorld:
         self.events = EventList(events_max)
         self.last_change = start
         self.extenders: ExtenderCaller = NoExtenders()
-        self._driver = Driver(controller, self, now=start)
+        self._driver = Driver(engine, self, now=start)
         self._latency = latency or Latency()
         self._command_log = command_log
         self._agenda: TimerQueue[Callable[[Instant], None]] = TimerQueue()
@@ -129,8 +129,9 @@ class SimulatedWorld:
 
     # --- World -----------------------------------------------------------------------------
 
-    def perform(self, command: Command, now: Instant) -> Stimulus | None:
-        """Apply `command`, now or after its latency; `poll` tells its outcome."""
+    def perform(self, issued: Issued, now: Instant) -> Stimulus | None:
+        """Apply a command, now or after its latency; `poll` returns its outcome."""
+        command = issued.command
         if self._command_log is not None:
             self._command_log(command_line(command, now))
         if isinstance(command, RecordEvent):

@@ -160,7 +160,8 @@ class Stage:
     def _handle(self, stimulus):
         return self._sent(self.engine.handle(stimulus, self.now))
 
-    def _sent(self, commands):
+    def _sent(self, issued):
+        commands = [one.command for one in issued]
         self.sent += [one for one in commands if not isinstance(one, RecordEvent)]
         return [told(command) for command in commands]
 

@@ -9,7 +9,10 @@ import pytest
 from fairlead.apiserver.kind import POD
 from fairlead.engine.core.command import CallExtender, ExtenderVerb, ObjectRef
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.issuer import SCHEDULER
 from fairlead.engine.core.stimulus import CommandFailed, ExtenderAnswered, ObjectChanged
+from fairlead.engine.engine import Engine
+from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.simulation.world import SimulatedWorld
 
 START = seconds(1_000)
@@ -17,6 +20,8 @@ START = seconds(1_000)
 
 class Asking:
     """Asks one thing about the first pod it hears of."""
+
+    issuer = SCHEDULER
 
     def __init__(self, verb, nodes=("n1",)):
         self.verb, self.nodes = verb, nodes
@@ -57,7 +62,9 @@ def told(pod, node):
 
     def ask(verb, answer, *, nodes=("n1",), bound=""):
         controller, extender, lines = Asking(verb, nodes), Fake(answer), []
-        world = SimulatedWorld(controller, start=START, command_log=lines.append)
+        world = SimulatedWorld(
+            Engine(Cluster(), [controller]), start=START, command_log=lines.append
+        )
         world.extenders = extender
         world.load([node("n1"), pod("a", node=bound)])
         world.run(START + seconds(1))

@@ -17,11 +17,13 @@ from fairlead.engine.core.command import (
     Condition,
     DeleteObject,
     EvictPod,
+    Issued,
     ObjectRef,
     PatchStatus,
     RecordEvent,
 )
 from fairlead.engine.core.instant import seconds
+from fairlead.engine.core.issuer import KUBELET, SCHEDULER
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -30,6 +32,8 @@ from fairlead.engine.core.stimulus import (
     ObjectDeleted,
     ObjectsLoaded,
 )
+from fairlead.engine.engine import Engine
+from fairlead.engine.state.cluster import Cluster
 from fairlead.worlds.simulation.world import Latency, SimulatedWorld
 
 START = seconds(1_000)
@@ -37,6 +41,8 @@ START = seconds(1_000)
 
 class Lifecycle:
     """Takes each pod through its life, one command per stage; `answers` says which stages."""
+
+    issuer = KUBELET
 
     def __init__(self, stages=("bind", "start", "delete", "remove")):
         self.stages = stages
@@ -89,8 +95,8 @@ def short(stimulus):
 
 
 @pytest.fixture
-def world(listener):
-    return SimulatedWorld(listener, start=START)
+def world(engine):
+    return SimulatedWorld(engine, start=START)
 
 
 def run(world, seconds_=100):
@@ -146,7 +152,7 @@ def test_acts_happen_when_due_and_then_in_the_order_given(world, listener, pod):
 
 def test_what_an_act_causes_settles_before_the_next_act_of_that_instant(pod):
     controller = Lifecycle(stages=("bind",))
-    world = SimulatedWorld(controller, start=START)
+    world = SimulatedWorld(Engine(Cluster(), [controller]), start=START)
     for name in ("a", "b"):
         world.at(START, lambda store, now, name=name: store.create(pod(name), now))
     run(world)
@@ -224,7 +230,7 @@ def test_what_an_act_raises_ends_the_run(world):
 
 def test_what_a_command_did_is_told_before_its_outcome(pod):
     controller = Lifecycle()
-    world = SimulatedWorld(controller, start=START)
+    world = SimulatedWorld(Engine(Cluster(), [controller]), start=START)
     world.at(START, lambda store, now: store.create(pod(), now))
     run(world)
     assert [short(stimulus) for _, stimulus in controller.told] == [
@@ -243,7 +249,7 @@ def test_what_a_command_did_is_told_before_its_outcome(pod):
 
 def test_the_last_known_version_of_what_is_gone(pod):
     controller = Lifecycle()
-    world = SimulatedWorld(controller, start=START)
+    world = SimulatedWorld(Engine(Cluster(), [controller]), start=START)
     world.at(START, lambda store, now: store.create(pod(), now))
     run(world)
     [gone] = [told.object for _, told in controller.told if isinstance(told, ObjectDeleted)]
@@ -252,7 +258,7 @@ def test_the_last_known_version_of_what_is_gone(pod):
 
 
 def test_a_refusal_is_an_outcome(world, listener, pod):
-    world.perform(Bind(ObjectRef("Pod", "ns", "nobody"), "n1"), START)
+    world.perform(Issued(Bind(ObjectRef("Pod", "ns", "nobody"), "n1"), SCHEDULER), START)
     run(world)
     [(_, outcome)] = listener.told
     assert outcome.reason is FailureReason.NOT_FOUND
@@ -261,7 +267,7 @@ def test_a_refusal_is_an_outcome(world, listener, pod):
 
 def test_an_eviction_is_told_as_one_change(world, listener, pod):
     world.load([pod(node="n1", uid="u")])
-    world.perform(EvictPod(ObjectRef("Pod", "ns", "a", "u")), START)
+    world.perform(Issued(EvictPod(ObjectRef("Pod", "ns", "a", "u")), SCHEDULER), START)
     run(world)
     assert [short(stimulus) for _, stimulus in listener.told[1:]] == [
         "changed a",
@@ -282,7 +288,7 @@ def test_an_eviction_is_told_as_one_change(world, listener, pod):
 )
 def test_a_request_takes_effect_after_its_latency(pod, latency, expected):
     controller = Lifecycle(stages=("bind",))
-    world = SimulatedWorld(controller, start=START, latency=latency)
+    world = SimulatedWorld(Engine(Cluster(), [controller]), start=START, latency=latency)
     world.at(START, lambda store, now: store.create(pod(), now))
     run(world)
     assert names(controller.told) == expected
@@ -290,7 +296,9 @@ def test_a_request_takes_effect_after_its_latency(pod, latency, expected):
 
 def test_a_late_request_meets_the_world_as_it_is_then(pod):
     controller = Lifecycle(stages=("bind",))
-    world = SimulatedWorld(controller, start=START, latency=Latency(bind=seconds(2)))
+    world = SimulatedWorld(
+        Engine(Cluster(), [controller]), start=START, latency=Latency(bind=seconds(2))
+    )
     world.at(START, lambda store, now: store.create(pod(), now))
     world.at(START + seconds(1), lambda store, now: store.delete(POD, "ns", "a", now))
     run(world)
@@ -302,9 +310,8 @@ def test_a_late_request_meets_the_world_as_it_is_then(pod):
 
 
 def test_events_are_remembered_and_are_no_change(world, listener):
-    world.perform(
-        RecordEvent(ObjectRef("Pod", "ns", "a"), "Normal", "R", "A", "n", "c"), START + seconds(7)
-    )
+    event = RecordEvent(ObjectRef("Pod", "ns", "a"), "Normal", "R", "A", "n", "c")
+    world.perform(Issued(event, SCHEDULER), START + seconds(7))
     run(world)
     assert [(recorded.at, recorded.event.note) for recorded in world.events.to_list()] == [
         (START + seconds(7), "n")
@@ -316,7 +323,10 @@ def test_every_command_is_logged_when_it_is_given(pod):
     lines = []
     controller = Lifecycle(stages=("bind",))
     world = SimulatedWorld(
-        controller, start=START, latency=Latency(bind=seconds(2)), command_log=lines.append
+        Engine(Cluster(), [controller]),
+        start=START,
+        latency=Latency(bind=seconds(2)),
+        command_log=lines.append,
     )
     world.at(START, lambda store, now: store.create(pod(), now))
     run(world)
@@ -342,14 +352,14 @@ def test_a_run_can_be_watched_and_stopped(world, listener, pod):
 RUN = """
 from fairlead.engine.core.instant import seconds
 from fairlead.worlds.simulation.world import SimulatedWorld
-from test_world import Lifecycle, START
+from test_world import Cluster, Engine, Lifecycle, START
 
 def pod(name):
     labels = {letter: "1" for letter in {*"abcdefgh"}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": name, "labels": labels},
             "spec": {"containers": [{"name": "c", "image": "i"}]}}
 
-world = SimulatedWorld(Lifecycle(), start=START, seed=5, command_log=print)
+world = SimulatedWorld(Engine(Cluster(), [Lifecycle()]), start=START, seed=5, command_log=print)
 for number in range(20):
     world.at(START + number % 3, lambda store, now: store.create(pod("p-"), now))
 world.run(START + seconds(9))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from fairlead.api.objects import ApiObject, CronJob, Job
 from fairlead.api.pod import controller_of
 from fairlead.engine.core.command import Command, CreateObject, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -27,6 +29,8 @@ RETRY_AFTER = seconds(10)
 
 class CronJobs:
     """All CronJobs, by uid."""
+
+    issuer: ClassVar[Issuer] = controller_account("cronjob-controller")
 
     def __init__(self) -> None:
         """Start knowing nothing."""

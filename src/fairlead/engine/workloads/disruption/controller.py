@@ -15,11 +15,12 @@ upstream: pkg/controller/disruption/disruption.go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Pod, PodDisruptionBudget
 from fairlead.engine.core.command import Command, ObjectRef, PatchStatus
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -52,6 +53,8 @@ RETRY_AFTER: Final = seconds(1)
 
 class Disruption:
     """The controller of PodDisruptionBudgets."""
+
+    issuer: ClassVar[Issuer] = controller_account("disruption-controller")
 
     def __init__(self, *, is_observed: bool = False) -> None:
         """Start knowing nothing; where it `is_observed`, events tell what seems to be wrong."""

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node, Pod, Taint
 from fairlead.api.pod import is_daemon_pod, is_static, is_terminal, is_terminating
 from fairlead.api.taint import NO_SCHEDULE, is_tolerated
 from fairlead.engine.core.command import Command, EvictPod, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.reporter import PodEvicted, Reporter
 from fairlead.engine.core.stimulus import (
     CommandFailed,
@@ -69,6 +70,8 @@ class _Drain:
 
 class Drain:
     """The controller of drains; evictions are told to `reporter` once they are granted."""
+
+    issuer: ClassVar[Issuer] = controller_account("node-controller")
 
     def __init__(self, reporter: Reporter) -> None:
         """Start knowing nothing."""

@@ -15,12 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Node
 from fairlead.api.timestamp import parse_duration
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
 from fairlead.engine.workloads.annotation import DONE, DRAIN, IN_TURN, REQUESTED
@@ -68,6 +69,8 @@ class _Roll:
 
 class DrainTurns:
     """The controller of rolling drains."""
+
+    issuer: ClassVar[Issuer] = controller_account("node-controller")
 
     def __init__(self) -> None:
         """Start knowing nothing."""

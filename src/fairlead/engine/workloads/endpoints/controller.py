@@ -13,12 +13,13 @@ pkg/controller/endpoint/endpoints_controller.go
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Node, Pod, Service
 from fairlead.api.pod import controller_of
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -46,6 +47,8 @@ WHY_GONE: Final = "its Service is gone"
 
 class ServiceEndpoints:
     """The controller of EndpointSlices and Endpoints."""
+
+    issuer: ClassVar[Issuer] = Issuer(Component.CONTROLLER_MANAGER)
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start knowing nothing."""

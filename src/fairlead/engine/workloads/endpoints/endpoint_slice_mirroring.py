@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Endpoints, EndpointSlice, Service
 from fairlead.engine.core.command import Command, CreateObject, DeleteObject, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -64,6 +65,8 @@ class Mirror:
 
 class EndpointMirroring:
     """The controller of mirrored EndpointSlices."""
+
+    issuer: ClassVar[Issuer] = controller_account("endpointslicemirroring-controller")
 
     def __init__(self, config: WorkloadsConfig | None = None) -> None:
         """Start knowing nothing."""

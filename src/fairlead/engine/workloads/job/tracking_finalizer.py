@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Job, Pod
 from fairlead.api.pod import controller_of
 from fairlead.engine.core.command import Command, PatchObject
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.workloads.identity import pod_ref
 from fairlead.engine.workloads.job.progress import TRACKING, JobTally, is_held
@@ -91,6 +92,8 @@ def released(pod: Pod) -> Command:
 @dataclass(slots=True)
 class JobOrphans:
     """The controller of pods that wait for a Job that does not count them any more."""
+
+    issuer: ClassVar[Issuer] = controller_account("job-controller")
 
     _jobs: dict[str, None] = field(default_factory=dict)  # by uid
     _held: dict[str, dict[str, Pod]] = field(default_factory=dict)  # by uids of Job and pod

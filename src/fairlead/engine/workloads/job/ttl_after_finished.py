@@ -5,12 +5,13 @@ upstream: pkg/controller/ttlafterfinished/ttlafterfinished_controller.go
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import ApiObject, Job
 from fairlead.api.timestamp import parse_timestamp
 from fairlead.engine.core.command import Command, DeleteObject, ObjectRef
 from fairlead.engine.core.instant import Instant, seconds
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 from fairlead.engine.core.timer_queue import TimerQueue
 
@@ -20,6 +21,8 @@ ENDS: Final = ("Complete", "Failed")
 
 class TtlAfterFinished:
     """The controller that deletes finished Jobs."""
+
+    issuer: ClassVar[Issuer] = controller_account("ttl-after-finished-controller")
 
     def __init__(self) -> None:
         """Start knowing nothing."""

@@ -18,6 +18,7 @@ upstream: pkg/controller/volume/persistentvolume/pv_controller.go: syncClaim, sy
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from fairlead.api.objects import (
     ApiObject,
@@ -28,6 +29,7 @@ from fairlead.api.objects import (
 )
 from fairlead.engine.core.command import Command, PatchStatus
 from fairlead.engine.core.instant import DurationNs, Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import (
     CommandFailed,
     CommandSucceeded,
@@ -54,6 +56,8 @@ from fairlead.engine.workloads.volumes.volume_index import (
 
 class Volumes:
     """See the module's docstring."""
+
+    issuer: ClassVar[Issuer] = controller_account("persistent-volume-binder")
 
     def __init__(self, config: VolumesConfig | None = None, *, is_observed: bool = False) -> None:
         """Start knowing nothing.

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from fairlead.api.objects import (
     ApiObject,
@@ -27,6 +27,7 @@ from fairlead.api.objects import (
 from fairlead.api.pod_volume import all_claims
 from fairlead.engine.core.command import Command, ObjectRef, PatchObject
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Issuer, controller_account
 from fairlead.engine.core.stimulus import ObjectChanged, ObjectDeleted, ObjectsLoaded, Stimulus
 
 CLASS_KIND: Final = "VolumeAttributesClass"
@@ -42,6 +43,8 @@ Key = tuple[str, str, str]  # kind, namespace, name
 @dataclass(slots=True)
 class StorageProtection:
     """Who is to go but is held, and who uses what."""
+
+    issuer: ClassVar[Issuer] = controller_account("pvc-protection-controller")
 
     _held: dict[Key, ApiObject] = field(default_factory=dict)
     _users: dict[Key, dict[str, None]] = field(default_factory=dict)  # by uid

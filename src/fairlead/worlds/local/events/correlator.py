@@ -79,13 +79,13 @@ class EventCorrelator:
         self._similar: _LruCache[_Similar] = _LruCache()
         self._spam_filters: _LruCache[_SpamFilter] = _LruCache()
 
-    def of(self, event: RecordEvent, part: str, now: Instant) -> CorrelatedEvent | None:
-        """The event to write for `event` about `part` of its object; None drops it."""
-        correlated = self._aggregated(event, part, now)
+    def of(self, event: RecordEvent, now: Instant) -> CorrelatedEvent | None:
+        """The event to write for `event`; None drops it."""
+        correlated = self._aggregated(event, now)
         return correlated if self._is_allowed(event, now) else None
 
-    def _aggregated(self, event: RecordEvent, part: str, now: Instant) -> CorrelatedEvent:
-        key = (*_aggregation_key(event), part)
+    def _aggregated(self, event: RecordEvent, now: Instant) -> CorrelatedEvent:
+        key = (*_aggregation_key(event), event.field_path or "")
         similar = self._similar.get(key)
         if similar is None or now - similar.at > SIMILAR_WITHIN:
             similar = _Similar(now)

@@ -20,7 +20,7 @@ from fairlead.apiserver.kind import kind_of
 from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.registry.write import Write
 from fairlead.engine.core.instant import Instant
-from fairlead.worlds.local.component_identity import Component
+from fairlead.engine.core.issuer import Component
 from fairlead.worlds.local.field_manager import FieldManagers
 
 Form = tuple[object, ...]
@@ -41,13 +41,13 @@ class EventTemplates:
         self._signatures = signatures
         self._known: dict[Form, Json] = {}
 
-    def create(self, manifest: Json, program: Component, now: Instant) -> Json:
-        """Store a new event that `program` writes; gives back what was stored. Raises ApiError."""
-        form = _form_of(manifest, program)
+    def create(self, manifest: Json, component: Component, now: Instant) -> Json:
+        """Store a new event of `component`; the stored object. Raises ApiError."""
+        form = _form_of(manifest, component)
         known = self._known.get(form)
         if known is not None:
             return self._create_like(known, manifest, now)
-        track = self._signatures.of(program, EVENT, "", now)
+        track = self._signatures.of(component, EVENT, "", now)
         stored = self._store.create(manifest, now, write=Write(track=track))
         if len(self._known) >= FORMS_MAX:
             self._known.clear()
@@ -74,7 +74,7 @@ class EventTemplates:
         return storage.put(EVENT, {**known, **said, "metadata": {**known["metadata"], **own}})
 
 
-def _form_of(manifest: Json, program: Component) -> Form:
+def _form_of(manifest: Json, component: Component) -> Form:
     alike = (manifest.get(key) for key in _ALIKE)
     said = (tuple(value) if type(value) is dict else not value for value in manifest.values())
-    return (program, *alike, *manifest, *said)
+    return (component, *alike, *manifest, *said)

@@ -18,9 +18,9 @@ from fairlead.api.timestamp import format_micro_time, format_timestamp
 from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.kind import POD, Kind, find_kind
 from fairlead.apiserver.registry.store import Store
-from fairlead.engine.core.command import ObjectRef, RecordEvent
+from fairlead.engine.core.command import RecordEvent
 from fairlead.engine.core.instant import DurationNs, Instant, seconds
-from fairlead.worlds.local.component_identity import Component, program_called, program_of
+from fairlead.engine.core.issuer import Component
 from fairlead.worlds.local.events.correlator import EventCorrelator, Key
 from fairlead.worlds.local.events.template import EVENT, EventTemplates
 from fairlead.worlds.local.field_manager import FieldManagers
@@ -46,21 +46,17 @@ class EventWriter:
         self._names: dict[Key, tuple[str, str]] = {}
         self._written: deque[tuple[Instant, Key, str, str]] = deque()
 
-    def record(self, event: RecordEvent, now: Instant) -> None:
-        """Write `event`, or count it."""
-        self.record_part(event, "", now)
-
-    def record_part(self, event: RecordEvent, part: str, now: Instant) -> None:
-        """The same for an event about a part of its object, such as `spec.containers{name}`."""
+    def record(self, event: RecordEvent, component: Component, now: Instant) -> None:
+        """Write an event of `component`, or count it up if it is stored already."""
         self._forget(now)
         if event.action in _SCHEDULERS_ACTIONS:
-            self._record_in_series(event, now)
+            self._record_in_series(event, component, now)
         else:
-            self._record_counted(event, part, now)
+            self._record_counted(event, component, now)
 
-    def _record_counted(self, event: RecordEvent, part: str, now: Instant) -> None:
-        """In the core group, where whoever says the same again counts it."""
-        told = self._correlation.of(event, part, now)
+    def _record_counted(self, event: RecordEvent, component: Component, now: Instant) -> None:
+        """Write an event of the core group, where an equal event increments `count`."""
+        told = self._correlation.of(event, now)
         if told is None:
             return
         found, stamp = self._find(told.key), format_timestamp(now)
@@ -69,7 +65,7 @@ class EventWriter:
             self._store.storage.put(EVENT, {**found, **counted, "message": cut_note(told.note)})
             return
         source = {"component": event.reporting_controller}
-        instance = self._node(event) if program_of(event) is Component.KUBELET else ""
+        instance = self._node(event) if component is Component.KUBELET else ""
         fields = {
             "message": cut_note(told.note),
             "source": source | ({"host": instance} if instance else {}),
@@ -79,10 +75,10 @@ class EventWriter:
             "eventTime": None,
             "reportingInstance": instance,
         }
-        self._create(event, told.key, fields, now, part)
+        self._create(event, told.key, fields, component, now)
 
-    def _record_in_series(self, event: RecordEvent, now: Instant) -> None:
-        """In the newer group, where a series of events with one reason says how long it is."""
+    def _record_in_series(self, event: RecordEvent, component: Component, now: Instant) -> None:
+        """Write an event of events.k8s.io, where events with one reason form a series."""
         key, stamp = _series_of(event), format_micro_time(now)
         found = self._find(key)
         if found is not None and not _is_over(found, now):
@@ -99,14 +95,14 @@ class EventWriter:
             "action": event.action,
             "reportingInstance": f"{event.reporting_controller}-{self._host}",
         }
-        self._create(event, key, fields, now)
+        self._create(event, key, fields, component, now)
 
     def _find(self, key: Key) -> Json | None:
         place = self._names.get(key)
         return self._store.find(EVENT, *place) if place else None
 
     def _create(
-        self, event: RecordEvent, key: Key, fields: Json, now: Instant, part: str = ""
+        self, event: RecordEvent, key: Key, fields: Json, component: Component, now: Instant
     ) -> None:
         ref = event.regarding
         manifest = {
@@ -116,14 +112,14 @@ class EventWriter:
                 "name": f"{ref.name}.{now + len(self._written):x}",
                 "namespace": ref.namespace or "default",
             },
-            "involvedObject": self._subject(ref, event, part),
+            "involvedObject": self._subject(event, component),
             "reason": event.reason,
             "type": event.type,
             "reportingComponent": event.reporting_controller,
             **fields,
         }
         try:
-            stored = self._forms.create(manifest, program_of(event), now)
+            stored = self._forms.create(manifest, component, now)
         except ApiError:
             return  # its namespace has gone, and nobody will ask for it
         meta = stored["metadata"]
@@ -138,13 +134,13 @@ class EventWriter:
         pod = self._store.find(POD, ref.namespace, ref.name) or {}
         return str(pod.get("spec", {}).get("nodeName", ""))
 
-    def _subject(self, ref: ObjectRef, event: RecordEvent, part: str) -> Json:
+    def _subject(self, event: RecordEvent, component: Component) -> Json:
+        ref = event.regarding
         kind = find_kind(ref.kind)
         found = self._store.find(kind, ref.namespace, ref.name) if kind else None
         version = found["metadata"]["resourceVersion"] if found else ""
         # Kubelets do not know the uids of their nodes.
-        is_kubelets = program_called(event.reporting_controller) is Component.KUBELET
-        uid = ref.name if is_kubelets and ref.kind == "Node" else ref.uid
+        uid = ref.name if component is Component.KUBELET and ref.kind == "Node" else ref.uid
         known = found["metadata"].get("uid", "") if found and not uid else uid
         told = {
             "kind": ref.kind,
@@ -153,7 +149,7 @@ class EventWriter:
             "uid": known,
             "apiVersion": _api_version(kind),
             "resourceVersion": version,
-            "fieldPath": part,
+            "fieldPath": event.field_path or "",
         }
         return {key: value for key, value in told.items() if value}
 

@@ -17,9 +17,9 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Component
 
-# Takes an event, the part of its object that it is about, and what time it is.
-Record = Callable[[RecordEvent, str, Instant], None]
+Record = Callable[[RecordEvent, Component, Instant], None]
 
 _KUBELET: Final = "kubelet"
 _LISTS: Final = (
@@ -45,8 +45,8 @@ class ContainerEvents:
         if _is_silent(store.find(NODE, "", pod["spec"].get("nodeName", ""))):
             return
         for part, reason, note in _told(change.previous or {}, pod):
-            event = RecordEvent(subject, "Normal", reason, "", note, _KUBELET)
-            self._record(event, part, now)
+            event = RecordEvent(subject, "Normal", reason, "", note, _KUBELET, field_path=part)
+            self._record(event, Component.KUBELET, now)
 
 
 def _told(before: Json, pod: Json) -> Iterator[tuple[str, str, str]]:

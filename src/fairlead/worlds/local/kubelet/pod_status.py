@@ -23,6 +23,7 @@ from fairlead.apiserver.registry.store import Store
 from fairlead.apiserver.storage.storage import ChangeType, StorageChange
 from fairlead.engine.core.command import Condition, PatchStatus
 from fairlead.engine.core.instant import Instant
+from fairlead.engine.core.issuer import Component, Issuer
 from fairlead.worlds.local.kubelet.container_status import container_statuses
 from fairlead.worlds.perform import condition_json
 
@@ -58,8 +59,10 @@ class PodDetails:
             if address and uid not in self._taken:
                 self._take(uid, address)
 
-    def detailed(self, command: PatchStatus, store: Store, now: Instant) -> PatchStatus:
-        """A `command` about a pod, saying of which generation; a kubelet's with what else it tells.
+    def detailed(
+        self, command: PatchStatus, issuer: Issuer, store: Store, now: Instant
+    ) -> PatchStatus:
+        """Add observedGeneration to a pod's status; if the issuer is a kubelet, all it reports.
 
         upstream: pkg/api/v1/pod/util.go:CalculatePodConditionObservedGeneration
         """
@@ -69,7 +72,7 @@ class PodDetails:
             return command
         generation = pod["metadata"].get("generation", 0)
         rows = command.conditions
-        if not _is_kubelets(command, phase):
+        if issuer.component is not Component.KUBELET:
             details = {"conditions": _conditions(pod, rows, now)} if rows else {}
             return replace(command, fields={**details, **command.fields}, conditions=())
         details = {
@@ -143,11 +146,6 @@ def _of_kubelet(conditions: list[Json]) -> list[Json]:
     # upstream: pkg/kubelet/kubelet_pods.go:generateAPIPodStatus
     order = {name: place for place, name in enumerate(_KUBELETS_CONDITIONS)}
     return sorted(conditions, key=lambda row: order.get(row["type"], len(order)))
-
-
-def _is_kubelets(command: PatchStatus, phase: Any) -> bool:
-    """Whether a kubelet speaks: of a phase, or of readiness."""
-    return phase is not None or any(row.type == "Ready" for row in command.conditions)
 
 
 def _is_ready(command: PatchStatus, pod: Json) -> bool:

@@ -106,11 +106,11 @@ class Runner:
             raise no_space()
         end = perf_counter() + SLICE_S
         control_plane = self._cluster.control_plane
-        waiting = control_plane.waiting
+        waiting = control_plane.pending
         self._is_stepping = True
         try:
             while self._answered:
-                control_plane.go_on(*self._answered.popleft(), self._cluster.clock.now())
+                control_plane.resume(*self._answered.popleft(), self._cluster.clock.now())
             return control_plane.run_until(
                 until, stop_when=lambda: perf_counter() > end or (waits and bool(waiting))
             )

@@ -34,9 +34,10 @@ def asking(stage):
             self.asked = []
             super().__init__(*objects, **config)
 
-        def _sent(self, commands):
-            self.asked += [one for one in commands if isinstance(one, CallExtender)]
-            return super()._sent([one for one in commands if not isinstance(one, CallExtender)])
+        def _sent(self, issued):
+            calls = [one for one in issued if isinstance(one.command, CallExtender)]
+            self.asked += [one.command for one in calls]
+            return super()._sent([one for one in issued if one not in calls])
 
         def question(self):
             """The oldest open question: verb, and the nodes or victims it is about."""

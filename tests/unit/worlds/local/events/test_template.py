@@ -6,11 +6,12 @@ import json
 from itertools import count, product
 
 import pytest
+from msgspec.structs import replace
 
 from fairlead.apiserver.error import ApiError
 from fairlead.engine.core.command import ObjectRef, RecordEvent
 from fairlead.engine.core.instant import seconds
-from fairlead.worlds.local.component_identity import Component
+from fairlead.engine.core.issuer import Component
 from fairlead.worlds.local.events import template
 from fairlead.worlds.local.events.template import EventTemplates
 from fairlead.worlds.local.events.writer import EventWriter
@@ -26,6 +27,11 @@ SUBJECTS = (
     ObjectRef("Widget", "default", "w"),
 )
 WRITERS = (("kubelet", ""), ("default-scheduler", "Binding"), ("job-controller", ""))
+COMPONENTS = {
+    "kubelet": Component.KUBELET,
+    "default-scheduler": Component.SCHEDULER,
+    "job-controller": Component.CONTROLLER_MANAGER,
+}
 TEXTS = (("Pulled", "Pulled an image"), ("Killing", ""), ("Pulled", "twice " * 400))
 PARTS = ("", "spec.containers{c}")
 
@@ -45,7 +51,8 @@ def texts_of(cluster):
     writer = EventWriter(cluster.local.store, FieldManagers())
     instants = count(seconds(1_767_225_600), seconds(10))
     for event, part in product(all_events(), PARTS):
-        writer.record_part(event, part, next(instants))
+        component = COMPONENTS[event.reporting_controller]
+        writer.record(replace(event, field_path=part), component, next(instants))
     for event in cluster.list("event", None):
         meta = {**event["metadata"], "uid": "", "resourceVersion": ""}
         yield json.dumps({**event, "metadata": meta}).replace(uid, "")

@@ -26,7 +26,7 @@ class ControlPlaneDouble:
     due: list[int] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
     fails: int = 0
-    waiting: deque = field(default_factory=deque)
+    pending: deque = field(default_factory=deque)
     is_settled: bool = True
 
     def next_due(self):

@@ -1,0 +1,44 @@
+"""Issuer: which upstream component would have sent a command.
+
+The API server treats components differently: each writes under its own field manager
+(metadata.managedFields) and authenticates as its own user, which admission webhooks see.
+
+upstream: cmd/kube-controller-manager/names/controller_names.go for the accounts
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+from msgspec import Struct
+
+
+class Component(StrEnum):
+    """An upstream program; the value is the field manager it writes as."""
+
+    CONTROLLER_MANAGER = "kube-controller-manager"
+    KUBELET = "kubelet"
+    SCHEDULER = "kube-scheduler"
+    API_SERVER = "kube-apiserver"
+
+
+class Issuer(Struct, frozen=True):
+    """A component, and for the controller manager the service account of one controller.
+
+    An empty `account` means that one controller of ours stands for several of upstream's: the
+    account then follows from the kind that a command is about.
+    """
+
+    component: Component
+    account: str = ""
+
+
+SCHEDULER: Final = Issuer(Component.SCHEDULER)
+KUBELET: Final = Issuer(Component.KUBELET)
+API_SERVER: Final = Issuer(Component.API_SERVER)
+
+
+def controller_account(account: str) -> Issuer:
+    """The controller of the controller manager that has this service account in kube-system."""
+    return Issuer(Component.CONTROLLER_MANAGER, account)
