@@ -31,7 +31,7 @@ from fairlead.apiserver.error import ApiError
 from fairlead.apiserver.negotiation.media_type import clauses, error_media_type, negotiated
 from fairlead.apiserver.registry.served_kinds import ServedKinds
 from fairlead.apiserver.schema.instant import InstantError, read_micro_time, read_time
-from fairlead.apiserver.validation.served.schedule import schedule_problem, time_zone_problem
+from fairlead.apiserver.validation.batch.schedule import schedule_problem, time_zone_problem
 from fairlead.engine.kubelet.usage import parse_usage
 from fairlead.engine.workloads.cron_job.schedule import ScheduleError, read_schedule
 

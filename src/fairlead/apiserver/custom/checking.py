@@ -15,7 +15,7 @@ from fairlead.apiserver.apiextensions.schema.format import has_format
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.json_equality import canonical_key, json_equal
-from fairlead.apiserver.validation.field import duplicate, invalid, not_supported, required
+from fairlead.apiserver.validation.meta.field import duplicate, invalid, not_supported, required
 
 # Errors that belong to no field.
 NOWHERE: Final = "<nil>"

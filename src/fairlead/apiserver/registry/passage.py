@@ -25,7 +25,6 @@ from fairlead.apiserver.registry.strategy import (
     prepared_for_update,
 )
 from fairlead.apiserver.registry.write import Write
-from fairlead.apiserver.validation import validate_new_status
 
 RV_ON_CREATE: Final = "resourceVersion should not be set on objects to be created"
 
@@ -104,7 +103,7 @@ def restated(stations: Stations, kind: Kind, old: Json, new: Json, write: Write,
         raise conflict(kind, before.get("namespace", ""), before["name"], STALE)
     new = write.tracked(old, stations.completed(kind, new, is_read=write.is_read))
     new = prepared_for_status(kind, old, new)
-    validate_new_status(kind, old, new, part=part, nullable=stations.nullable)
+    stations.validator.validate_status_update(kind, old, new, part)
     return stations.admitted(Operation.UPDATE, kind, new, old=old, subresource=part, write=write)
 
 

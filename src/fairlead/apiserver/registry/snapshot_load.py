@@ -26,8 +26,8 @@ from fairlead.apiserver.kind import KINDS, POD, PRIORITY_CLASS, Kind, kind_of
 from fairlead.apiserver.label_key import with_label_keys
 from fairlead.apiserver.registry.id_source import IdSource
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.apiserver.validation import validated_stored
-from fairlead.apiserver.validation.field import duplicate
+from fairlead.apiserver.validation.meta.field import duplicate
+from fairlead.apiserver.validation.validator import validated_stored
 
 DEFAULT_NAMESPACE: Final = "default"
 _RANK: Final = {kind.resource: rank for rank, kind in enumerate(KINDS)}

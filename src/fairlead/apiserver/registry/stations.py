@@ -33,7 +33,12 @@ from fairlead.apiserver.registry.id_source import (
 from fairlead.apiserver.registry.strategy import Strategies
 from fairlead.apiserver.registry.write import PLAIN, Write
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.apiserver.validation import defaulted, validate_new, validate_update
+from fairlead.apiserver.validation.validator import (
+    ApiValidator,
+    SimulationValidator,
+    Validator,
+    defaulted,
+)
 
 ROUNDS_MAX: Final = 2  # upstream: apiserver/pkg/admission/reinvocation.go
 
@@ -56,7 +61,9 @@ class Stations:
         self.strategies = strategies
         # Objects that were read by their schemas say null where upstream's types do.
         self.nullable = strategies is not None
-        self._runnable = runnable
+        self.validator: Validator = (
+            SimulationValidator(runnable=runnable) if strategies is None else ApiValidator()
+        )
         self._checking = tuple(one for one in admission if getattr(one, "CHECKS_ONLY", False))
         self._changing = tuple(one for one in admission if one not in self._checking)
 
@@ -131,11 +138,11 @@ class Stations:
 
     def validate_new(self, kind: Kind, obj: Json) -> None:
         """Refuse a new object that breaks the rules of its kind. Raises ApiError."""
-        validate_new(kind, obj, runnable=self._runnable, nullable=self.nullable)
+        self.validator.validate(kind, obj)
 
     def validate_update(self, kind: Kind, old: Json, new: Json) -> None:
         """Refuse what may not become of an object. Raises ApiError."""
-        validate_update(kind, old, new, nullable=self.nullable)
+        self.validator.validate_update(kind, old, new)
 
     def warn(self, kind: Kind, old: Json | None, new: Json, write: Write) -> None:
         """Tell the client what it should know about `new`, which is valid."""

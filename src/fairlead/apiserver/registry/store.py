@@ -37,7 +37,6 @@ from fairlead.apiserver.registry.strategy import Strategies
 from fairlead.apiserver.registry.unpersisted_defaults import UnpersistedDefaults
 from fairlead.apiserver.registry.write import PLAIN, Write
 from fairlead.apiserver.storage.storage import LOG_CAPACITY, Storage, StorageChange
-from fairlead.apiserver.validation import validate_status
 
 Objects = list[Json]
 Changes = list[StorageChange]
@@ -196,7 +195,7 @@ class Store:
         if status == old.get("status", {}):
             return old
         new = {**old, "status": status}
-        validate_status(kind, new, fields, nullable=self.stations.nullable)
+        self.stations.validator.validate_status(kind, new, fields)
         new = write.tracked(old, self.stations.shaped(kind, old, new))
         if write.user is not None:  # nobody else's writes of status are asked about
             part = "status"

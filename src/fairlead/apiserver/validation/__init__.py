@@ -1,28 +1,8 @@
-"""Validation: whether an object makes sense by itself.
+"""Validation: whether an object makes sense by itself, by API group as in upstream's pkg/apis.
 
 Law: pure; every rule names the field it is about and yields all that is wrong, in the words of
-the API server, about the object with its defaults. Nothing here looks at other objects: that is
-admission's part.
+the API server, about an object that has its defaults. Other objects are the concern of admission.
+
+`validator` is what a store asks. `rules` has one row per kind. Each group's module or package
+holds the rules of its kinds, `meta` what they share: field errors, formats, ObjectMeta.
 """
-
-from fairlead.apiserver.validation.check import (
-    defaulted,
-    validate_new,
-    validate_new_status,
-    validate_part,
-    validate_status,
-    validate_update,
-    validated_new,
-    validated_stored,
-)
-
-__all__ = [
-    "defaulted",
-    "validate_new",
-    "validate_new_status",
-    "validate_part",
-    "validate_status",
-    "validate_update",
-    "validated_new",
-    "validated_stored",
-]

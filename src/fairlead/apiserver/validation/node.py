@@ -1,53 +1,38 @@
-"""Nodes: their taints and what they have.
+"""RuntimeClasses, the kind of the group node.k8s.io. Nodes are in `core.node`.
 
-upstream: pkg/apis/core/validation/validation.go:ValidateNode, which writes taints under metadata
+upstream: pkg/apis/node/validation/validation.go:ValidateRuntimeClass
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from fairlead.api.label import label_key_problems, label_value_problems
-from fairlead.api.objects import Node, Taint
-from fairlead.apiserver.error import Cause
-from fairlead.apiserver.validation.field import (
-    Causes,
-    duplicate,
-    invalid,
-    not_supported,
-    required,
-)
-from fairlead.apiserver.validation.pod import TAINT_EFFECTS
-from fairlead.apiserver.validation.resource import check_quantities
+from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import Pod, ResourceRequirements
+from fairlead.apiserver.validation.core.pod.spec import check_tolerations
+from fairlead.apiserver.validation.core.resource import check_requirements
+from fairlead.apiserver.validation.meta.change_text import internal_of
+from fairlead.apiserver.validation.meta.field import Causes, duplicate, invalid, repeated_indexes
+from fairlead.apiserver.validation.meta.format import dns_label_problems
+from fairlead.apiserver.validation.meta.object_meta import check_labels
 
-UNIQUE: Final = "taints must be unique by key and effect pair"
+_TOLERATION: Final = ("key", "operator", "value", "effect")
 
 
-def _twice(field: str, taint: Taint) -> Cause:
-    since = taint.time_added or None
-    shown = {
-        "Key": taint.key, "Value": taint.value, "Effect": taint.effect, "TimeAdded": since,
-    }  # fmt: skip
-    found = duplicate(field, shown)
-    return Cause(found.reason, f"{found.message}: {UNIQUE}", field)
-
-
-def check_node(node: Node) -> Causes:
-    """A node."""
-    seen: dict[tuple[str, str], None] = {}
-    for place, taint in enumerate(node.spec.taints):
-        field = f"metadata.taints[{place}]"
-        for problem in label_key_problems(taint.key):
-            yield invalid(f"{field}.key", taint.key, problem)
-        problems = label_value_problems(taint.value)
-        if problems:
-            yield invalid(f"{field}.value", taint.value, ";".join(problems))
-        if not taint.effect:
-            yield required(f"{field}.effect")
-        elif taint.effect not in TAINT_EFFECTS:
-            yield not_supported(f"{field}.effect", taint.effect, TAINT_EFFECTS)
-        if (taint.key, taint.effect) in seen:
-            yield _twice(field, taint)
-        seen[taint.key, taint.effect] = None
-    yield from check_quantities("status.capacity", node.status.capacity, child=".{}")
-    yield from check_quantities("status.allocatable", node.status.allocatable, child=".{}")
+def check_runtime_class(obj: Json) -> Causes:
+    """A RuntimeClass."""
+    for problem in dns_label_problems(obj["handler"]):
+        yield invalid("handler", obj["handler"], problem)
+    fixed = (obj.get("overhead") or {}).get("podFixed") or {}
+    yield from check_requirements("overhead", ResourceRequirements(limits=fixed))
+    scheduling = obj.get("scheduling") or {}
+    labels = scheduling.get("nodeSelector") or {}
+    yield from check_labels("scheduling.nodeSelector", labels)
+    tolerations = scheduling.get("tolerations") or []
+    spec = decode_as(Pod, {"spec": {"tolerations": tolerations}}).spec
+    yield from check_tolerations("scheduling.tolerations", spec.tolerations)
+    keys = [[one.get(key, "") for key in _TOLERATION] for one in tolerations]
+    for place in sorted(repeated_indexes(keys)):
+        shown = internal_of("core.v1.Toleration", tolerations[place])
+        yield duplicate(f"scheduling.tolerations[{place}]", shown)

@@ -27,7 +27,7 @@ from fairlead.apiserver.kind import (
 )
 from fairlead.apiserver.request import User
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.apiserver.validation.field import forbidden
+from fairlead.apiserver.validation.meta.field import forbidden
 
 _POLICIES: Final = (VALIDATING_ADMISSION_POLICY, MUTATING_ADMISSION_POLICY)
 # Whose policies they bind.

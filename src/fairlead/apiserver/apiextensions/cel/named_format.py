@@ -12,7 +12,7 @@ from datetime import date, datetime
 from typing import Final
 
 from fairlead.api.label import label_key_problems, label_value_problems
-from fairlead.apiserver.validation.metadata import (
+from fairlead.apiserver.validation.meta.format import (
     dns_1035_problems,
     dns_label_problems,
     dns_subdomain_problems,

@@ -23,7 +23,7 @@ from fairlead.apiserver.apiextensions.cel.temporal import with_times
 from fairlead.apiserver.apiextensions.schema.structural import ABSENT, Structural
 from fairlead.apiserver.custom.checking import is_same, items_before, member_path
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.validation.field import duplicate, forbidden, invalid, required
+from fairlead.apiserver.validation.meta.field import duplicate, forbidden, invalid, required
 from fairlead.cel.asking import OUT_OF_BUDGET, Budget, OutOfBudgetError, Program, Seen, program
 from fairlead.cel.expansion import ExpressionError
 from fairlead.cel.library import KEPT_CHARACTERS_MAX, environment

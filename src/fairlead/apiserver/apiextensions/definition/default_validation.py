@@ -15,7 +15,7 @@ from fairlead.apiserver.apiextensions.schema.structural import ABSENT, structura
 from fairlead.apiserver.custom.checking import NOWHERE, checked, repeated_items
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.schema.place import Place
-from fairlead.apiserver.validation.field import bounded, invalid
+from fairlead.apiserver.validation.meta.field import bounded, invalid
 from fairlead.cel.asking import OUT_OF_BUDGET
 
 

@@ -11,8 +11,13 @@ from typing import Any, Final
 
 from fairlead.api.json import Json
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.validation.field import forbidden, invalid, not_supported, required
-from fairlead.apiserver.validation.repetition import repeated_places
+from fairlead.apiserver.validation.meta.field import (
+    forbidden,
+    invalid,
+    not_supported,
+    repeated_indexes,
+    required,
+)
 
 LIST_TYPES: Final = ("atomic", "set", "map")
 _TYPE: Final = "x-kubernetes-list-type"
@@ -68,7 +73,7 @@ def _wrong_map(items: Any, keys: list[str], field: str) -> Iterator[Cause]:
         why = f"must be object if parent array's {_TYPE} is map"
         yield invalid(f"{field}.items.type", name, why)
         return
-    fields, again = items.get("properties") or {}, repeated_places(keys)
+    fields, again = items.get("properties") or {}, repeated_indexes(keys)
     for at, key in enumerate(keys):
         if key not in fields:
             yield invalid(f"{field}.{_KEYS}", keys, "entries must all be names of item properties")

@@ -17,7 +17,7 @@ from fairlead.apiserver.apiextensions.definition.field_path import FieldPathErro
 from fairlead.apiserver.apiextensions.definition.rule_cost import Bill, repeated
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.gotext.definition import shown_rule
-from fairlead.apiserver.validation.field import invalid, not_supported, required
+from fairlead.apiserver.validation.meta.field import invalid, not_supported, required
 from fairlead.cel.estimate import estimated
 from fairlead.cel.expansion import ExpressionError
 from fairlead.cel.kind import BOOL, STRING

@@ -25,7 +25,7 @@ from fairlead.apiserver.apiextensions.definition.schema_form import misshapen
 from fairlead.apiserver.apiextensions.definition.structural_validation import wrong_structure
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.gotext.definition import shown_schema
-from fairlead.apiserver.validation.field import forbidden, invalid, not_supported, required
+from fairlead.apiserver.validation.meta.field import forbidden, invalid, not_supported, required
 
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _IDENTITY: Final = ("apiVersion", "kind", "metadata")

@@ -15,7 +15,7 @@ from fairlead.apiserver.apiextensions.definition.validation import causes, chang
 from fairlead.apiserver.error import Cause, invalid
 from fairlead.apiserver.kind import CUSTOM_RESOURCE_DEFINITION
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.apiserver.validation.field import bounded
+from fairlead.apiserver.validation.meta.field import bounded
 
 
 def new_definition(definition: Json, _: Storage) -> Json:

@@ -14,7 +14,7 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.api.pattern import compiled_pattern
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.validation.field import forbidden, invalid, required
+from fairlead.apiserver.validation.meta.field import forbidden, invalid, required
 
 ROOT: Final = "at the root"
 ITEM: Final = "for specified array items"

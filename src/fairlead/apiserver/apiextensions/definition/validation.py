@@ -23,14 +23,9 @@ from fairlead.apiserver.apiextensions.definition.version_validation import (
 )
 from fairlead.apiserver.error import Cause
 from fairlead.apiserver.gotext.definition import shown_versions
-from fairlead.apiserver.validation.field import (
-    forbidden,
-    invalid,
-    not_supported,
-    required,
-)
-from fairlead.apiserver.validation.metadata import dns_1035_problems
-from fairlead.apiserver.validation.served.webhook import check_client, check_reviews
+from fairlead.apiserver.validation.admissionregistration.webhook import check_client, check_reviews
+from fairlead.apiserver.validation.meta.field import forbidden, invalid, not_supported, required
+from fairlead.apiserver.validation.meta.format import dns_1035_problems
 
 APPROVED: Final = "api-approved.kubernetes.io"
 _PROTECTED: Final = re.compile(r"(.*\.)?(k8s|kubernetes)\.io")

@@ -11,8 +11,8 @@ from typing import Final
 from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.definition.field_path import FieldPathError, field_at
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.validation.field import duplicate, invalid, required
-from fairlead.apiserver.validation.served.form import too_many
+from fairlead.apiserver.validation.meta.field import duplicate, invalid, required
+from fairlead.apiserver.validation.meta.format import too_many
 
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS: Final = (

@@ -12,12 +12,9 @@ from fairlead.api.json import Json
 from fairlead.apiserver.apiextensions.schema.structural import Structural
 from fairlead.apiserver.custom.checking import member_path
 from fairlead.apiserver.error import Cause
-from fairlead.apiserver.validation.field import invalid, required
-from fairlead.apiserver.validation.metadata import (
-    check_labels,
-    dns_1035_problems,
-    path_segment_problems,
-)
+from fairlead.apiserver.validation.meta.field import invalid, required
+from fairlead.apiserver.validation.meta.format import dns_1035_problems, path_segment_problems
+from fairlead.apiserver.validation.meta.object_meta import check_labels
 
 
 def wrong_embedded(schema: Structural, value: Any, path: str) -> Iterator[Cause]:

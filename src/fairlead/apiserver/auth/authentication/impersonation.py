@@ -34,7 +34,7 @@ from fairlead.apiserver.request import (
     UNAUTHENTICATED,
     User,
 )
-from fairlead.apiserver.validation.metadata import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
 
 USER: Final = "impersonate-user"
 GROUP: Final = "impersonate-group"

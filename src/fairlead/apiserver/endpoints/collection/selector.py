@@ -20,7 +20,7 @@ from fairlead.apiserver.endpoints.collection.selectable_fields import NAME, Read
 from fairlead.apiserver.error import ApiError, bad_request
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.storage.storage import Kept, value_of
-from fairlead.apiserver.validation.metadata import path_segment_problems
+from fairlead.apiserver.validation.meta.format import path_segment_problems
 
 CACHE_SIZE: Final = 2_048
 # What fields read that are not there.

@@ -37,7 +37,7 @@ from fairlead.apiserver.registry.write import Write
 from fairlead.apiserver.request import Request, Response
 from fairlead.apiserver.schema.single import TypeMismatchError
 from fairlead.apiserver.storage.storage import value_of
-from fairlead.apiserver.validation.field import invalid, not_supported
+from fairlead.apiserver.validation.meta.field import invalid, not_supported
 
 DELETE_OPTIONS: Final = Kind("", "v1", "DeleteOptions", "deleteoptions")
 _OPTIONS_VERSION: Final = "meta.k8s.io/v1"

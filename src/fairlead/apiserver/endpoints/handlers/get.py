@@ -33,7 +33,7 @@ from fairlead.apiserver.negotiation.media_type import Form
 from fairlead.apiserver.negotiation.request_error import from_the_future, unreadable
 from fairlead.apiserver.negotiation.status import failure
 from fairlead.apiserver.request import Response
-from fairlead.apiserver.validation.metadata import path_segment_problems
+from fairlead.apiserver.validation.meta.format import path_segment_problems
 
 # upstream: apiserver/pkg/server/config.go:MinRequestTimeout; a watch lasts that long at least.
 WATCH_TIMEOUT_S: Final = 3_600

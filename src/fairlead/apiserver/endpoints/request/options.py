@@ -19,7 +19,7 @@ from fairlead.apiserver.error import Cause, bad_request
 from fairlead.apiserver.negotiation.media_type import APPLY_PATCH
 from fairlead.apiserver.negotiation.request_error import bad_option
 from fairlead.apiserver.request import Request
-from fairlead.apiserver.validation.field import invalid, not_supported, required
+from fairlead.apiserver.validation.meta.field import invalid, not_supported, required
 
 FALSE: Final = ("false", "0")
 MANAGER_BYTES_MAX: Final = 128

@@ -17,7 +17,7 @@ from fairlead.apiserver.endpoints.subresources.posted_body import member, posted
 from fairlead.apiserver.error import Cause, bad_request, invalid
 from fairlead.apiserver.kind import Kind
 from fairlead.apiserver.request import Response, User
-from fairlead.apiserver.validation.field import invalid as refused
+from fairlead.apiserver.validation.meta.field import invalid as refused
 
 NO_IDENTITY: Final = "this server does not know its users"
 NOBODYS: Final = "invalid bearer token"

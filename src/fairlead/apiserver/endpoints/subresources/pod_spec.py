@@ -15,9 +15,9 @@ from fairlead.apiserver.endpoints.request_scope import Call
 from fairlead.apiserver.endpoints.subresources.update import Written, written
 from fairlead.apiserver.registry.strategy import respecified
 from fairlead.apiserver.request import Response
-from fairlead.apiserver.validation import validate_part
-from fairlead.apiserver.validation.field import Causes
-from fairlead.apiserver.validation.served.pod_part import check_debugging, check_resize
+from fairlead.apiserver.validation.core.pod.update import check_debugging, check_resize
+from fairlead.apiserver.validation.meta.field import Causes
+from fairlead.apiserver.validation.validator import ApiValidator
 
 
 def ephemeral_containers(call: Call) -> Response:
@@ -51,7 +51,7 @@ def _stored(
     """`old` with what may change of its spec; that somebody wanted more of it is noted."""
     store = call.parts.store
     new = store.stations.completed(call.kind, respecified(old, {**old["spec"], **spec}))
-    validate_part(call.kind, old, new, check(old, new))
+    ApiValidator().validate_part(call.kind, old, new, check(old, new))
     tracked = change.write.tracked(old, change.view)["metadata"]
     if "managedFields" in tracked:
         meta = {**new["metadata"], "managedFields": tracked["managedFields"]}
@@ -61,7 +61,7 @@ def _stored(
         Operation.UPDATE, call.kind, new, old=old, subresource=part, write=write
     )
     if admitted is not new:  # whoever has changed it may have made it invalid
-        validate_part(call.kind, old, admitted, check(old, admitted))
+        ApiValidator().validate_part(call.kind, old, admitted, check(old, admitted))
         new = admitted
     return call.shown(store.commit(call.kind, old, new, write=change.write))
 

@@ -11,10 +11,10 @@ from fairlead.api.json import Json
 from fairlead.apiserver.error import invalid as refused
 from fairlead.apiserver.kind import JOB
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.apiserver.validation.field import Causes, invalid
-from fairlead.apiserver.validation.metadata import check_labels
-from fairlead.apiserver.validation.served.job_update import check_job_selector
-from fairlead.apiserver.validation.workload import MISMATCH
+from fairlead.apiserver.validation.apps.workload import MISMATCH
+from fairlead.apiserver.validation.batch.job_update import check_job_selector
+from fairlead.apiserver.validation.meta.field import Causes, invalid
+from fairlead.apiserver.validation.meta.object_meta import check_labels
 
 CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 JOB_NAME: Final = "batch.kubernetes.io/job-name"

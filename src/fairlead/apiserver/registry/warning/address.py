@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fairlead.apiserver.validation.served.address_form import written_ip, written_range
+from fairlead.apiserver.validation.meta.ip import written_ip, written_range
 
 Warnings = Iterator[str]
 

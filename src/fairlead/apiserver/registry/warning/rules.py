@@ -24,7 +24,7 @@ from fairlead.apiserver.registry.warning.pod import (
     template_warnings,
     term_warnings,
 )
-from fairlead.apiserver.validation.metadata import dns_label_problems
+from fairlead.apiserver.validation.meta.format import dns_label_problems
 
 Warnings = Iterator[str]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fairlead.api.json import Json
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.apiserver.validation.served.claim import is_kept_source
+from fairlead.apiserver.validation.core.volume.claim import is_kept_source
 
 _SOURCE = "dataSource"
 _REFERENCE = "dataSourceRef"

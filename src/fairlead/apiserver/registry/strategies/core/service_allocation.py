@@ -22,9 +22,9 @@ from fairlead.apiserver.registry.strategies.core.service_cidr import (
     taken_addresses,
 )
 from fairlead.apiserver.storage.storage import Storage
-from fairlead.apiserver.validation.field import Causes
-from fairlead.apiserver.validation.field import invalid as refused
-from fairlead.apiserver.validation.served.service import check_cluster_ips
+from fairlead.apiserver.validation.core.service import check_cluster_ips
+from fairlead.apiserver.validation.meta.field import Causes
+from fairlead.apiserver.validation.meta.field import invalid as refused
 
 PORTS: Final = range(30_000, 32_768)
 # What a service that is only tried is told instead; upstream:

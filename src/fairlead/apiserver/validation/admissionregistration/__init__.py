@@ -1,0 +1,1 @@
+"""Webhook configurations and admission policies, whose CEL expressions are compiled and typed."""

@@ -1,0 +1,201 @@
+"""Whether expressions about requests can be asked: they compile, and come to what is wanted.
+
+upstream: pkg/apis/admissionregistration/validation/validation.go,
+apiserver/pkg/admission/plugin/cel/{compile,composition}.go
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from fairlead.api.text_cache import text_cache
+from fairlead.apiserver.validation.meta.field import Causes, invalid
+from fairlead.cel.expansion import ExpressionError
+from fairlead.cel.kind import DYN, STRING, Kind, kind_of
+from fairlead.cel.library import KEPT_CHARACTERS_MAX
+from fairlead.cel.reading import read
+
+CACHE_SIZE: Final = 1_024
+BOOLEAN: Final = ("bool",)
+TEXT: Final = ("string",)
+TEXT_OR_NULL: Final = ("string", "null_type")
+OBJECT: Final = ("Object",)
+PATCH: Final = ("list(JSONPatch)",)
+CHARACTERS_MAX: Final = 200_000  # of all expressions of an object: reading takes time as well
+_CHARACTERS_EACH: Final = 150
+_VARIABLES: Final = "kubernetes.variables"
+_TEXT_KEYS: Final = "map(string, string)"
+_STRUCTURES: Final = {
+    "GroupVersionKind": {"group": "string", "version": "string", "kind": "string"},
+    "GroupVersionResource": {"group": "string", "version": "string", "resource": "string"},
+    "UserInfo": {
+        "username": "string",
+        "uid": "string",
+        "groups": "list(string)",
+        "extra": "map(string, list(string))",
+    },
+    "AdmissionRequest": {
+        "kind": "kubernetes.GroupVersionKind",
+        "resource": "kubernetes.GroupVersionResource",
+        "subResource": "string",
+        "requestKind": "kubernetes.GroupVersionKind",
+        "requestResource": "kubernetes.GroupVersionResource",
+        "requestSubResource": "string",
+        "name": "string",
+        "namespace": "string",
+        "operation": "string",
+        "userInfo": "kubernetes.UserInfo",
+        "dryRun": "bool",
+        "options": "dyn",
+    },
+    "NamespaceSpec": {"finalizers": "list(string)"},
+    "NamespaceCondition": {
+        **dict.fromkeys(("status", "type", "message", "reason"), "string"),
+        "lastTransitionTime": "timestamp",
+    },
+    "NamespaceStatus": {"conditions": "list(kubernetes.NamespaceCondition)", "phase": "string"},
+    "NamespaceMetadata": {
+        **dict.fromkeys(("name", "generateName", "namespace", "UID", "resourceVersion"), "string"),
+        **dict.fromkeys(("labels", "annotations"), _TEXT_KEYS),
+        **dict.fromkeys(("creationTimestamp", "deletionTimestamp"), "timestamp"),
+        **dict.fromkeys(("deletionGracePeriodSeconds", "generation"), "int"),
+        "finalizers": "list(string)",
+    },
+    "Namespace": {
+        "metadata": "kubernetes.NamespaceMetadata",
+        "spec": "kubernetes.NamespaceSpec",
+        "status": "kubernetes.NamespaceStatus",
+    },
+}
+_FIELDS: Final = {
+    f"kubernetes.{name}": {own: kind_of(kind) for own, kind in fields.items()}
+    for name, fields in _STRUCTURES.items()
+}
+_OPERATION: Final = {
+    **dict.fromkeys(("op", "from", "path"), STRING),
+    "value": DYN,
+}
+_ALWAYS: Final = {
+    "object": DYN,
+    "oldObject": DYN,
+    "namespaceObject": kind_of("kubernetes.Namespace"),
+    "request": kind_of("kubernetes.AdmissionRequest"),
+}
+_RIGHTS: Final = {
+    "authorizer": kind_of("kubernetes.authorization.Authorizer"),
+    "authorizer.requestResource": kind_of("kubernetes.authorization.ResourceCheck"),
+}
+
+
+class _AnyFields(dict[str, Kind]):
+    """Fields of all names, of which nothing else is known."""
+
+    def __contains__(self, name: object) -> bool:
+        """There is such a field."""
+        return True
+
+    def get(self, name: str, otherwise: object = None) -> Kind:
+        """It may be anything."""
+        del name, otherwise
+        return DYN
+
+
+class _WithObjects(dict[str, dict[str, Kind]]):
+    """The types of what mutations make: operations of patches, and objects with any fields.
+
+    upstream: apiserver/pkg/cel/mutation/typeresolver.go
+    """
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a type has this name."""
+        return self.get(str(name)) is not None
+
+    def get(self, name: str, otherwise: object = None) -> dict[str, Kind] | None:  # type: ignore[override]
+        """The fields of a type."""
+        del otherwise
+        if name == "Object" or name.startswith("Object."):
+            return _AnyFields()
+        return _OPERATION if name == "JSONPatch" else super().get(name)
+
+
+@dataclass(slots=True)
+class Known:
+    """What the expressions of an object can name besides a request.
+
+    `variables` are those that a policy has named so far, None where there are none to name;
+    `left` is how many characters may still be read.
+    """
+
+    has_params: bool = False
+    has_rights: bool = True
+    makes_objects: bool = False
+    variables: dict[str, Kind] | None = None
+    left: list[int] = field(default_factory=lambda: [CHARACTERS_MAX])
+
+    def without_rights(self) -> Known:
+        """The same for expressions that cannot ask what else whoever asks may do."""
+        return replace(self, has_rights=False)
+
+    def of_mutations(self) -> Known:
+        """The same for expressions that make objects, or patches."""
+        return replace(self, makes_objects=True)
+
+
+def check_expression(
+    place: str, expression: str, wanted: tuple[str, ...] = (), known: Known | None = None
+) -> Causes:
+    """An expression that comes to one of the types `wanted`, to anything where there are none."""
+    if not expression.strip():
+        return
+    problem, made = _judged(expression, known or Known())
+    if problem:
+        yield invalid(place, expression, problem)
+    elif wanted and made.named not in wanted:
+        which = wanted[0] if not wanted[1:] else f"one of [{' '.join(wanted)}]"
+        yield invalid(place, expression, f"must evaluate to {which} but got {made.named}")
+
+
+def check_variable(place: str, name: str, expression: str, known: Known) -> Causes:
+    """A variable, which the expressions after it can name."""
+    problem, made = _judged(expression, known) if expression.strip() else ("", DYN)
+    if problem:
+        yield invalid(place, expression, problem)
+    elif known.variables is not None:
+        known.variables[name] = made
+
+
+def _judged(expression: str, known: Known) -> tuple[str, Kind]:
+    """What is wrong with an expression, or the type that it comes to."""
+    known.left[0] -= len(expression) + _CHARACTERS_EACH
+    if known.left[0] < 0:
+        return (
+            f"compilation failed: all expressions may have {CHARACTERS_MAX} characters altogether",
+            DYN,
+        )
+    named = None if known.variables is None else tuple(known.variables.items())
+    return _read(expression, _named(known), named, makes_objects=known.makes_objects)
+
+
+def _named(known: Known) -> tuple[tuple[str, Kind], ...]:
+    """What can be named that cannot be named always."""
+    params = {"params": DYN} if known.has_params else {}
+    return tuple((params | (_RIGHTS if known.has_rights else {})).items())
+
+
+@text_cache(maxsize=CACHE_SIZE, characters_max=KEPT_CHARACTERS_MAX)
+def _read(
+    expression: str,
+    others: tuple[tuple[str, Kind], ...],
+    named: tuple[tuple[str, Kind], ...] | None,
+    *,
+    makes_objects: bool,
+) -> tuple[str, Kind]:
+    variables = {**_ALWAYS, **dict(others)}
+    fields = _WithObjects(_FIELDS) if makes_objects else dict(_FIELDS)
+    if named is not None:
+        variables["variables"], fields[_VARIABLES] = Kind(_VARIABLES), dict(named)
+    try:
+        return "", read(expression, variables, fields).kind
+    except ExpressionError as cause:
+        return cause.whole, DYN

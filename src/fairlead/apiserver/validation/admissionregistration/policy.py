@@ -1,0 +1,280 @@
+"""Policies of admission and their bindings: what they look at and what they then do.
+
+upstream: pkg/apis/admissionregistration/validation/validation.go
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.validation.admissionregistration.expression import (
+    BOOLEAN,
+    OBJECT,
+    PATCH,
+    TEXT,
+    TEXT_OR_NULL,
+    Known,
+    check_expression,
+    check_variable,
+)
+from fairlead.apiserver.validation.admissionregistration.webhook import (
+    FAILURE_POLICIES,
+    MATCH_POLICIES,
+    REINVOCATIONS,
+    check_conditions,
+    check_rule,
+    check_word,
+)
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    duplicate,
+    invalid,
+    not_supported,
+    repeated_indexes,
+    required,
+)
+from fairlead.apiserver.validation.meta.format import (
+    check_qualified_name,
+    dns_1035_problems,
+    dns_subdomain_problems,
+    label_selector,
+    path_segment_problems,
+)
+from fairlead.apiserver.validation.meta.selector import check_label_selector
+
+# How a policy changes objects, and which of its fields says so.
+PATCHES: Final = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
+ACTIONS: Final = ("Audit", "Deny", "Warn")
+REASONS: Final = ("Forbidden", "Invalid", "RequestEntityTooLarge")
+_IDENTIFIER: Final = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*")
+_NOTHING: Final = "validations or auditAnnotations must contain at least one item"
+_BOTH: Final = (
+    "must not contain both Deny and Warn (repeating the same validation failure information in the "
+    "API response and headers serves no purpose)"
+)
+
+
+def check_policy(obj: Json) -> Causes:
+    """A ValidatingAdmissionPolicy."""
+    spec = obj["spec"]
+    yield from check_word("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
+    if spec.get("paramKind") is not None:
+        yield from _check_parameter("spec.paramKind", spec["paramKind"])
+    matching = spec.get("matchConstraints")
+    yield from _check_constraints(matching)
+    known = Known(has_params=spec.get("paramKind") is not None)
+    yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [], known)
+    known.variables = {}
+    yield from _check_variables(spec.get("variables") or [], known)
+    rules, notes = spec.get("validations") or [], spec.get("auditAnnotations") or []
+    yield from _check_verdicts(rules, notes, known)
+
+
+def _check_constraints(matching: Json | None) -> Causes:
+    if matching is None:
+        yield required("spec.matchConstraints")
+        return
+    yield from _check_matching("spec.matchConstraints", matching)
+    if not matching.get("resourceRules"):
+        yield required("spec.matchConstraints.resourceRules")
+
+
+def _check_variables(variables: list[Json], known: Known) -> Causes:
+    for place, variable in enumerate(variables):
+        field, name = f"spec.variables[{place}]", variable.get("name", "")
+        if not name.strip():
+            yield required(f"{field}.name", "name is not specified")
+        elif not _IDENTIFIER.fullmatch(name):
+            yield invalid(f"{field}.name", name, "name is not a valid CEL identifier")
+        if not variable.get("expression", "").strip():
+            yield required(f"{field}.expression", "expression is not specified")
+        said = variable.get("expression", "")
+        yield from check_variable(f"{field}.expression", name, said, known)
+
+
+def check_mutating_policy(obj: Json) -> Causes:
+    """A MutatingAdmissionPolicy."""
+    spec = obj["spec"]
+    yield from check_word("spec.failurePolicy", spec.get("failurePolicy"), FAILURE_POLICIES)
+    if spec.get("paramKind") is not None:
+        yield from _check_parameter("spec.paramKind", spec["paramKind"])
+    yield from _check_constraints(spec.get("matchConstraints"))
+    known = Known(has_params=spec.get("paramKind") is not None)
+    yield from check_conditions("spec.matchConditions", spec.get("matchConditions") or [], known)
+    known.variables = {}
+    yield from _check_variables(spec.get("variables") or [], known)
+    mutations, again = spec.get("mutations") or [], spec.get("reinvocationPolicy")
+    if not mutations:
+        yield required("spec.mutations", "mutations must contain at least one item")
+    for place, mutation in enumerate(mutations):
+        yield from _check_mutation(f"spec.mutations[{place}]", mutation, known.of_mutations())
+    if not again:
+        yield required("spec.reinvocationPolicy")
+    else:
+        yield from check_word("spec.reinvocationPolicy", again, REINVOCATIONS)
+
+
+def _check_mutation(field: str, mutation: Json, known: Known) -> Causes:
+    sort = mutation.get("patchType") or ""
+    if not sort:
+        yield required(f"{field}.patchType")
+        return
+    if sort not in PATCHES:
+        yield not_supported(f"{field}.patchType", sort, PATCHES)
+        return
+    for name, key in PATCHES.items():
+        said = mutation.get(key)
+        if name == sort and said is None:
+            yield required(f"{field}.{key}", f"must be specified when patchType is {sort}")
+        elif name == sort and said is not None:
+            text = said.get("expression") or ""
+            if not text.strip():
+                yield required(f"{field}.{key}.expression", "expression is not specified")
+            wanted = PATCH if sort == "JSONPatch" else OBJECT
+            yield from check_expression(f"{field}.{key}.expression", text, wanted, known)
+        elif said is not None:
+            why = f"must not be specified when patchType is {sort}"
+            yield invalid(f"{field}.{key}", {"Expression": said.get("expression", "")}, why)
+
+
+def check_mutating_bound(obj: Json) -> Causes:
+    """A MutatingAdmissionPolicyBinding."""
+    yield from _check_binding(obj["spec"])
+
+
+def _check_verdicts(rules: list[Json], notes: list[Json], known: Known) -> Causes:
+    if not rules and not notes:
+        yield required("spec.validations", _NOTHING)
+        yield required("spec.auditAnnotations", _NOTHING)
+    for place, rule in enumerate(rules):
+        yield from _check_validation(f"spec.validations[{place}]", rule, known)
+    keys: dict[str, None] = {}
+    for place, note in enumerate(notes):
+        yield from _check_note(f"spec.auditAnnotations[{place}]", note, known)
+        if note.get("key") in keys:
+            yield duplicate(f"spec.auditAnnotations[{place}].key", note["key"])
+        keys[note.get("key", "")] = None
+
+
+def _check_note(field: str, note: Json, known: Known) -> Causes:
+    if not note.get("key"):
+        yield required(f"{field}.key")
+    else:
+        yield from check_qualified_name(f"{field}.key", note["key"])
+    said = note.get("valueExpression", "")
+    if not said.strip():
+        yield required(f"{field}.valueExpression")
+    yield from check_expression(f"{field}.valueExpression", said, TEXT_OR_NULL, known)
+
+
+def _check_parameter(field: str, parameter: Json) -> Causes:
+    text, kind = parameter.get("apiVersion", ""), parameter.get("kind", "")
+    where = f"{field}.apiVersion"
+    group, _, version = text.rpartition("/")
+    if not text:
+        yield required(where)
+    elif "/" in group:
+        yield invalid(where, text, f"unexpected GroupVersion string: {text}")
+    else:
+        problems = dns_subdomain_problems(group) if group else ()
+        if problems:
+            yield invalid(where, group, ",".join(problems))
+        if not version:
+            yield invalid(where, text, "version must be specified")
+        elif dns_1035_problems(version):
+            yield invalid(where, version, ",".join(dns_1035_problems(version)))
+    if not kind:
+        yield required(f"{field}.kind")
+    elif dns_1035_problems(kind.lower()):
+        problems = dns_1035_problems(kind.lower())
+        why = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+        yield invalid(f"{field}.kind", kind, why)
+
+
+def _check_matching(field: str, matching: Json) -> Causes:
+    yield from check_word(f"{field}.matchPolicy", matching.get("matchPolicy"), MATCH_POLICIES)
+    for key in ("namespaceSelector", "objectSelector"):
+        yield from check_label_selector(f"{field}.{key}", label_selector(matching.get(key)))
+    for key in ("resourceRules", "excludeResourceRules"):
+        for place, rule in enumerate(matching.get(key) or ()):
+            where = f"{field}.{key}[{place}]"
+            names = rule.get("resourceNames") or []
+            again = repeated_indexes(names)
+            for number, name in enumerate(names):
+                for problem in path_segment_problems(name):
+                    yield invalid(f"{where}.resourceNames[{number}]", name, problem)
+                if number in again:
+                    yield duplicate(f"{where}.resourceNames[{number}]", name)
+            yield from check_rule(where, rule)
+
+
+def _check_validation(field: str, rule: Json, known: Known) -> Causes:
+    said, computed = rule.get("message", ""), rule.get("messageExpression", "")
+    if not rule.get("expression", "").strip():
+        yield required(f"{field}.expression", "expression is not specified")
+    verdict, name = rule.get("expression", ""), f"{field}.messageExpression"
+    yield from check_expression(f"{field}.expression", verdict, BOOLEAN, known)
+    yield from check_expression(name, computed, TEXT, known.without_rights())
+    if computed and not computed.strip():
+        yield invalid(f"{field}.messageExpression", computed, "must be non-empty if specified")
+    if said and not said.strip():
+        yield invalid(f"{field}.message", said, "message must be non-empty if specified")
+    elif "\n" in said.strip() or "\r" in said.strip():
+        yield invalid(f"{field}.message", said, "message must not contain line breaks")
+    yield from check_word(f"{field}.reason", rule.get("reason"), REASONS)
+
+
+def check_bound(obj: Json) -> Causes:
+    """A ValidatingAdmissionPolicyBinding."""
+    spec = obj["spec"]
+    yield from _check_binding(spec)
+    yield from _check_actions("spec.validationActions", spec.get("validationActions") or [])
+
+
+def _check_binding(spec: Json) -> Causes:
+    name = spec.get("policyName", "")
+    if not name:
+        yield required("spec.policyName")
+    else:
+        for problem in dns_subdomain_problems(name):
+            yield invalid("spec.policyName", name, problem)
+    if spec.get("paramRef") is not None:
+        yield from _check_reference("spec.paramRef", spec["paramRef"])
+    if spec.get("matchResources") is not None:
+        yield from _check_matching("spec.matchResources", spec["matchResources"])
+
+
+def _check_reference(field: str, reference: Json) -> Causes:
+    name, selector = reference.get("name", ""), reference.get("selector")
+    if name:
+        for problem in path_segment_problems(name):
+            yield invalid(f"{field}.name", name, problem)
+        if selector is not None:
+            why = "name and selector are mutually exclusive"
+            yield invalid(f"{field}.name", name, why)
+    if selector is not None:
+        yield from check_label_selector(f"{field}.selector", label_selector(selector))
+        if name:
+            why = "name and selector are mutually exclusive"
+            yield invalid(f"{field}.selector", selector, why)
+    if not name and selector is None:
+        yield required(field, "one of name or selector must be specified")
+    action = reference.get("parameterNotFoundAction", "")
+    if not action:
+        yield required(f"{field}.parameterNotFoundAction")
+    elif action not in ("Allow", "Deny"):
+        yield not_supported(f"{field}.parameterNotFoundAction", action, ("Deny", "Allow"))
+
+
+def _check_actions(field: str, actions: list[str]) -> Causes:
+    again = repeated_indexes(actions)
+    for place, action in enumerate(actions):
+        yield from check_word(f"{field}[{place}]", action, ACTIONS)
+        if place in again:
+            yield duplicate(f"{field}[{place}]", action)
+    if "Deny" in actions and "Warn" in actions:
+        yield invalid(field, actions, _BOTH)
+    if not actions:
+        yield required(field, "at least one validation action is required")

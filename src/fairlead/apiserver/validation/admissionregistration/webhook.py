@@ -1,0 +1,267 @@
+"""Webhooks of admission: what they look at, whom they ask, and how.
+
+upstream: pkg/apis/admissionregistration/validation/validation.go,
+apiserver/pkg/util/webhook/validation.go
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.validation.admissionregistration.expression import (
+    BOOLEAN,
+    Known,
+    check_expression,
+)
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    duplicate,
+    invalid,
+    not_supported,
+    repeated_indexes,
+    required,
+)
+from fairlead.apiserver.validation.meta.format import (
+    PORT_MAX,
+    check_qualified_name,
+    dns_1035_problems,
+    dns_subdomain_problems,
+    label_selector,
+    too_many,
+)
+from fairlead.apiserver.validation.meta.selector import check_label_selector
+
+FAILURE_POLICIES: Final = ("Fail", "Ignore")
+MATCH_POLICIES: Final = ("Equivalent", "Exact")
+SIDE_EFFECTS: Final = ("None", "NoneOnDryRun")
+REINVOCATIONS: Final = ("IfNeeded", "Never")
+OPERATIONS: Final = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
+SCOPES: Final = ("*", "Cluster", "Namespaced")
+REVIEWS: Final = ("v1", "v1beta1")
+CONDITIONS_MAX: Final = 64
+_URL: Final = re.compile(  # of RFC 3986, the parts that are told apart here
+    r"(?:(?P<scheme>[A-Za-z][-+.A-Za-z0-9]*):)?"
+    r"(?://(?:(?P<user>[^/?#@]*)@)?(?P<host>[^/?#@\s]*))?"
+    r"(?P<path>(?:/|(?![^/]*:))[^?#]*)(?:\?(?P<query>[^#]*))?(?:#(?P<fragment>.*))?"
+)
+_FORM: Final = "; desired format: https://host[/path]"
+
+
+def check_webhooks(obj: Json) -> Causes:
+    """A configuration of webhooks, mutating ones or validating ones."""
+    names: dict[str, None] = {}
+    for place, hook in enumerate(obj.get("webhooks") or ()):
+        field = f"webhooks[{place}]"
+        yield from _check_webhook(field, hook)
+        yield from check_reviews(
+            f"{field}.admissionReviewVersions", hook.get("admissionReviewVersions") or []
+        )
+        name = hook.get("name", "")
+        if name and name in names:
+            yield duplicate(f"{field}.name", name)
+        names[name] = None
+
+
+def _check_webhook(field: str, hook: Json) -> Causes:
+    yield from _check_full_name(f"{field}.name", hook.get("name", ""))
+    for place, rule in enumerate(hook.get("rules") or ()):
+        yield from check_rule(f"{field}.rules[{place}]", rule)
+    yield from check_word(f"{field}.failurePolicy", hook.get("failurePolicy"), FAILURE_POLICIES)
+    yield from check_word(f"{field}.matchPolicy", hook.get("matchPolicy"), MATCH_POLICIES)
+    if hook.get("sideEffects"):
+        yield from check_word(f"{field}.sideEffects", hook["sideEffects"], SIDE_EFFECTS)
+    else:
+        yield required(f"{field}.sideEffects", f"must specify one of {', '.join(SIDE_EFFECTS)}")
+    limit_s = hook.get("timeoutSeconds")
+    if limit_s is not None and not 1 <= limit_s <= 30:
+        why = "the timeout value must be between 1 and 30 seconds"
+        yield invalid(f"{field}.timeoutSeconds", limit_s, why)
+    for key in ("namespaceSelector", "objectSelector"):
+        yield from check_label_selector(f"{field}.{key}", label_selector(hook.get(key)))
+    yield from check_word(
+        f"{field}.reinvocationPolicy", hook.get("reinvocationPolicy"), REINVOCATIONS
+    )
+    yield from check_client(f"{field}.clientConfig", hook.get("clientConfig") or {})
+    yield from check_conditions(f"{field}.matchConditions", hook.get("matchConditions") or [])
+
+
+def check_word(field: str, word: str | None, known: tuple[str, ...]) -> Causes:
+    """A word, if there is one, must be one of those known."""
+    if word is not None and word not in known:
+        yield not_supported(field, word, known)
+
+
+def _check_full_name(field: str, name: str) -> Causes:
+    # upstream: apimachinery/pkg/util/validation/validation.go:IsFullyQualifiedName
+    if not name:
+        yield required(field)
+        return
+    problems = dns_subdomain_problems(name)
+    if problems:
+        yield invalid(field, name, ",".join(problems))
+    elif name.count(".") < 2:
+        why = "should be a domain with at least three segments separated by dots"
+        yield invalid(field, name, why)
+
+
+def check_reviews(field: str, versions: list[str], *, bare: bool = False) -> Causes:
+    """Versions of questions that can be read; a `bare` refusal does not say which there are."""
+    known = ", ".join(REVIEWS)
+    if not versions:
+        yield required(field, "" if bare else f"must specify one of {known}")
+        return
+    again = repeated_indexes(versions)
+    for place, version in enumerate(versions):
+        if place in again:
+            yield invalid(f"{field}[{place}]", version, "duplicate version")
+            continue
+        for problem in dns_1035_problems(version):
+            yield invalid(f"{field}[{place}]", version, problem)
+    if not any(version in REVIEWS for version in versions):
+        yield invalid(field, versions, f"must include at least one of {known}")
+
+
+def check_rule(field: str, rule: Json) -> Causes:
+    """What requests a webhook or policy is meant for."""
+    operations = rule.get("operations") or []
+    where = f"{field}.operations"
+    if not operations:
+        yield required(where)
+    if len(operations) > 1 and "*" in operations:
+        yield invalid(where, operations, "if '*' is present, must not specify other operations")
+    for place, operation in enumerate(operations):
+        yield from check_word(f"{where}[{place}]", operation, OPERATIONS)
+    for key, others in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
+        values = rule.get(key) or []
+        if not values:
+            yield required(f"{field}.{key}")
+        if len(values) > 1 and "*" in values:
+            why = f"if '*' is present, must not specify other {others}"
+            yield invalid(f"{field}.{key}", values, why)
+    for place, version in enumerate(rule.get("apiVersions") or ()):
+        if not version:
+            yield required(f"{field}.apiVersions[{place}]")
+    yield from _check_resources(f"{field}.resources", rule.get("resources") or [])
+    yield from check_word(f"{field}.scope", rule.get("scope"), SCOPES)
+
+
+def _check_resources(field: str, resources: list[str]) -> Causes:
+    if not resources:
+        yield required(field)
+    whole: dict[str, None] = {}  # resources of which all parts are meant
+    everywhere: dict[str, None] = {}  # parts that are meant of all resources
+    for place, text in enumerate(resources):
+        if not text:
+            yield required(f"{field}[{place}]")
+        name, slash, part = text.partition("/")
+        if not slash:
+            continue
+        if name in whole:
+            why = f"if '{name}/*' is present, must not specify {text}"
+            yield invalid(f"{field}[{place}]", text, why)
+        if part in everywhere:
+            why = f"if '*/{part}' is present, must not specify {text}"
+            yield invalid(f"{field}[{place}]", text, why)
+        if part == "*":
+            whole[name] = None
+        if name == "*":
+            everywhere[part] = None
+    yield from _check_wildcards(field, resources)
+
+
+def _check_wildcards(field: str, resources: list[str]) -> Causes:
+    if len(resources) > 1 and "*/*" in resources:
+        yield invalid(field, resources, "if '*/*' is present, must not specify other resources")
+    plain = [text for text in resources if "/" not in text]
+    if "*" in plain and plain[-1] != "*":
+        why = "if '*' is present, must not specify other resources without subresources"
+        yield invalid(field, resources, why)
+
+
+def check_client(field: str, client: Json) -> Causes:
+    """Whom to ask: a URL or a Service, one of the two."""
+    url, service = client.get("url"), client.get("service")
+    if (url is None) == (service is None):
+        yield required(field, "exactly one of url or service is required")
+    elif url is not None:
+        yield from _check_url(f"{field}.url", url)
+    elif service is not None:
+        yield from check_webhook_service(f"{field}.service", service)
+
+
+def _check_url(field: str, text: str) -> Causes:
+    parts = _URL.fullmatch(text)
+    if parts is None:
+        yield required(field, f"url must be a valid URL: {_not_url(text)}{_FORM}")
+        return
+    scheme = (parts["scheme"] or "").lower()
+    if scheme != "https":
+        yield invalid(field, scheme, f"'https' is the only allowed URL scheme{_FORM}")
+    if not parts["host"]:
+        yield invalid(field, "", f"host must be specified{_FORM}")
+    if parts["user"] is not None:
+        yield invalid(field, parts["user"], "user information is not permitted in the URL")
+    if parts["fragment"]:
+        yield invalid(field, parts["fragment"], "fragments are not permitted in the URL")
+    if parts["query"]:
+        yield invalid(field, parts["query"], "query parameters are not permitted in the URL")
+
+
+def _not_url(text: str) -> str:
+    """Why a text cannot be read as a URL, in the words of upstream's language."""
+    if text.startswith(":"):
+        why = "missing protocol scheme"
+    elif "://" not in text:
+        why = "first path segment in URL cannot contain colon"
+    else:
+        why = "invalid character in host name"
+    return f"parse {json.dumps(text, ensure_ascii=False)}: {why}"
+
+
+def check_webhook_service(field: str, service: Json) -> Causes:
+    """A Service that answers reviews, of objects or of versions of them."""
+    for key in ("name", "namespace"):
+        if not service.get(key):
+            yield required(f"{field}.{key}", f"service {key} is required")
+    port = service.get("port", 443)
+    if not 1 <= port <= PORT_MAX:
+        why = f"port is not valid: must be between 1 and {PORT_MAX}, inclusive"
+        yield invalid(f"{field}.port", port, why)
+    path, where = service.get("path") or "", f"{field}.path"
+    if path in ("", "/"):
+        return
+    if path == "//":
+        yield invalid(where, path, "segment[0] may not be empty")
+        return
+    if not path.startswith("/"):
+        yield invalid(where, path, "must start with a '/'")
+    for place, step in enumerate(path[1:].removesuffix("/").split("/")):
+        if not step:
+            yield invalid(where, path, f"segment[{place}] may not be empty")
+        for problem in dns_subdomain_problems(step) if step else ():
+            yield invalid(where, path, f"segment[{place}]: {problem}")
+
+
+def check_conditions(field: str, conditions: list[Json], known: Known | None = None) -> Causes:
+    """Expressions that all must hold, each with a name of its own."""
+    known = known or Known()
+    if len(conditions) > CONDITIONS_MAX:
+        yield too_many(field, len(conditions), CONDITIONS_MAX)
+    names: dict[str, None] = {}
+    for place, condition in enumerate(conditions):
+        where = f"{field}[{place}]"
+        name = condition.get("name", "")
+        if not condition.get("expression", "").strip():
+            yield required(f"{where}.expression")
+        said = condition.get("expression", "")
+        yield from check_expression(f"{where}.expression", said, BOOLEAN, known)
+        if not name:
+            yield required(f"{where}.name")
+            continue
+        yield from check_qualified_name(f"{where}.name", name)
+        if name in names:
+            yield duplicate(f"{where}.name", name)
+        names[name] = None

@@ -1,0 +1,67 @@
+"""APIServices: who answers for a version of a group.
+
+upstream: kube-aggregator/pkg/apis/apiregistration/validation/validation.go
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.validation.meta.field import Causes, invalid, required
+from fairlead.apiserver.validation.meta.format import (
+    PORT_MAX,
+    check_subdomain,
+    dns_1035_problems,
+    path_segment_problems,
+)
+
+GROUP_PRIORITY_MAX: Final = 20_000
+VERSION_PRIORITY_MAX: Final = 1000
+
+
+def check_api_service(obj: Json) -> Causes:
+    """An APIService."""
+    spec = obj["spec"]
+    group, version = spec.get("group", ""), spec.get("version", "")
+    name = obj["metadata"].get("name", "")
+    if not path_segment_problems(name) and name != f"{version}.{group}":
+        why = f'must be `spec.version+"."+spec.group`: "{version}.{group}"'
+        yield invalid("metadata.name", name, why)
+    if not group and version != "v1":
+        why = "only v1 may have an empty group and it better be legacy kube"
+        yield required("spec.group", why)
+    if group:
+        yield from check_subdomain("spec.group", group)
+    for problem in dns_1035_problems(version):
+        yield invalid("spec.version", version, problem)
+    for key, most in (
+        ("groupPriorityMinimum", GROUP_PRIORITY_MAX),
+        ("versionPriority", VERSION_PRIORITY_MAX),
+    ):
+        if not 0 < spec.get(key, 0) <= most:
+            why = f"must be positive and less than {most}"
+            yield invalid(f"spec.{key}", spec.get(key, 0), why)
+    yield from _check_backend(spec, spec.get("service"))
+
+
+def _check_backend(spec: Json, service: Json | None) -> Causes:
+    bundle, blind = spec.get("caBundle") or "", spec.get("insecureSkipTLSVerify", False)
+    if service is None:
+        if bundle:
+            shown = f"{len(base64.b64decode(bundle))} bytes"
+            yield invalid("spec.caBundle", shown, "local APIServices may not have a caBundle")
+        if blind:
+            why = "local APIServices may not have insecureSkipTLSVerify"
+            yield invalid("spec.insecureSkipTLSVerify", blind, why)
+        return
+    for key in ("namespace", "name"):
+        if not service.get(key):
+            yield required(f"spec.service.{key}")
+    port = service.get("port", 0)
+    if not 1 <= port <= PORT_MAX:
+        why = f"port is not valid: must be between 1 and {PORT_MAX}, inclusive"
+        yield invalid("spec.service.port", port, why)
+    if blind and bundle:
+        yield invalid("spec.insecureSkipTLSVerify", blind, "may not be true if caBundle is present")

@@ -1,0 +1,384 @@
+"""Deployments, ReplicaSets, StatefulSets, DaemonSets, their revisions, and ReplicationControllers.
+
+`check_deployment` and its siblings hold every rule of their kind, in upstream's order. The
+functions whose names contain `scheduled` hold the part that simulations use.
+
+upstream: pkg/apis/apps/validation/validation.go,
+pkg/apis/core/validation/validation.go:ValidateReplicationControllerSpec
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import (
+    DaemonSet,
+    Deployment,
+    LabelSelector,
+    Pod,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.api.selector import map_selector, selector_matches
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.schema.spelled import is_respelled
+from fairlead.apiserver.validation.core.pod.spec import (
+    check_new_scheduled_spec,
+    check_runnable_spec,
+    check_scheduled_spec,
+    template_view,
+)
+from fairlead.apiserver.validation.core.pod.spec import check_template as check_pod_template
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    forbidden,
+    invalid,
+    non_negative,
+    not_supported,
+    required,
+)
+from fairlead.apiserver.validation.meta.format import (
+    IMMUTABLE,
+    check_at_least,
+    check_not_beyond_all,
+    check_one_of,
+    check_share,
+    check_unchanged,
+    is_nothing,
+)
+from fairlead.apiserver.validation.meta.object_meta import check_labels
+from fairlead.apiserver.validation.meta.selector import check_label_selector
+
+Replicated = Deployment | ReplicaSet | StatefulSet | DaemonSet
+
+MISMATCH: Final = "`selector` does not match template `labels`"
+_TEMPLATE: Final = "spec.template"
+ONLY_THESE: Final = (
+    "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
+    "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
+    "'minReadySeconds' are forbidden"
+)
+_CHANGEABLE: Final = (
+    "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
+)  # fmt: skip
+_SHARES: Final = ("maxUnavailable", "maxSurge")
+
+
+def check_scheduled_workload(workload: Replicated) -> Causes:
+    """A stored Deployment, ReplicaSet, StatefulSet or DaemonSet."""
+    yield from non_negative("spec.replicas", workload.spec.replicas)
+    yield from check_label_selector("spec.selector", workload.spec.selector)
+    yield from check_scheduled_template(workload.spec.template)
+
+
+def check_new_scheduled_workload(workload: Replicated) -> Causes:
+    """What scheduling asks of a new one besides."""
+    template = workload.spec.template
+    yield from _check_selector(workload)
+    yield from _check_runs_for_ever(template, _pods_maker(workload))
+    yield from check_new_template(template)
+
+
+def _check_selector(workload: Replicated) -> Causes:
+    """A selector that is there, means something, and finds the template's pods.
+
+    Upstream has four copies of this rule; they differ in what they forgot.
+    """
+    selector = workload.spec.selector
+    if selector is None and not isinstance(workload, DaemonSet):
+        yield required("spec.selector")
+    if selector == LabelSelector():
+        kind = "deployment" if isinstance(workload, ReplicaSet) else type(workload).__name__.lower()
+        yield invalid("spec.selector", {}, f"empty selector is invalid for {kind}")
+    if any(True for _ in check_label_selector("", selector)):
+        if isinstance(workload, Deployment | ReplicaSet):
+            yield invalid("spec.selector", selector, "invalid label selector")
+        elif isinstance(workload, StatefulSet):
+            yield invalid("spec.selector", selector)
+    else:
+        yield from _check_matches(selector, workload.spec.template)
+
+
+def _pods_maker(workload: Replicated) -> str:
+    """The kind whose rules for pods hold; a Deployment's pods are its ReplicaSet's."""
+    return "ReplicaSet" if isinstance(workload, Deployment) else type(workload).__name__
+
+
+def check_scheduled_controller(controller: ReplicationController) -> Causes:
+    """A stored ReplicationController."""
+    yield from non_negative("spec.replicas", controller.spec.replicas)
+    yield from check_labels("spec.selector", controller.spec.selector)
+    yield from check_scheduled_template(controller.spec.template)
+
+
+def check_new_scheduled_controller(controller: ReplicationController) -> Causes:
+    """What scheduling asks of a new one besides."""
+    yield from _check_controller_selector(controller)
+    yield from check_new_template(controller.spec.template)
+
+
+def _check_controller_selector(controller: ReplicationController) -> Causes:
+    """A selector that finds the template's pods; by default it is the template's labels."""
+    spec = controller.spec
+    if not spec.template:
+        if not spec.selector:
+            yield required("spec.selector")
+        yield required(_TEMPLATE)
+        return
+    if spec.selector:
+        yield from _check_matches(map_selector(spec.selector), spec.template)
+    elif not _template_labels(spec.template):
+        yield required("spec.selector")
+    yield from _check_runs_for_ever(spec.template, "ReplicationController")
+
+
+def check_runnable_template(template: Json) -> Causes:
+    """What a kubelet needs to run the pods of a workload."""
+    pod = template_view(_TEMPLATE, template)
+    if isinstance(pod, Pod):
+        yield from check_runnable_spec(f"{_TEMPLATE}.spec", pod.spec)
+
+
+def check_scheduled_template(template: Json) -> Causes:
+    """The pods that the template would make, as far as they can be made sense of."""
+    pod = template_view(_TEMPLATE, template)
+    if isinstance(pod, Cause):
+        yield pod
+        return
+    yield from check_labels(f"{_TEMPLATE}.labels", pod.metadata.labels)
+    yield from check_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)
+
+
+def check_new_template(template: Json) -> Causes:
+    """What scheduling asks of a new template besides."""
+    pod = template_view(_TEMPLATE, template)
+    if isinstance(pod, Pod):
+        yield from check_new_scheduled_spec(f"{_TEMPLATE}.spec", pod.spec)
+
+
+def _check_runs_for_ever(template: Json, kind: str) -> Causes:
+    """Pods of most workloads have no end."""
+    pod = template_view(_TEMPLATE, template)
+    if isinstance(pod, Cause):
+        return
+    if pod.spec.restart_policy != "Always":
+        field = f"{_TEMPLATE}.spec.restartPolicy"
+        yield not_supported(field, pod.spec.restart_policy, ("Always",))
+    if pod.spec.active_deadline_seconds is not None:
+        why = f"activeDeadlineSeconds in {kind} is not Supported"
+        yield forbidden(f"{_TEMPLATE}.spec.activeDeadlineSeconds", why)
+
+
+def _check_matches(selector: LabelSelector | None, template: Json) -> Causes:
+    """A workload that does not find its own pods would make them for ever."""
+    labels = _template_labels(template)
+    if not selector_matches(selector, labels):
+        yield invalid(f"{_TEMPLATE}.metadata.labels", labels or None, MISMATCH)
+
+
+def _template_labels(template: Json) -> dict[str, str]:
+    pod = template_view(_TEMPLATE, template)
+    return pod.metadata.labels if isinstance(pod, Pod) else {}
+
+
+def check_template(obj: Json) -> Causes:
+    """The pod template of any workload."""
+    template = obj["spec"].get("template")
+    if template is not None:
+        yield from check_pod_template(_TEMPLATE, template)
+
+
+def _check_shares(field: str, rolling: Json) -> Causes:
+    for key in _SHARES:
+        if rolling.get(key) is not None:
+            yield from check_share(f"{field}.{key}", rolling[key])
+
+
+def check_deployment(obj: Json, view: Deployment) -> Causes:
+    """A Deployment."""
+    spec = obj["spec"]
+    yield from non_negative("spec.replicas", view.spec.replicas)
+    yield from _check_selected_template(obj, view)
+    yield from _check_strategy(spec.get("strategy") or {})
+    yield from check_at_least("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
+    yield from check_at_least("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit"), 0)
+    deadline_s = spec.get("progressDeadlineSeconds")
+    yield from check_at_least("spec.progressDeadlineSeconds", deadline_s, 0)
+    if deadline_s is not None and deadline_s <= spec.get("minReadySeconds", 0):
+        yield invalid(
+            "spec.progressDeadlineSeconds", deadline_s, "must be greater than minReadySeconds"
+        )
+
+
+def _check_strategy(strategy: Json) -> Causes:
+    rolling = strategy.get("rollingUpdate")
+    match strategy.get("type"):
+        case "Recreate":
+            if rolling is not None:
+                why = "may not be specified when strategy `type` is 'Recreate'"
+                yield forbidden("spec.strategy.rollingUpdate", why)
+        case "RollingUpdate":
+            field = "spec.strategy.rollingUpdate"
+            yield from _check_shares(field, rolling or {})
+            unavailable, surge = ((rolling or {}).get(key) for key in _SHARES)
+            where = f"{field}.maxUnavailable"
+            if is_nothing(unavailable) and is_nothing(surge):
+                yield invalid(where, unavailable, "may not be 0 when `maxSurge` is 0")
+            if unavailable is not None:
+                yield from check_not_beyond_all(where, unavailable)
+        case other:
+            shown = {"Type": other or "", "RollingUpdate": rolling}
+            yield not_supported("spec.strategy", shown, ("Recreate", "RollingUpdate"))
+
+
+def _check_selected_template(obj: Json, view: Replicated) -> Causes:
+    yield from check_label_selector("spec.selector", view.spec.selector)
+    yield from _check_selector(view)
+    yield from check_template(obj)
+    yield from _check_runs_for_ever(view.spec.template, _pods_maker(view))
+
+
+def check_replica_set(obj: Json, view: ReplicaSet) -> Causes:
+    """A ReplicaSet."""
+    yield from non_negative("spec.replicas", view.spec.replicas)
+    yield from check_at_least("spec.minReadySeconds", obj["spec"].get("minReadySeconds"), 0)
+    yield from _check_selected_template(obj, view)
+
+
+def check_replication_controller(obj: Json, view: ReplicationController) -> Causes:
+    """A ReplicationController."""
+    yield from check_at_least("spec.minReadySeconds", obj["spec"].get("minReadySeconds"), 0)
+    yield from check_labels("spec.selector", view.spec.selector)
+    yield from non_negative("spec.replicas", view.spec.replicas)
+    yield from _check_controller_selector(view)
+    yield from check_template(obj)
+
+
+def check_stateful_set(obj: Json, view: StatefulSet) -> Causes:
+    """A StatefulSet."""
+    spec = obj["spec"]
+    order = spec.get("podManagementPolicy", "")
+    if order not in ("OrderedReady", "Parallel"):
+        why = "must be 'OrderedReady' or 'Parallel'" if order else ""
+        where = "spec.podManagementPolicy"
+        yield invalid(where, order, why) if order else required(where)
+    update = spec.get("updateStrategy") or {}
+    rolling = update.get("rollingUpdate")
+    match update.get("type"):
+        case "RollingUpdate":
+            yield from _check_partition("spec.updateStrategy.rollingUpdate", rolling or {})
+        case "OnDelete":
+            if rolling is not None:
+                why = "only allowed for updateStrategy 'RollingUpdate'"
+                shown = {
+                    "Partition": rolling.get("partition", 0),
+                    "MaxUnavailable": rolling.get("maxUnavailable"),
+                }
+                yield invalid("spec.updateStrategy.rollingUpdate", shown, why)
+        case other:
+            shown = {"Type": other or "", "RollingUpdate": rolling}
+            yield invalid("spec.updateStrategy", shown, "must be 'RollingUpdate' or 'OnDelete'")
+    retention = spec.get("persistentVolumeClaimRetentionPolicy") or {}
+    for key in ("whenDeleted", "whenScaled"):
+        if key in retention:
+            where = f"spec.persistentVolumeClaimRetentionPolicy.{key}"
+            yield from check_one_of(where, retention[key], ("Retain", "Delete"))
+    yield from non_negative("spec.replicas", view.spec.replicas)
+    yield from check_at_least("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
+    yield from check_at_least("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"), 0)
+    yield from check_label_selector("spec.selector", view.spec.selector)
+    yield from _check_selector(view)
+    # Upstream checks the labels here and again as part of the template.
+    labels = spec["template"]["metadata"].get("labels") or {}
+    yield from check_labels("spec.template.labels", labels)
+    yield from _check_claimed_template(spec)
+    yield from _check_runs_for_ever(view.spec.template, "StatefulSet")
+
+
+def _check_partition(field: str, rolling: Json) -> Causes:
+    """Which pods wait, and how many of the others may be missing at a time."""
+    yield from check_at_least(f"{field}.partition", rolling.get("partition"), 0)
+    unavailable = rolling.get("maxUnavailable")
+    if unavailable is None:
+        return
+    where = f"{field}.maxUnavailable"
+    yield from check_share(where, unavailable)
+    if is_nothing(unavailable):
+        yield invalid(where, unavailable, "cannot be 0")
+    yield from check_not_beyond_all(where, unavailable)
+
+
+def _check_claimed_template(spec: Json) -> Causes:
+    """Pods of a StatefulSet also have a volume for each of its claims."""
+    template = spec["template"]["spec"]
+    claims = [one["metadata"].get("name") for one in spec.get("volumeClaimTemplates") or ()]
+    claimed = [{"name": name, "emptyDir": {}} for name in claims]
+    names = [volume.get("name") for volume in template.get("volumes") or ()]
+    more = [volume for volume in claimed if volume["name"] not in names]
+    complete = {**template, "volumes": [*(template.get("volumes") or []), *more]}
+    yield from check_pod_template("spec.template", {**spec["template"], "spec": complete})
+
+
+def check_stateful_set_update(old: Json, new: Json) -> Causes:
+    """Little may change while pods hold what they have."""
+    before, after = (
+        {key: value for key, value in obj["spec"].items() if key not in _CHANGEABLE}
+        for obj in (old, new)
+    )
+    if before != after:
+        yield forbidden("spec", ONLY_THESE)
+
+
+def check_daemon_set(obj: Json, view: DaemonSet) -> Causes:
+    """A DaemonSet."""
+    spec = obj["spec"]
+    yield from _check_selected_template(obj, view)
+    yield from check_at_least("spec.minReadySeconds", spec.get("minReadySeconds"), 0)
+    update = spec.get("updateStrategy") or {}
+    match update.get("type"):
+        case "RollingUpdate":
+            rolling = update.get("rollingUpdate") or {}
+            yield from _check_replacement("spec.updateStrategy.rollingUpdate", rolling)
+        case "OnDelete":
+            pass
+        case other:
+            shown = {"Type": other or "", "RollingUpdate": update.get("rollingUpdate")}
+            yield not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete"))
+    yield from check_at_least("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit"), 0)
+
+
+def _check_replacement(field: str, rolling: Json) -> Causes:
+    """On each node the old pod goes first, or the new one comes first; one of both."""
+    yield from _check_shares(field, rolling)
+    for key in _SHARES:
+        if rolling.get(key) is not None:
+            yield from check_not_beyond_all(f"{field}.{key}", rolling[key])
+    unavailable, surge = (rolling.get(key) for key in _SHARES)
+    if is_nothing(unavailable) and is_nothing(surge):
+        yield required(f"{field}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+    elif not is_nothing(unavailable) and not is_nothing(surge):
+        why = "may not be set when maxUnavailable is non-zero"
+        yield invalid(f"{field}.maxSurge", surge, why)
+
+
+def check_revision(obj: Json) -> Causes:
+    """A ControllerRevision."""
+    if obj.get("data") is None:
+        yield required("data", "data is mandatory")
+    yield from check_at_least("revision", obj.get("revision"), 0)
+
+
+def check_revision_update(old: Json, new: Json) -> Causes:
+    """The data of a ControllerRevision never change."""
+    before, after = old.get("data"), new.get("data")
+    if before == after and is_respelled(before, after):
+        yield invalid("data", after, IMMUTABLE)
+    yield from check_unchanged("data", before, after)
+
+
+def check_new_pod_template(obj: Json) -> Causes:
+    """A PodTemplate."""
+    yield from check_pod_template("template", obj["template"])

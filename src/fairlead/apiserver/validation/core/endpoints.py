@@ -1,0 +1,159 @@
+"""Endpoints and EndpointSlices: where a Service leads.
+
+upstream: pkg/apis/core/validation/validation.go:validateEndpointSubsets,
+pkg/apis/discovery/validation/validation.go
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    duplicate,
+    invalid,
+    not_supported,
+    repeated_indexes,
+    required,
+)
+from fairlead.apiserver.validation.meta.format import (
+    check_dns_label,
+    check_domain_name,
+    check_label_value,
+    check_not_special,
+    check_one_of,
+    check_port_number,
+    check_qualified_name,
+    check_subdomain,
+    too_many,
+)
+from fairlead.apiserver.validation.meta.ip import check_ip
+from fairlead.apiserver.validation.meta.object_meta import check_labels
+
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+ADDRESS_TYPES: Final = ("FQDN", "IPv4", "IPv6")
+ENDPOINTS_MAX: Final = 1000
+ADDRESSES_MAX: Final = 100
+PORTS_MAX: Final = 20_000
+TOPOLOGY_MAX: Final = 16
+HINTS_MAX: Final = 8
+_LISTS: Final = ("addresses", "notReadyAddresses")
+
+
+def check_endpoints(obj: Json) -> Causes:
+    """Endpoints, the older form."""
+    for place, subset in enumerate(obj.get("subsets") or ()):
+        field = f"subsets[{place}]"
+        if not any(subset.get(key) for key in _LISTS):
+            yield required(field, "must specify `addresses` or `notReadyAddresses`")
+        for key in _LISTS:
+            for number, address in enumerate(subset.get(key) or ()):
+                yield from _check_address(f"{field}.{key}[{number}]", address)
+        ports = subset.get("ports") or []
+        for number, port in enumerate(ports):
+            yield from _check_port(f"{field}.ports[{number}]", port, is_only=len(ports) == 1)
+
+
+def _check_address(field: str, address: Json) -> Causes:
+    text = address.get("ip", "")
+    yield from check_ip(f"{field}.ip", text)
+    if address.get("hostname"):
+        yield from check_dns_label(f"{field}.hostname", address["hostname"])
+    if address.get("nodeName") is not None:
+        yield from check_subdomain(f"{field}.nodeName", address["nodeName"])
+    yield from check_not_special(f"{field}.ip", text)
+
+
+def _check_port(field: str, port: Json, *, is_only: bool) -> Causes:
+    name = port.get("name", "")
+    if name:
+        yield from check_dns_label(f"{field}.name", name)
+    elif not is_only:
+        yield required(f"{field}.name")
+    yield from check_port_number(f"{field}.port", port["port"])
+    yield from check_one_of(f"{field}.protocol", port.get("protocol", ""), PROTOCOLS)
+    if port.get("appProtocol") is not None:
+        yield from check_qualified_name(f"{field}.appProtocol", port["appProtocol"])
+
+
+def check_endpoint_slice(obj: Json) -> Causes:
+    """An EndpointSlice."""
+    sort = obj.get("addressType", "")
+    if not sort:
+        yield required("addressType")
+    elif sort not in ADDRESS_TYPES:
+        yield not_supported("addressType", sort, ADDRESS_TYPES)
+    yield from _check_slice_endpoints(sort, obj.get("endpoints") or [])
+    yield from _check_slice_ports(obj.get("ports") or [])
+
+
+def _check_slice_endpoints(sort: str, endpoints: list[Json]) -> Causes:
+    if len(endpoints) > ENDPOINTS_MAX:
+        yield too_many("endpoints", len(endpoints), ENDPOINTS_MAX)
+        return
+    for place, endpoint in enumerate(endpoints):
+        field = f"endpoints[{place}]"
+        addresses = endpoint.get("addresses") or []
+        if not addresses:
+            yield required(f"{field}.addresses", "must contain at least 1 address")
+        elif len(addresses) > ADDRESSES_MAX:
+            yield too_many(f"{field}.addresses", len(addresses), ADDRESSES_MAX)
+        for number, address in enumerate(addresses):
+            yield from _check_slice_address(f"{field}.addresses[{number}]", sort, address)
+        yield from _check_place(field, endpoint)
+
+
+def _check_slice_address(field: str, sort: str, address: str) -> Causes:
+    if sort == "FQDN":
+        yield from check_domain_name(field, address)
+    if sort not in ("IPv4", "IPv6"):
+        return
+    try:
+        fits = ipaddress.ip_address(address).version == int(sort[-1])
+    except ValueError:
+        fits = False
+    if not fits:
+        yield invalid(field, address, f"must be a valid {sort} address")
+    yield from check_not_special(field, address)
+
+
+def _check_place(field: str, endpoint: Json) -> Causes:
+    """On which node the endpoint is, what it is called there, and whom it should serve."""
+    if endpoint.get("nodeName") is not None:
+        yield from check_subdomain(f"{field}.nodeName", endpoint["nodeName"])
+    topology = endpoint.get("deprecatedTopology") or {}
+    if len(topology) > TOPOLOGY_MAX:
+        yield too_many(f"{field}.deprecatedTopology", len(topology), TOPOLOGY_MAX)
+    yield from check_labels(f"{field}.deprecatedTopology", topology)
+    if endpoint.get("hostname") is not None:
+        yield from check_dns_label(f"{field}.hostname", endpoint["hostname"])
+    zones = (endpoint.get("hints") or {}).get("forZones") or []
+    where = f"{field}.hints.forZones"
+    if len(zones) > HINTS_MAX:
+        yield too_many(where, len(zones), HINTS_MAX)
+        return
+    names = [zone.get("name", "") for zone in zones]
+    again = repeated_indexes(names)
+    for number, name in enumerate(names):
+        if number in again:
+            yield duplicate(f"{where}[{number}].name", name)
+        yield from check_label_value(f"{where}[{number}].name", name)
+
+
+def _check_slice_ports(ports: list[Json]) -> Causes:
+    if len(ports) > PORTS_MAX:
+        yield too_many("ports", len(ports), PORTS_MAX)
+        return
+    names: dict[str, None] = {}
+    for place, port in enumerate(ports):
+        name = port.get("name") or ""
+        if name:
+            yield from check_dns_label(f"ports[{place}].name", name)
+        if name in names:
+            yield duplicate(f"ports[{place}].name", name)
+        names[name] = None
+        yield from check_one_of(f"ports[{place}].protocol", port.get("protocol", ""), PROTOCOLS)
+        if port.get("appProtocol") is not None:
+            yield from check_qualified_name(f"ports[{place}].appProtocol", port["appProtocol"])

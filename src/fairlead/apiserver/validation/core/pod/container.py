@@ -1,0 +1,305 @@
+"""Containers of pods.
+
+`check_containers` and `check_init_containers` hold all rules of a new container, in upstream's
+order. `check_scheduled_containers` holds those on which placement depends; a simulation asks for
+no more.
+
+upstream: pkg/apis/core/validation/validation.go:validateContainerCommon, validateContainers,
+validateInitContainers, validateContainerPorts
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.objects import Container, ContainerPort
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.core.pod.environment import (
+    check_environment,
+    check_environment_sources,
+)
+from fairlead.apiserver.validation.core.pod.probe import PROBES, check_probes
+from fairlead.apiserver.validation.core.pod.security import check_container_security
+from fairlead.apiserver.validation.core.resource import check_requirements
+from fairlead.apiserver.validation.core.volume.volume import check_devices, check_mounts
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from fairlead.apiserver.validation.meta.format import (
+    check_dns_label,
+    check_port_number,
+    dns_label_problems,
+    port_name_problems,
+)
+
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
+PULL_POLICIES: Final = ("Always", "IfNotPresent", "Never")
+MESSAGE_POLICIES: Final = ("File", "FallbackToLogsOnError")
+RESIZABLE: Final = ("cpu", "memory")
+RESIZE_POLICIES: Final = ("NotRequired", "RestartContainer")
+RESTART_ACTIONS: Final = ("Restart", "RestartAllContainers")
+RULES_MAX: Final = 20
+_CLAIMS_SHOWN_MAX: Final = 64
+_SIDECARS_ONLY: Final = "may not be set for init containers without restartPolicy=Always"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodContext:
+    """The parts of a pod that its containers refer to."""
+
+    volumes: Mapping[str, Json]
+    claims: frozenset[str]
+    restart_policy: str
+    grace_period_s: int | None
+    host_users: bool
+    host_network: bool
+
+
+def check_containers(
+    field: str,
+    containers: list[Json],
+    views: Sequence[Container],
+    pod: PodContext,
+    names: dict[str, None],
+) -> Causes:
+    """All rules of a pod's main containers; `names` collects the names in use."""
+    if not containers:
+        yield required(field)
+    for index, (container, view) in enumerate(zip(containers, views, strict=True)):
+        where = f"{field}[{index}]"
+        yield from _check_name_and_image(where, view)
+        yield from check_container(where, container, view, pod)
+        yield from _check_unused_name(where, view, names)
+        yield from check_probes(where, container, pod.grace_period_s)
+        yield from _check_restart(where, container)
+    ports: dict[str, None] = {}
+    for place, container in enumerate(containers):
+        yield from _check_host_ports(f"{field}[{place}]", container, ports)
+
+
+def check_init_containers(
+    field: str,
+    containers: list[Json],
+    views: Sequence[Container],
+    pod: PodContext,
+    names: dict[str, None],
+) -> Causes:
+    """All rules of init containers; those that restart always are sidecars."""
+    for index, (container, view) in enumerate(zip(containers, views, strict=True)):
+        where = f"{field}[{index}]"
+        yield from _check_name_and_image(where, view)
+        yield from check_container(where, container, view, pod)
+        yield from _check_unused_name(where, view, names)
+        yield from _check_restart(where, container)
+        yield from _check_host_ports(f"{field}[0]", container, {})
+        if container.get("restartPolicy") == "Always":
+            yield from check_probes(where, container, pod.grace_period_s)
+            continue
+        for key in ("lifecycle", *PROBES):
+            if container.get(key) is not None:
+                yield forbidden(f"{where}.{key}", _SIDECARS_ONLY)
+
+
+def check_container(field: str, container: Json, view: Container | None, pod: PodContext) -> Causes:
+    """What holds for any container; ephemeral ones have no `view`."""
+    said = container.get("terminationMessagePolicy", "")
+    yield from _check_word(f"{field}.terminationMessagePolicy", said, MESSAGE_POLICIES)
+    yield from _check_port_names(f"{field}.ports", container.get("ports") or [])
+    for index, port in enumerate(view.ports if view else ()):
+        yield from _check_port(f"{field}.ports[{index}]", port, host_network=pod.host_network)
+    yield from check_environment(f"{field}.env", container.get("env") or [])
+    yield from check_environment_sources(f"{field}.envFrom", container.get("envFrom") or [])
+    yield from check_mounts(f"{field}.volumeMounts", container, pod.volumes)
+    yield from check_devices(f"{field}.volumeDevices", container, pod.volumes)
+    policy = container.get("imagePullPolicy", "")
+    yield from _check_word(f"{field}.imagePullPolicy", policy, PULL_POLICIES)
+    if view:
+        yield from check_requirements(f"{field}.resources", view.resources)
+    claims = (container.get("resources") or {}).get("claims") or []
+    yield from _check_claims(f"{field}.resources.claims", claims, pod.claims)
+    yield from _check_resizing(f"{field}.resizePolicy", container.get("resizePolicy") or [], pod)
+    context = container.get("securityContext") or {}
+    where = f"{field}.securityContext"
+    yield from check_container_security(where, context, host_users=pod.host_users)
+
+
+def _check_word(field: str, word: str, known: tuple[str, ...]) -> Causes:
+    if not word:
+        yield required(field)
+    elif word not in known:
+        yield not_supported(field, word, known)
+
+
+def _check_port_names(field: str, ports: list[Json]) -> Causes:
+    names: dict[str, None] = {}
+    for place, port in enumerate(ports):
+        name = port.get("name", "")
+        if not name:
+            continue
+        problems = port_name_problems(name)
+        for problem in problems:
+            yield invalid(f"{field}[{place}].name", name, problem)
+        if not problems and name in names:
+            yield duplicate(f"{field}[{place}].name", name)
+        names[name] = None
+
+
+def _check_host_ports(field: str, container: Json, taken: dict[str, None]) -> Causes:
+    for place, port in enumerate(container.get("ports") or ()):
+        if not port.get("hostPort"):
+            continue
+        shown = f"{port.get('protocol', '')}/{port.get('hostIP', '')}/{port['hostPort']}"
+        if shown in taken:
+            yield duplicate(f"{field}.ports[{place}].hostPort", shown)
+        taken[shown] = None
+
+
+def _check_claims(field: str, claims: list[Json], known: frozenset[str]) -> Causes:
+    """Devices of the pod that a container uses."""
+    # upstream: validateResourceClaimNames there
+    seen: Counter[str] = Counter()
+    shown = ", ".join(sorted(known)[:_CLAIMS_SHOWN_MAX]) if claims else ""
+    for place, claim in enumerate(claims):
+        where = f"{field}[{place}]"
+        name, request = claim.get("name", ""), claim.get("request", "")
+        if not name:
+            yield required(where)
+            continue
+        if name in seen:
+            yield duplicate(where, name)
+        else:
+            yield from _check_use(where, name, request, seen)
+        if name not in known:
+            named = f": {shown}" if known else " which is empty"
+            yield Cause(
+                "FieldValueNotFound",
+                f'Not found: "{name}": must be one of the names in pod.spec.resourceClaims{named}',
+                where,
+            )
+
+
+def _check_use(field: str, name: str, request: str, seen: Counter[str]) -> Causes:
+    """`seen` are uses so far: `name` or `name/request`, and how many requests `name/` has."""
+    key = f"{name}/{request}" if request else name
+    if request:
+        yield from check_dns_label(f"{field}.request", request)
+    if key in seen:
+        yield duplicate(field, key)
+    elif not request:
+        for _ in range(seen[f"{name}/"]):
+            yield duplicate(field, name)
+    if request and key not in seen:
+        seen[f"{name}/"] += 1
+    seen[key] += 1
+
+
+def _check_resizing(field: str, policies: list[Json], pod: PodContext) -> Causes:
+    # upstream: validateResizePolicy there, which does not say which one it means
+    seen: dict[str, None] = {}
+    for place, policy in enumerate(policies):
+        name, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
+        if name in seen:
+            yield duplicate(f"{field}[{place}]", name)
+        seen[name] = None
+        yield from _check_word(field, name, RESIZABLE)
+        yield from _check_word(field, restart, RESIZE_POLICIES)
+        if pod.restart_policy == "Never" and restart != "NotRequired":
+            why = "must be 'NotRequired' when `restartPolicy` is 'Never'"
+            yield invalid(field, restart, why)
+
+
+def _check_restart(field: str, container: Json) -> Causes:
+    """The restart policy of a single container."""
+    yield from _check_restart_policy(field, container.get("restartPolicy") or "")
+    rules = container.get("restartPolicyRules") or []
+    if rules and container.get("restartPolicy") is None:
+        why = "must specify restartPolicy when restart rules are used"
+        yield required(f"{field}.restartPolicy", why)
+    if len(rules) > RULES_MAX:
+        text = f"Too many: {len(rules)}: must have at most {RULES_MAX} items"
+        yield Cause("FieldValueTooMany", text, f"{field}.restartPolicyRules")
+    for place, rule in enumerate(rules):
+        where = f"{field}.restartPolicyRules[{place}]"
+        if rule.get("action") not in RESTART_ACTIONS:
+            yield not_supported(f"{where}.action", rule.get("action", ""), RESTART_ACTIONS)
+        codes = rule.get("exitCodes")
+        if codes is None:
+            yield required(f"{where}.exitCodes", "must be specified")
+        elif codes.get("operator") not in ("In", "NotIn"):
+            operator = codes.get("operator", "")
+            yield not_supported(f"{where}.exitCodes.operator", operator, ("In", "NotIn"))
+
+
+def check_scheduled_containers(
+    field: str, containers: Sequence[Container], *, host_network: bool
+) -> Causes:
+    """What scheduling reads of each container: ports, resources, restart policy."""
+    for place, container in enumerate(containers):
+        where = f"{field}[{place}]"
+        for number, port in enumerate(container.ports):
+            place_of_port = f"{where}.ports[{number}]"
+            yield from _check_port(place_of_port, port, host_network=host_network)
+        yield from check_requirements(f"{where}.resources", container.resources)
+        yield from _check_restart_policy(where, container.restart_policy)
+
+
+def check_names(field: str, containers: Sequence[Container], names: dict[str, None]) -> Causes:
+    """Names of containers, where they have one; `names` collects the names in use."""
+    for index, container in enumerate(containers):
+        yield from _check_unused_name(f"{field}[{index}]", container, names)
+        for problem in dns_label_problems(container.name) if container.name else ():
+            yield invalid(f"{field}[{index}].name", container.name, problem)
+
+
+def check_runnable(field: str, containers: Sequence[Container]) -> Causes:
+    """Names and images, without which a kubelet cannot start a container."""
+    for index, container in enumerate(containers):
+        if not container.name:
+            yield required(f"{field}[{index}].name")
+        if not container.image:
+            yield required(f"{field}[{index}].image")
+
+
+def _check_name_and_image(field: str, container: Container) -> Causes:
+    if not container.name:
+        yield required(f"{field}.name")
+    for problem in dns_label_problems(container.name) if container.name else ():
+        yield invalid(f"{field}.name", container.name, problem)
+    if not container.image:
+        yield required(f"{field}.image")
+
+
+def _check_unused_name(field: str, container: Container, names: dict[str, None]) -> Causes:
+    if container.name in names:
+        yield duplicate(f"{field}.name", container.name)
+    if container.name:
+        names[container.name] = None
+
+
+def _check_port(field: str, port: ContainerPort, *, host_network: bool) -> Causes:
+    if not port.container_port:
+        yield required(f"{field}.containerPort")
+    else:
+        yield from check_port_number(f"{field}.containerPort", port.container_port)
+    if port.host_port:
+        yield from check_port_number(f"{field}.hostPort", port.host_port)
+        if host_network and port.host_port != port.container_port:
+            why = "must match `containerPort` when `hostNetwork` is true"
+            yield invalid(f"{field}.hostPort", port.host_port, why)
+    if port.protocol not in PROTOCOLS:
+        yield not_supported(f"{field}.protocol", port.protocol, PROTOCOLS)
+
+
+def _check_restart_policy(field: str, policy: str) -> Causes:
+    if policy and policy not in RESTART_POLICIES:
+        yield not_supported(f"{field}.restartPolicy", policy, RESTART_POLICIES)

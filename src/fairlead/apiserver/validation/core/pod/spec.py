@@ -1,0 +1,411 @@
+"""Specs of pods and pod templates.
+
+`check_pod_spec` holds every rule of a new spec, in upstream's order. The other entry points are
+parts of it: `check_scheduled_spec` is what placement depends on and holds for stored pods too,
+`check_new_scheduled_spec` holds for new pods only, and `check_runnable_spec` is what a kubelet
+needs. Simulations use only these parts, because a scheduling scenario may leave out images.
+
+upstream: pkg/apis/core/validation/validation.go:ValidatePodSpec
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from fairlead.api.codec import DecodeError, decode_as, without_nulls
+from fairlead.api.json import Json
+from fairlead.api.label import label_key_problems, label_value_problems
+from fairlead.api.objects import Pod, PodSpec, ResourceRequirements, Toleration
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.core.pod.affinity import check_affinity
+from fairlead.apiserver.validation.core.pod.annotation import check_annotations
+from fairlead.apiserver.validation.core.pod.container import (
+    RESTART_POLICIES,
+    PodContext,
+    check_containers,
+    check_init_containers,
+    check_names,
+    check_runnable,
+    check_scheduled_containers,
+)
+from fairlead.apiserver.validation.core.pod.security import check_pod_security, check_system
+from fairlead.apiserver.validation.core.pod.topology_spread import check_spread
+from fairlead.apiserver.validation.core.resource import check_pod_level, check_requirements
+from fairlead.apiserver.validation.core.volume.volume import check_volumes, mountable
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from fairlead.apiserver.validation.meta.format import (
+    check_dns_label,
+    check_qualified_name,
+    check_subdomain,
+    dns_subdomain_problems,
+)
+from fairlead.apiserver.validation.meta.ip import check_ip
+from fairlead.apiserver.validation.meta.object_meta import (
+    check_annotation_keys,
+    check_labels,
+    check_timestamp,
+)
+
+INT32_MAX: Final = 2**31 - 1
+PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
+TAINT_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+OPERATORS: Final = ("Equal", "Exists")
+COMPARISONS: Final = ("Lt", "Gt")
+DNS_POLICIES: Final = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+SYSTEMS: Final = ("linux", "windows")
+NAMESERVERS_MAX: Final = 3
+SEARCHES_MAX: Final = 32
+SEARCH_TEXT_MAX: Final = 2048
+_LISTS: Final = ("containers", "initContainers")
+# In upstream's spelling.
+_HOST_SPACES: Final = (
+    ("hostNetwork", "hostNetwork"),
+    ("hostPID", "HostPID"),
+    ("hostIPC", "HostIPC"),
+)
+_CLAIM: Final = ("resourceClaimName", "resourceClaimTemplateName")
+_ONE_CLAIM: Final = (
+    "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+)
+_NO_CLAIM: Final = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
+_LABEL: Final = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SEARCH_FORM: Final = rf"{_LABEL}(\.{_LABEL})*"
+_SEARCH: Final = re.compile(_SEARCH_FORM)
+_SEARCH_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' "
+    "or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
+    f"used for validation is '{_SEARCH_FORM}')"
+)
+
+
+def check_new_pod(pod: Json, view: Pod) -> Causes:
+    """A new pod."""
+    spec = pod["spec"]
+    yield from check_annotations("metadata.annotations", pod)
+    yield from check_pod_spec("spec", spec, view.spec, pod["metadata"].get("name", ""))
+    for key in _LISTS:
+        for index, container in enumerate(spec.get(key) or ()):
+            image = container.get("image") or ""
+            if image != image.strip():
+                why = "must not have leading or trailing whitespace"
+                yield invalid(f"spec.{key}[{index}].image", image, why)
+    if spec.get("ephemeralContainers"):
+        yield forbidden("spec.ephemeralContainers", "cannot be set on create")
+    yield from check_timestamp("status.startTime", view.status.start_time)
+
+
+def check_scheduled_pod(pod: Pod) -> Causes:
+    """What scheduling reads of a stored pod."""
+    yield from check_scheduled_spec("spec", pod.spec)
+    yield from check_timestamp("status.startTime", pod.status.start_time)
+
+
+def check_changed_pod(pod: Pod) -> Causes:
+    """What an updated pod must keep to; most of its spec cannot change."""
+    yield from check_scheduled_pod(pod)
+    yield from check_new_scheduled_spec("spec", pod.spec)
+    yield from check_runnable_spec("spec", pod.spec)
+
+
+def check_template(field: str, template: Json) -> Causes:
+    """A pod template; `field` is its path."""
+    view = template_view(field, template)
+    if isinstance(view, Cause):
+        yield view
+        return
+    yield from check_labels(f"{field}.labels", view.metadata.labels)
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    yield from check_annotation_keys(f"{field}.annotations", annotations)
+    yield from check_annotations(f"{field}.annotations", template)
+    yield from check_pod_spec(f"{field}.spec", template["spec"], view.spec)
+    if template["spec"].get("ephemeralContainers"):
+        why = "ephemeral containers not allowed in pod template"
+        yield forbidden(f"{field}.spec.ephemeralContainers", why)
+
+
+def template_view(field: str, template: Json) -> Pod | Cause:
+    """The pod that a template describes, or why it describes none."""
+    try:
+        return decode_as(Pod, template)
+    except DecodeError:
+        pass  # most templates have no nulls, and looking for them costs more than decoding
+    try:
+        return decode_as(Pod, without_nulls(template))
+    except DecodeError as cause:
+        return invalid(f"{field}.{cause.field}", "", cause.problem)
+
+
+def check_pod_spec(field: str, spec: Json, view: PodSpec, pod_name: str = "") -> Causes:
+    """All rules of a new pod spec; `field` is its path, `view` its typed view."""
+    # The order is that of ValidatePodSpec: kubectl prints causes as they come.
+    volumes = spec.get("volumes") or []
+    claims = spec.get("resourceClaims") or []
+    context = PodContext(
+        volumes=mountable(volumes),
+        claims=frozenset(claim["name"] for claim in claims if claim.get("name")),
+        restart_policy=spec.get("restartPolicy", ""),
+        grace_period_s=spec.get("terminationGracePeriodSeconds"),
+        host_users=spec.get("hostUsers") is not False,
+        host_network=view.host_network,
+    )
+    yield from check_volumes(f"{field}.volumes", volumes, pod_name)
+    yield from _check_claims(f"{field}.resourceClaims", claims)
+    names: dict[str, None] = {}
+    main, initial = spec.get("containers") or [], spec.get("initContainers") or []
+    yield from check_containers(f"{field}.containers", main, view.containers, context, names)
+    views = view.init_containers
+    yield from check_init_containers(f"{field}.initContainers", initial, views, context, names)
+    if view.resources is not None:
+        yield from check_pod_level(f"{field}.resources", view, view.resources)
+    yield from _check_restart_policy(field, view)
+    yield from _check_dns_policy(field, spec)
+    yield from check_labels(f"{field}.nodeSelector", view.node_selector)
+    yield from check_pod_security(f"{field}.securityContext", spec)
+    yield from check_affinity(f"{field}.affinity", view.affinity)
+    yield from _check_dns(f"{field}.dnsConfig", spec)
+    for index, gate in enumerate(spec.get("readinessGates") or ()):
+        where = f"{field}.readinessGates[{index}].conditionType"
+        yield from check_qualified_name(where, gate.get("conditionType", ""))
+    yield from _check_gates(f"{field}.schedulingGates", view)
+    yield from check_spread(f"{field}.topologySpreadConstraints", view.topology_spread_constraints)
+    if not context.host_users:
+        yield from _check_own_users(field, spec)
+    if spec.get("serviceAccountName"):
+        yield from check_subdomain(f"{field}.serviceAccountName", spec["serviceAccountName"])
+    yield from _check_node_name(field, view)
+    yield from _check_deadline(field, view)
+    yield from _check_host_names(field, spec)
+    yield from check_tolerations(f"{field}.tolerations", view.tolerations)
+    yield from _check_aliases(f"{field}.hostAliases", spec.get("hostAliases") or [])
+    for key in ("priorityClassName", "runtimeClassName"):
+        if spec.get(key):
+            yield from check_subdomain(f"{field}.{key}", spec[key])
+    yield from _check_priority(field, view)
+    yield from check_requirements(f"{field}.overhead", ResourceRequirements(limits=view.overhead))
+    yield from _check_system(field, spec)
+    yield from _check_gated_node_name(field, view)
+
+
+def check_scheduled_spec(field: str, spec: PodSpec) -> Causes:
+    """What scheduling reads of any pod's spec; `field` is its path."""
+    for key, containers in (
+        ("containers", spec.containers),
+        ("initContainers", spec.init_containers),
+    ):
+        where = f"{field}.{key}"
+        yield from check_scheduled_containers(where, containers, host_network=spec.host_network)
+    if spec.resources is not None:
+        yield from check_pod_level(f"{field}.resources", spec, spec.resources)
+    yield from check_requirements(f"{field}.overhead", ResourceRequirements(limits=spec.overhead))
+    yield from check_labels(f"{field}.nodeSelector", spec.node_selector)
+    yield from check_affinity(f"{field}.affinity", spec.affinity)
+    yield from check_tolerations(f"{field}.tolerations", spec.tolerations)
+    yield from check_spread(f"{field}.topologySpreadConstraints", spec.topology_spread_constraints)
+    yield from _check_gates(f"{field}.schedulingGates", spec)
+    yield from _check_priority(field, spec)
+    yield from _check_restart_policy(field, spec)
+    yield from _check_node_name(field, spec)
+    yield from _check_deadline(field, spec)
+
+
+def check_new_scheduled_spec(field: str, spec: PodSpec) -> Causes:
+    """What scheduling asks of a new pod's spec besides."""
+    names: dict[str, None] = {}
+    yield from check_names(f"{field}.containers", spec.containers, names)
+    yield from check_names(f"{field}.initContainers", spec.init_containers, names)
+    yield from _check_gated_node_name(field, spec)
+
+
+def check_runnable_spec(field: str, spec: PodSpec) -> Causes:
+    """What a kubelet needs to run a pod and scheduling does not read."""
+    if not spec.containers:
+        yield required(f"{field}.containers")
+    yield from check_runnable(f"{field}.containers", spec.containers)
+    yield from check_runnable(f"{field}.initContainers", spec.init_containers)
+
+
+def _check_gated_node_name(field: str, spec: PodSpec) -> Causes:
+    if spec.scheduling_gates and spec.node_name:
+        why = "cannot be set until all schedulingGates have been cleared"
+        yield forbidden(f"{field}.nodeName", why)
+
+
+def _check_restart_policy(field: str, spec: PodSpec) -> Causes:
+    if spec.restart_policy not in RESTART_POLICIES:
+        yield not_supported(f"{field}.restartPolicy", spec.restart_policy, RESTART_POLICIES)
+
+
+def _check_node_name(field: str, spec: PodSpec) -> Causes:
+    for problem in dns_subdomain_problems(spec.node_name) if spec.node_name else ():
+        yield invalid(f"{field}.nodeName", spec.node_name, problem)
+
+
+def _check_deadline(field: str, spec: PodSpec) -> Causes:
+    deadline_s = spec.active_deadline_seconds
+    if deadline_s is not None and not 1 <= deadline_s <= INT32_MAX:
+        why = f"must be between 1 and {INT32_MAX}, inclusive"
+        yield invalid(f"{field}.activeDeadlineSeconds", deadline_s, why)
+
+
+def _check_priority(field: str, spec: PodSpec) -> Causes:
+    if spec.priority is not None and not -INT32_MAX - 1 <= spec.priority <= INT32_MAX:
+        why = f"must be between {-INT32_MAX - 1} and {INT32_MAX}, inclusive"
+        yield invalid(f"{field}.priority", spec.priority, why)
+    policy = spec.preemption_policy
+    if policy and policy not in PREEMPTION_POLICIES:
+        yield not_supported(f"{field}.preemptionPolicy", policy, PREEMPTION_POLICIES)
+
+
+def check_tolerations(field: str, tolerations: Sequence[Toleration]) -> Causes:
+    """The tolerations of a pod, or of the pods of a class."""
+    for place, toleration in enumerate(tolerations):
+        yield from _check_toleration(f"{field}[{place}]", toleration)
+
+
+def _check_toleration(field: str, toleration: Toleration) -> Causes:
+    # upstream: ValidateTolerations; values are reported under operator there
+    for problem in label_key_problems(toleration.key) if toleration.key else ():
+        yield invalid(f"{field}.key", toleration.key, problem)
+    operator = toleration.operator
+    if not toleration.key and operator != "Exists":
+        why = (
+            "operator must be Exists when `key` is empty, which means "
+            '"match all values and all keys"'
+        )
+        yield invalid(f"{field}.operator", operator, why)
+    if toleration.toleration_seconds is not None and toleration.effect != "NoExecute":
+        why = "effect must be 'NoExecute' when `tolerationSeconds` is set"
+        yield invalid(f"{field}.effect", toleration.effect, why)
+    match operator:
+        case "" | "Equal":
+            problems = label_value_problems(toleration.value)
+            if problems:
+                yield invalid(f"{field}.operator", toleration.value, ";".join(problems))
+        case "Exists":
+            if toleration.value:
+                why = "value must be empty when `operator` is 'Exists'"
+                yield invalid(f"{field}.operator", toleration.value, why)
+        case "Lt" | "Gt":
+            yield not_supported(f"{field}.operator", operator, (*OPERATORS, *COMPARISONS))
+        case _:
+            yield not_supported(f"{field}.operator", operator, OPERATORS)
+    if toleration.effect and toleration.effect not in TAINT_EFFECTS:
+        yield not_supported(f"{field}.effect", toleration.effect, TAINT_EFFECTS)
+
+
+def _check_gates(field: str, spec: PodSpec) -> Causes:
+    names: dict[str, None] = {}
+    for place, gate in enumerate(spec.scheduling_gates):
+        for problem in label_key_problems(gate.name):
+            yield invalid(f"{field}[{place}]", gate.name, problem)
+        if gate.name in names:
+            yield duplicate(f"{field}[{place}]", gate.name)
+        names[gate.name] = None
+
+
+def _check_system(field: str, spec: Json) -> Causes:
+    system = (spec.get("os") or {}).get("name")
+    if system == "":
+        yield required(f"{field}.os.name", "cannot be empty")
+    elif system is not None and system not in SYSTEMS:
+        yield not_supported(f"{field}.os", system, SYSTEMS)
+    yield from check_system(field, spec)
+
+
+def _check_own_users(field: str, spec: Json) -> Causes:
+    """A pod with users of its own shares nothing else with its host."""
+    for key, shown in _HOST_SPACES:
+        if spec.get(key):
+            yield forbidden(f"{field}.{shown}", "when `hostUsers` is false")
+
+
+def _check_dns_policy(field: str, spec: Json) -> Causes:
+    policy = spec.get("dnsPolicy", "")
+    if not policy:
+        yield required(f"{field}.dnsPolicy")
+    elif policy not in DNS_POLICIES:
+        yield not_supported(f"{field}.dnsPolicy", policy, DNS_POLICIES)
+
+
+def _check_dns(field: str, spec: Json) -> Causes:
+    config = spec.get("dnsConfig")
+    if spec.get("dnsPolicy") == "None":
+        if config is None:
+            yield required(field, "must provide `dnsConfig` when `dnsPolicy` is None")
+            return
+        if not config.get("nameservers"):
+            why = "must provide at least one DNS nameserver when `dnsPolicy` is None"
+            yield required(f"{field}.nameservers", why)
+            return
+    config = config or {}
+    servers, searches = config.get("nameservers") or [], config.get("searches") or []
+    if len(servers) > NAMESERVERS_MAX:
+        why = f"must not have more than {NAMESERVERS_MAX} nameservers"
+        yield invalid(f"{field}.nameservers", servers, why)
+    for place, server in enumerate(servers):
+        yield from check_ip(f"{field}.nameservers[{place}]", server)
+    yield from _check_searches(f"{field}.searches", searches)
+    for place, option in enumerate(config.get("options") or ()):
+        if not option.get("name"):
+            yield required(f"{field}.options[{place}]", "must not be empty")
+
+
+def _check_searches(field: str, searches: list[str]) -> Causes:
+    if len(searches) > SEARCHES_MAX:
+        yield invalid(field, searches, f"must not have more than {SEARCHES_MAX} search paths")
+    if len(" ".join(searches)) > SEARCH_TEXT_MAX:
+        why = (
+            f"must not have more than {SEARCH_TEXT_MAX} characters (including spaces) in the "
+            "search list"
+        )
+        yield invalid(field, searches, why)
+    for place, search in enumerate(searches):
+        domain = search.removesuffix(".")
+        if search != "." and not _SEARCH.fullmatch(domain):
+            yield invalid(f"{field}[{place}]", domain, _SEARCH_RULE)
+
+
+def _check_host_names(field: str, spec: Json) -> Causes:
+    for key in ("hostname", "subdomain"):
+        if spec.get(key):
+            yield from check_dns_label(f"{field}.{key}", spec[key])
+    if spec.get("hostnameOverride"):
+        yield from check_subdomain(f"{field}.hostnameOverride", spec["hostnameOverride"])
+
+
+def _check_aliases(field: str, aliases: list[Json]) -> Causes:
+    for place, alias in enumerate(aliases):
+        yield from check_ip(f"{field}[{place}].ip", alias.get("ip", ""))
+        for number, name in enumerate(alias.get("hostnames") or ()):
+            yield from check_subdomain(f"{field}[{place}].hostnames[{number}]", name)
+
+
+def _check_claims(field: str, claims: list[Json]) -> Causes:
+    names: dict[str, None] = {}
+    for place, claim in enumerate(claims):
+        where = f"{field}[{place}]"
+        name = claim.get("name", "")
+        if not name:
+            yield required(f"{where}.name")
+        elif name in names:
+            yield duplicate(f"{where}.name", name)
+        else:
+            yield from check_dns_label(f"{where}.name", name)
+        names[name] = None
+        shown = {"Name": name, **{key[0].upper() + key[1:]: claim.get(key) for key in _CLAIM}}
+        stated = [key for key in _CLAIM if claim.get(key) is not None]
+        if len(stated) > 1:
+            yield invalid(where, shown, _ONE_CLAIM)
+        elif not stated:
+            yield invalid(where, shown, _NO_CLAIM)
+        for key in stated:
+            yield from check_subdomain(f"{where}.{key}", claim[key])

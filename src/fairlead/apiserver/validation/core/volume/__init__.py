@@ -1,0 +1,1 @@
+"""Volumes of pods, PersistentVolumes and PersistentVolumeClaims."""

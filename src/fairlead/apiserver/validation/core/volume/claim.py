@@ -1,0 +1,121 @@
+"""What a PersistentVolumeClaim asks for, also where it stands inside of something else.
+
+upstream: pkg/apis/core/validation/validation.go:ValidatePersistentVolumeClaimSpec,
+ValidatePersistentVolumeClaimTemplate
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.quantity import canonical, parse_quantity
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
+from fairlead.apiserver.validation.meta.format import (
+    check_one_of,
+    check_subdomain,
+    dns_label_problems,
+    label_selector,
+)
+from fairlead.apiserver.validation.meta.object_meta import check_labels
+from fairlead.apiserver.validation.meta.selector import check_label_selector
+
+ACCESS_MODES: Final = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+VOLUME_MODES: Final = ("Block", "Filesystem")
+CLAIM: Final = "PersistentVolumeClaim"
+_SOURCES: Final = (("", CLAIM), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+# What metadata of a template may have.
+_TEMPLATE_METADATA: Final = ("annotations", "labels")
+
+
+def check_claim_spec(field: str, spec: Json) -> Causes:
+    """The spec of a claim; `field` is where it stands."""
+    modes = spec.get("accessModes") or []
+    if not modes:
+        yield required(f"{field}.accessModes", "at least 1 access mode is required")
+    yield from check_label_selector(f"{field}.selector", label_selector(spec.get("selector")))
+    yield from check_modes(field, modes)
+    yield from _check_size(f"{field}.resources[storage]", spec)
+    if spec.get("storageClassName"):
+        yield from check_subdomain(f"{field}.storageClassName", spec["storageClassName"])
+    mode = spec.get("volumeMode")
+    if mode is not None:
+        yield from check_one_of(f"{field}.volumeMode", mode, VOLUME_MODES)
+    yield from _check_data(field, spec)
+    if spec.get("volumeAttributesClassName"):
+        where = f"{field}.volumeAttributesClassName"
+        yield from check_subdomain(where, spec["volumeAttributesClassName"])
+
+
+def check_modes(field: str, modes: list[str]) -> Causes:
+    """How a volume may be mounted."""
+    for mode in modes:
+        if mode not in ACCESS_MODES:
+            yield not_supported(f"{field}.accessModes", mode, ACCESS_MODES)
+    known = {mode for mode in modes if mode in ACCESS_MODES}
+    if "ReadWriteOncePod" in known and len(known) > 1:
+        why = "may not use ReadWriteOncePod with other access modes"
+        yield forbidden(f"{field}.accessModes", why)
+
+
+def _check_size(field: str, spec: Json) -> Causes:
+    text = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if text is None:
+        yield required(field)
+    elif parse_quantity(text).nano <= 0:
+        yield invalid(field, canonical(parse_quantity(text)), "must be greater than zero")
+
+
+def is_kept_source(source: Json | None) -> bool:
+    """Whether a claim's dataSource is one of those that are not silently dropped."""
+    # upstream: pkg/api/persistentvolumeclaim/util.go:dataSourceIsPvcOrSnapshot
+    named = source or {}
+    return (named.get("apiGroup") or "", named.get("kind")) in _SOURCES
+
+
+def _check_data(field: str, spec: Json) -> Causes:
+    """What the volume begins with."""
+    source, reference = spec.get("dataSource"), spec.get("dataSourceRef")
+    if not is_kept_source(source):
+        source = None
+    for key, data in (("dataSource", source), ("dataSourceRef", reference)):
+        if data is not None:
+            yield from _check_source(f"{field}.{key}", data)
+    if source is None or reference is None:
+        return
+    if reference.get("namespace"):
+        why = "may not be specified when dataSourceRef.namespace is specified"
+        yield invalid(field, f"{field}.dataSource", why)
+    elif any(source.get(key) != reference.get(key) for key in ("apiGroup", "kind", "name")):
+        yield invalid(field, f"{field}.dataSource", "must match dataSourceRef")
+
+
+def _check_source(field: str, data: Json) -> Causes:
+    for key in ("name", "kind"):
+        if not data.get(key):
+            yield required(f"{field}.{key}")
+    group, kind = data.get("apiGroup") or "", data.get("kind", "")
+    if not group and kind != CLAIM:
+        why = f"must be '{CLAIM}' when referencing the default apiGroup"
+        yield invalid(field, kind, why)
+    if group:
+        yield from check_subdomain(f"{field}.apiGroup", group)
+    namespace = data.get("namespace")
+    for problem in dns_label_problems(namespace) if namespace else ():
+        yield invalid(f"{field}.namespace", namespace, problem)
+
+
+def check_embedded_claim(field: str, template: Json) -> Causes:
+    """A claim that a volume of a pod brings along."""
+    meta = template.get("metadata") or {}
+    yield from check_labels(f"{field}.metadata.labels", meta.get("labels") or {})
+    for key in meta:
+        if key not in _TEMPLATE_METADATA and meta[key]:
+            yield forbidden(f"{field}.metadata.{key}", "cannot be set")
+    yield from check_claim_spec(f"{field}.spec", template.get("spec") or {})

@@ -1,0 +1,1 @@
+"""What all groups share: field errors, formats of single values, ObjectMeta, selectors."""

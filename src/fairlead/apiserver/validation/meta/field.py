@@ -1,0 +1,76 @@
+"""What can be wrong with a field, in upstream's words.
+
+upstream: apimachinery/pkg/util/validation/field/errors.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from fairlead.api import field_problem
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.json_equality import canonical_key
+
+Causes = Iterable[Cause]
+
+CHARACTERS_MAX: Final = 4 << 20  # somewhat more than a request may have
+CAUSE_CHARACTERS_MIN: Final = 100
+
+
+def bounded(causes: Causes) -> Iterator[Cause]:
+    """The first of `causes`: no more than a client might read.
+
+    A long key is named in whatever is wrong below it, a long choice in each thing that is not of
+    it; told in full, that takes the square of what was sent.
+    """
+    characters = 0
+    for cause in causes:
+        yield cause
+        characters += len(cause.message) + len(cause.field) + CAUSE_CHARACTERS_MIN
+        if characters > CHARACTERS_MAX:
+            return
+
+
+def invalid(field: str, value: Any, why: str = "") -> Cause:
+    """The value breaks a rule."""
+    return Cause("FieldValueInvalid", field_problem.invalid(value, why), field)
+
+
+def required(field: str, why: str = "") -> Cause:
+    """The value is missing."""
+    return Cause("FieldValueRequired", field_problem.required(why), field)
+
+
+def not_supported(field: str, value: Any, supported: Iterable[str]) -> Cause:
+    """The value is none of those there are."""
+    message = field_problem.not_supported(value, supported)
+    return Cause("FieldValueNotSupported", message, field)
+
+
+def duplicate(field: str, value: Any) -> Cause:
+    """The value is there already."""
+    return Cause("FieldValueDuplicate", field_problem.duplicate(value), field)
+
+
+def forbidden(field: str, why: str) -> Cause:
+    """There may be no such value here."""
+    return Cause("FieldValueForbidden", field_problem.forbidden(why), field)
+
+
+def non_negative(field: str, value: int) -> Causes:
+    """`value` must be 0 or more."""
+    if value < 0:
+        yield invalid(field, value, "must be greater than or equal to 0")
+
+
+def repeated_indexes(items: Iterable[Any]) -> frozenset[int]:
+    """The places of those JSON values that are like one before them."""
+    places: list[int] = []
+    seen: set[str | bytes] = set()
+    for place, item in enumerate(items):
+        what = canonical_key(item)
+        if what in seen:
+            places.append(place)
+        seen.add(what)
+    return frozenset(places)

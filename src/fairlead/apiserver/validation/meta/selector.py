@@ -1,0 +1,102 @@
+"""Selectors over labels and over nodes.
+
+upstream: apimachinery/pkg/apis/meta/v1/validation/validation.go:ValidateLabelSelector,
+pkg/apis/core/validation/validation.go:ValidateNodeSelector, ValidateNodeFieldSelectorRequirement
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.label import label_key_problems, label_value_problems
+from fairlead.api.objects import (
+    LabelSelector,
+    LabelSelectorRequirement,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+)
+from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
+from fairlead.apiserver.validation.meta.format import dns_subdomain_problems
+from fairlead.apiserver.validation.meta.object_meta import check_labels
+
+NODE_NAME_FIELD: Final = "metadata.name"
+UNKNOWN_OPERATOR: Final = "not a valid selector operator"
+
+
+def check_label_selector(field: str, selector: LabelSelector | None) -> Causes:
+    """A selector over the labels of pods or namespaces."""
+    if selector is None:
+        return
+    yield from check_labels(f"{field}.matchLabels", selector.match_labels)
+    for place, requirement in enumerate(selector.match_expressions):
+        at = f"{field}.matchExpressions[{place}]"
+        yield from _check_requirement(at, requirement, may_compare=False)
+
+
+def check_node_selector(field: str, selector: NodeSelector) -> Causes:
+    """The terms of which a node must satisfy one."""
+    terms = f"{field}.nodeSelectorTerms"
+    if not selector.node_selector_terms:
+        yield required(terms, "must have at least one node selector term")
+    for place, term in enumerate(selector.node_selector_terms):
+        yield from check_node_selector_term(f"{terms}[{place}]", term)
+
+
+def check_node_selector_term(field: str, term: NodeSelectorTerm, *, strict: bool = True) -> Causes:
+    """Requirements on a node's labels and fields; unless `strict`, values may be of any form."""
+    for place, requirement in enumerate(term.match_expressions):
+        at = f"{field}.matchExpressions[{place}]"
+        yield from _check_requirement(at, requirement, may_compare=True, strict=strict)
+    for place, requirement in enumerate(term.match_fields):
+        yield from _check_node_field(f"{field}.matchFields[{place}]", requirement)
+
+
+def _check_requirement(
+    field: str,
+    requirement: LabelSelectorRequirement | NodeSelectorRequirement,
+    *,
+    may_compare: bool,
+    strict: bool = True,
+) -> Causes:
+    """On labels; only those of nodes can be compared as numbers."""
+    match requirement.operator:
+        case "In" | "NotIn":
+            if not requirement.values:
+                why = "must be specified when `operator` is 'In' or 'NotIn'"
+                yield required(f"{field}.values", why)
+        case "Exists" | "DoesNotExist":
+            if requirement.values:
+                why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+                yield forbidden(f"{field}.values", why)
+        case "Gt" | "Lt" if may_compare:
+            if len(requirement.values) != 1:
+                why = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+                yield required(f"{field}.values", why)
+        case operator:
+            yield invalid(f"{field}.operator", operator, UNKNOWN_OPERATOR)
+    for problem in label_key_problems(requirement.key):
+        yield invalid(f"{field}.key", requirement.key, problem)
+    for place, value in enumerate(requirement.values if strict else ()):
+        for problem in label_value_problems(value):
+            yield invalid(f"{field}.values[{place}]", value, problem)
+
+
+def _check_node_field(field: str, requirement: NodeSelectorRequirement) -> Causes:
+    """Only the name of the node can be asked for, one at a time."""
+    match requirement.operator:
+        case "In" | "NotIn":
+            if len(requirement.values) != 1:
+                why = (
+                    "must be only one value when `operator` is 'In' or 'NotIn' for node field "
+                    "selector"
+                )
+                yield required(f"{field}.values", why)
+        case operator:
+            yield invalid(f"{field}.operator", operator, UNKNOWN_OPERATOR)
+    if requirement.key != NODE_NAME_FIELD:
+        yield invalid(f"{field}.key", requirement.key, "not a valid field selector key")
+        return
+    for place, value in enumerate(requirement.values):
+        for problem in dns_subdomain_problems(value):
+            yield invalid(f"{field}.values[{place}]", value, problem)

@@ -1,0 +1,1 @@
+"""Ingresses, network policies, IP addresses and service CIDRs."""

@@ -1,0 +1,266 @@
+"""Ingresses, their classes, and network policies.
+
+upstream: pkg/apis/networking/validation/validation.go
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, required
+from fairlead.apiserver.validation.meta.format import (
+    check_domain_path,
+    check_one_of,
+    check_port,
+    check_port_number,
+    dns_label_problems,
+    dns_subdomain_problems,
+    label_selector,
+    path_segment_problems,
+    port_name_problems,
+    too_long,
+)
+from fairlead.apiserver.validation.meta.ip import check_cidr, is_ip
+from fairlead.apiserver.validation.meta.selector import check_label_selector
+
+CLASS_ANNOTATION: Final = "kubernetes.io/ingress.class"
+CONTROLLER_LENGTH_MAX: Final = 250
+PATH_TYPES: Final = ("Exact", "ImplementationSpecific", "Prefix")
+POLICY_TYPES: Final = ("Egress", "Ingress")
+PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
+SCOPES: Final = ("Cluster", "Namespace")
+NOT_WITHIN_PATHS: Final = ("//", "/./", "/../", "%2f", "%2F")
+NOT_AT_ENDS_OF_PATHS: Final = ("/..", "/.")
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_WILDCARD_FORM: Final = rf"\*\.{_LABEL}(\.{_LABEL})*"
+_WILDCARD: Final = re.compile(_WILDCARD_FORM)
+_WILDCARD_RULE: Final = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which "
+    "must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric "
+    f"character (e.g. '*.example.com', regex used for validation is '{_WILDCARD_FORM}')"
+)
+
+
+def check_new_ingress(ingress: Json) -> Causes:
+    """A new Ingress names its class once."""
+    yield from check_ingress(ingress)
+    named = (ingress["metadata"].get("annotations") or {}).get(CLASS_ANNOTATION)
+    wanted = ingress["spec"].get("ingressClassName")
+    if named is not None and wanted is not None and named != wanted:
+        why = "must match `ingressClassName` when both are specified"
+        yield invalid(f"annotations.{CLASS_ANNOTATION}", named, why)
+
+
+def check_ingress(ingress: Json) -> Causes:
+    """An Ingress leads somewhere."""
+    spec = ingress["spec"]
+    rules, backend = spec.get("rules") or [], spec.get("defaultBackend")
+    if not rules and backend is None:
+        yield invalid("spec", None, "either `defaultBackend` or `rules` must be specified")
+    if backend is not None:
+        yield from _check_backend("spec.defaultBackend", backend)
+    for place, rule in enumerate(rules):
+        yield from _check_host(f"spec.rules[{place}].host", rule.get("host") or "")
+        if "http" in rule:  # upstream names the first rule whichever it is
+            yield from _check_paths("spec.rules[0].http.paths", rule["http"].get("paths") or [])
+    for place, tls in enumerate(spec.get("tls") or []):
+        yield from _check_tls(f"spec.tls[{place}]", tls)
+    name = spec.get("ingressClassName")
+    for problem in dns_subdomain_problems(name) if name is not None else ():
+        yield invalid("spec.ingressClassName", name, problem)
+
+
+def _check_host(field: str, host: str) -> Causes:
+    if host and is_ip(host):
+        yield invalid(field, host, "must be a DNS name, not an IP address")
+    yield from _check_domain(field, host) if host else ()
+
+
+def _check_domain(field: str, host: str) -> Causes:
+    if "*" not in host:
+        for problem in dns_subdomain_problems(host):
+            yield invalid(field, host, problem)
+    elif not _WILDCARD.fullmatch(host):
+        yield invalid(field, host, _WILDCARD_RULE)
+
+
+def _check_tls(field: str, tls: Json) -> Causes:
+    for place, host in enumerate(tls.get("hosts") or []):
+        yield from _check_domain(f"{field}.hosts[{place}]", host)
+    secret = tls.get("secretName")
+    for problem in dns_subdomain_problems(secret) if secret else ():
+        yield invalid(f"{field}.secretName", secret, problem)
+
+
+def _check_paths(field: str, paths: list[Json]) -> Causes:
+    if not paths:
+        yield required(field)
+    for place, path in enumerate(paths):
+        yield from _check_path(f"{field}[{place}]", path)
+
+
+def _check_path(field: str, rule: Json) -> Causes:
+    kind, path = rule.get("pathType"), rule.get("path", "")
+    if not kind:
+        yield required(f"{field}.pathType", "pathType must be specified")
+        return
+    yield from check_one_of(f"{field}.pathType", kind, PATH_TYPES)
+    is_literal = kind in ("Exact", "Prefix")
+    if not path.startswith("/") and (is_literal or path) and kind in PATH_TYPES:
+        yield invalid(f"{field}.path", path, "must be an absolute path")
+    if is_literal:
+        for part in NOT_WITHIN_PATHS:
+            if part in path:
+                yield invalid(f"{field}.path", path, f"must not contain '{part}'")
+        for end in NOT_AT_ENDS_OF_PATHS:
+            if path.endswith(end):
+                yield invalid(f"{field}.path", path, f"cannot end with '{end}'")
+    yield from _check_backend(f"{field}.backend", rule["backend"])
+
+
+def _check_backend(field: str, backend: Json) -> Causes:
+    service, resource = backend.get("service"), backend.get("resource")
+    if service is not None and resource is not None:
+        yield invalid(field, "", "cannot set both resource and service backends")
+    elif resource is not None:
+        yield from _check_reference(f"{field}.resource", resource)
+    elif service is not None:
+        yield from _check_service(field, service)
+    else:
+        yield invalid(field, "", "resource or service backend is required")
+
+
+def _check_service(field: str, service: Json) -> Causes:
+    name = service.get("name", "")
+    if not name:
+        yield required(f"{field}.service.name")
+    for problem in dns_label_problems(name) if name else ():
+        yield invalid(f"{field}.service.name", name, problem)
+    port = service.get("port") or {}
+    port_name, number = port.get("name", ""), port.get("number", 0)
+    if port_name and number:
+        yield invalid(field, "", "cannot set both port name & port number")
+    elif port_name:
+        for problem in port_name_problems(port_name):
+            yield invalid(f"{field}.service.port.name", port_name, problem)
+    elif number:
+        yield from check_port_number(f"{field}.service.port.number", number)
+    else:
+        yield required(field, "port name or number is required")
+
+
+def _check_reference(field: str, reference: Json) -> Causes:
+    group = reference.get("apiGroup")
+    for problem in dns_subdomain_problems(group) if group is not None else ():
+        yield invalid(f"{field}.apiGroup", group, problem)
+    for key in ("kind", "name"):
+        value = reference.get(key, "")
+        if not value:
+            yield required(f"{field}.{key}")
+        for problem in path_segment_problems(value):
+            yield invalid(f"{field}.{key}", value, problem)
+
+
+def check_ingress_class(ingress_class: Json) -> Causes:
+    """An IngressClass."""
+    spec = ingress_class["spec"]
+    controller = spec.get("controller", "")
+    if len(controller) > CONTROLLER_LENGTH_MAX:
+        yield too_long("spec.controller", CONTROLLER_LENGTH_MAX)
+    yield from check_domain_path("spec.controller", controller)
+    parameters = spec.get("parameters")
+    if parameters is not None:
+        yield from _check_parameters("spec.parameters", parameters)
+
+
+def _check_parameters(field: str, parameters: Json) -> Causes:
+    yield from _check_reference(field, parameters)
+    scope, namespace = parameters.get("scope", ""), parameters.get("namespace")
+    if scope == "Cluster" and namespace is not None:
+        yield forbidden(f"{field}.namespace", "`parameters.scope` is set to 'Cluster'")
+    elif scope == "Namespace" and namespace is not None:
+        for problem in dns_label_problems(namespace):
+            yield invalid(f"{field}.namespace", namespace, problem)
+    elif scope == "Namespace":
+        yield required(f"{field}.namespace", "`parameters.scope` is set to 'Namespace'")
+    else:
+        yield from check_one_of(f"{field}.scope", scope, SCOPES)
+
+
+def check_network_policy(policy: Json) -> Causes:
+    """A NetworkPolicy."""
+    spec = policy["spec"]
+    yield from check_label_selector("spec.podSelector", label_selector(spec.get("podSelector")))
+    for direction, peers in (("ingress", "from"), ("egress", "to")):
+        for place, rule in enumerate(spec.get(direction) or []):
+            field = f"spec.{direction}[{place}]"
+            for at, port in enumerate(rule.get("ports") or []):
+                yield from _check_policy_port(f"{field}.ports[{at}]", port)
+            for at, peer in enumerate(rule.get(peers) or []):
+                yield from _check_peer(f"{field}.{peers}[{at}]", peer)
+    types = spec.get("policyTypes") or []
+    if len(types) > len(POLICY_TYPES):
+        yield invalid("spec.policyTypes", types, "may not specify more than two policyTypes")
+        return
+    for place, kind in enumerate(types):
+        yield from check_one_of(f"spec.policyTypes[{place}]", kind, POLICY_TYPES)
+
+
+def _check_policy_port(field: str, rule: Json) -> Causes:
+    protocol, port, end = rule.get("protocol"), rule.get("port"), rule.get("endPort")
+    if protocol is not None:
+        yield from check_one_of(f"{field}.protocol", protocol, PROTOCOLS)
+    if port is None and end is not None:
+        why = "may not be specified when `port` is not specified"
+        yield invalid(f"{field}.endPort", end, why)
+    elif isinstance(port, str) and end is not None:
+        yield invalid(f"{field}.endPort", end, "may not be specified when `port` is non-numeric")
+    if port is not None:
+        yield from check_port(f"{field}.port", port)
+    if isinstance(port, int) and end is not None:
+        if end < port:  # upstream shows the port
+            yield invalid(f"{field}.endPort", port, "must be greater than or equal to `port`")
+        yield from check_port_number(f"{field}.endPort", end)
+
+
+def _check_peer(field: str, peer: Json) -> Causes:
+    given = 0
+    for key in ("podSelector", "namespaceSelector"):
+        if peer.get(key) is not None:
+            given += 1
+            yield from check_label_selector(f"{field}.{key}", label_selector(peer[key]))
+    block = peer.get("ipBlock")
+    if block is not None:
+        yield from _check_block(f"{field}.ipBlock", block)
+        if given:
+            yield forbidden(field, "may not specify both ipBlock and another peer")
+    elif not given:
+        yield required(field, "must specify a peer")
+
+
+def _check_block(field: str, block: Json) -> Causes:
+    text = block.get("cidr", "")
+    if not text:
+        yield required(f"{field}.cidr")
+        return
+    problems = tuple(check_cidr(f"{field}.cidr", text))
+    yield from problems
+    for place, hole in enumerate(block.get("except") or []):
+        where = f"{field}.except[{place}]"
+        wrong = tuple(check_cidr(where, hole))
+        yield from wrong
+        if not (problems or wrong or _is_part(hole, text)):
+            yield invalid(where, hole, "must be a strict subset of `cidr`")
+
+
+def _is_part(hole: str, block: str) -> bool:
+    inner = ipaddress.ip_network(hole, strict=False)
+    outer = ipaddress.ip_network(block, strict=False)
+    return (
+        inner.version == outer.version
+        and inner.prefixlen > outer.prefixlen
+        and inner.network_address in outer
+    )

@@ -1,0 +1,104 @@
+"""Roles and who has them.
+
+upstream: pkg/apis/rbac/validation/validation.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.validation.meta.field import Causes, invalid, not_supported, required
+from fairlead.apiserver.validation.meta.format import (
+    check_subdomain,
+    label_selector,
+    path_segment_problems,
+)
+from fairlead.apiserver.validation.meta.selector import check_label_selector
+
+RBAC: Final = "rbac.authorization.k8s.io"
+SUBJECTS: Final = ("ServiceAccount", "User", "Group")
+
+
+def check_role(obj: Json) -> Causes:
+    """A Role: it is about resources of its namespace."""
+    yield from _check_rules(obj, namespaced=True)
+
+
+def check_cluster_role(obj: Json) -> Causes:
+    """A ClusterRole: about anything."""
+    yield from _check_rules(obj, namespaced=False)
+    field = "aggregationRule.clusterRoleSelectors"
+    selectors = (obj.get("aggregationRule") or {}).get("clusterRoleSelectors") or []
+    if obj.get("aggregationRule") is not None and not selectors:
+        why = "at least one clusterRoleSelector required if aggregationRule is non-nil"
+        yield required(field, why)
+    for place, selector in enumerate(selectors):
+        where = f"{field}[{place}]"
+        problems = list(check_label_selector(where, label_selector(selector)))
+        yield from problems
+        if problems:
+            yield invalid(where, selector, "invalid label selector.")
+
+
+def _check_rules(obj: Json, *, namespaced: bool) -> Causes:
+    for place, rule in enumerate(obj.get("rules") or ()):
+        field = f"rules[{place}]"
+        if not rule.get("verbs"):
+            yield required(f"{field}.verbs", "verbs must contain at least one value")
+        paths = rule.get("nonResourceURLs")
+        if paths:
+            if namespaced:
+                why = "namespaced rules cannot apply to non-resource URLs"
+                yield invalid(f"{field}.nonResourceURLs", paths, why)
+            if any(rule.get(key) for key in ("apiGroups", "resources", "resourceNames")):
+                why = "rules cannot apply to both regular resources and non-resource URLs"
+                yield invalid(f"{field}.nonResourceURLs", paths, why)
+            continue
+        if not rule.get("apiGroups"):
+            why = "resource rules must supply at least one api group"
+            yield required(f"{field}.apiGroups", why)
+        if not rule.get("resources"):
+            why = "resource rules must supply at least one resource"
+            yield required(f"{field}.resources", why)
+
+
+def check_role_binding(obj: Json) -> Causes:
+    """A RoleBinding."""
+    yield from _check_binding(obj, ("Role", "ClusterRole"), namespaced=True)
+
+
+def check_cluster_role_binding(obj: Json) -> Causes:
+    """A ClusterRoleBinding."""
+    yield from _check_binding(obj, ("ClusterRole",), namespaced=False)
+
+
+def _check_binding(obj: Json, kinds: tuple[str, ...], *, namespaced: bool) -> Causes:
+    role = obj.get("roleRef") or {}
+    if role.get("apiGroup") != RBAC:
+        yield not_supported("roleRef.apiGroup", role.get("apiGroup", ""), (RBAC,))
+    if role.get("kind") not in kinds:
+        yield not_supported("roleRef.kind", role.get("kind", ""), kinds)
+    if not role.get("name"):
+        yield required("roleRef.name")
+    for problem in path_segment_problems(role.get("name", "")):
+        yield invalid("roleRef.name", role["name"], problem)
+    for place, subject in enumerate(obj.get("subjects") or ()):
+        yield from _check_subject(f"subjects[{place}]", subject, namespaced=namespaced)
+
+
+def _check_subject(field: str, subject: Json, *, namespaced: bool) -> Causes:
+    name, kind = subject.get("name", ""), subject.get("kind", "")
+    if not name:
+        yield required(f"{field}.name")
+    if kind not in SUBJECTS:
+        yield not_supported(f"{field}.kind", kind, SUBJECTS)
+        return
+    group = subject.get("apiGroup", "")
+    expected = "" if kind == "ServiceAccount" else RBAC
+    if kind == "ServiceAccount" and name:
+        yield from check_subdomain(f"{field}.name", name)
+    if group != expected:
+        yield not_supported(f"{field}.apiGroup", group, (expected,))
+    if kind == "ServiceAccount" and not namespaced and not subject.get("namespace"):
+        yield required(f"{field}.namespace")

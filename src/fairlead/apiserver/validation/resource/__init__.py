@@ -1,0 +1,1 @@
+"""Dynamic resource allocation: slices, classes and claims of devices."""

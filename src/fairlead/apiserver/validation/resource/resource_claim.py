@@ -1,0 +1,193 @@
+"""Claims of devices: what they ask for, and the classes that they name.
+
+upstream: pkg/apis/resource/validation/validation.go:ValidateResourceClaim, ValidateDeviceClass
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    duplicate,
+    invalid,
+    not_supported,
+    repeated_indexes,
+    required,
+)
+from fairlead.apiserver.validation.meta.format import (
+    check_dns_label,
+    check_label_value,
+    check_qualified_name,
+    check_subdomain,
+    too_many,
+)
+from fairlead.apiserver.validation.resource.device_selector import check_selectors
+from fairlead.apiserver.validation.resource.resource_slice import (
+    EFFECTS,
+    check_driver,
+    check_label,
+    check_trait_name,
+)
+
+REQUESTS_MAX: Final = 32
+ALTERNATIVES_MAX: Final = 8
+_ONE_WAY: Final = "exactly one of `exactly` or `firstAvailable` is required"
+_REFERENCE: Final = (
+    "must be the name of a request in the claim or the name of a request and a subrequest "
+    "separated by '/'"
+)
+
+
+def check_claim(obj: Json) -> Causes:
+    """A ResourceClaim."""
+    yield from _check_devices("spec.devices", obj["spec"]["devices"])
+
+
+def check_claim_template(obj: Json) -> Causes:
+    """A ResourceClaimTemplate."""
+    yield from _check_devices("spec.spec.devices", obj["spec"]["spec"]["devices"])
+
+
+def _check_devices(field: str, devices: Json) -> Causes:
+    requests = devices.get("requests") or []
+    if len(requests) > REQUESTS_MAX:
+        yield too_many(f"{field}.requests", len(requests), REQUESTS_MAX)
+    yield from _check_named(f"{field}.requests", requests, _check_request)
+    known = known_requests(requests)
+    for place, constraint in enumerate(devices.get("constraints") or ()):
+        where = f"{field}.constraints[{place}]"
+        yield from _check_references(f"{where}.requests", constraint.get("requests") or [], known)
+        yield from _check_constraint(where, constraint)
+    for place, config in enumerate(devices.get("config") or ()):
+        where = f"{field}.config[{place}]"
+        yield from _check_references(f"{where}.requests", config.get("requests") or [], known)
+        yield from _check_config(where, config)
+
+
+def _check_named(field: str, items: list[Json], check: Callable[[str, Json], Causes]) -> Causes:
+    """Each of a list's items, and that they have names of their own."""
+    names = [one.get("name", "") for one in items]
+    again = repeated_indexes(names)
+    for place, (name, one) in enumerate(zip(names, items, strict=True)):
+        where = f"{field}[{place}]"
+        if name and place in again:
+            yield duplicate(where, name)
+        yield from check_label(f"{where}.name", name)
+        yield from check(where, one)
+
+
+def known_requests(requests: list[Json]) -> set[str]:
+    """What the requests of a claim can be called, and their alternatives."""
+    known = set()
+    for request in requests:
+        name = request.get("name", "")
+        known.add(name)
+        known |= {f"{name}/{one.get('name', '')}" for one in request.get("firstAvailable") or ()}
+    return known
+
+
+def _check_request(field: str, request: Json) -> Causes:
+    exactly, first = request.get("exactly"), request.get("firstAvailable") or []
+    if first:
+        if len(first) > ALTERNATIVES_MAX:
+            yield too_many(f"{field}.firstAvailable", len(first), ALTERNATIVES_MAX)
+        yield from _check_named(f"{field}.firstAvailable", first, _check_wish)
+    if exactly is not None:
+        yield from _check_wish(f"{field}.exactly", exactly)
+    if exactly is None and not first:
+        yield required(field, _ONE_WAY)
+    elif exactly is not None and first:
+        yield invalid(field, None, f"{_ONE_WAY}, but multiple fields are set")
+
+
+def _check_wish(field: str, wish: Json) -> Causes:
+    name = wish.get("deviceClassName", "")
+    if not name:
+        yield required(f"{field}.deviceClassName")
+    else:
+        yield from check_subdomain(f"{field}.deviceClassName", name)
+    yield from check_selectors(f"{field}.selectors", wish.get("selectors") or [])
+    mode, count = wish.get("allocationMode", ""), wish.get("count", 0)
+    if mode == "All" and count:
+        why = "must not be specified when allocationMode is 'All'"
+        yield invalid(f"{field}.count", count, why)
+    elif mode == "ExactCount" and count <= 0:
+        yield invalid(f"{field}.count", count, "must be greater than zero")
+    elif mode not in ("All", "ExactCount"):
+        yield not_supported(f"{field}.allocationMode", mode, ("All", "ExactCount"))
+    for place, toleration in enumerate(wish.get("tolerations") or ()):
+        yield from _check_toleration(f"{field}.tolerations[{place}]", toleration)
+
+
+def _check_toleration(field: str, toleration: Json) -> Causes:
+    if toleration.get("key"):
+        yield from check_qualified_name(f"{field}.key", toleration["key"])
+    value, effect = toleration.get("value", ""), toleration.get("effect", "")
+    match toleration.get("operator", ""):
+        case "Exists":
+            if value:
+                yield invalid(f"{field}.value", value, "must be empty for operator `Exists`")
+        case "Equal":
+            yield from check_label_value(f"{field}.value", value)
+        case "":
+            yield required(f"{field}.operator")
+        case other:
+            yield not_supported(f"{field}.operator", other, ("Equal", "Exists"))
+    if effect and effect not in EFFECTS:
+        yield not_supported(f"{field}.effect", effect, EFFECTS)
+
+
+def check_reference(field: str, name: str, known: AbstractSet[str]) -> Causes:
+    """The name of a request, out of those that are `known`."""
+    parts = name.split("/")
+    if len(parts) > 2:
+        yield invalid(field, name, _REFERENCE)
+        return
+    for part in parts:
+        yield from check_dns_label(field, part)
+    if name not in known:
+        yield invalid(field, name, _REFERENCE)
+
+
+def _check_references(field: str, names: list[str], known: AbstractSet[str]) -> Causes:
+    for place, name in enumerate(names):
+        yield from check_reference(f"{field}[{place}]", name, known)
+    for place in sorted(repeated_indexes(names)):
+        yield duplicate(f"{field}[{place}]", names[place])
+
+
+def _check_constraint(field: str, constraint: Json) -> Causes:
+    name = constraint.get("matchAttribute")
+    if name is None:
+        if constraint.get("distinctAttribute") is None:
+            yield required(f"{field}.matchAttribute")
+        return
+    yield from check_trait_name(f"{field}.matchAttribute", name)
+    if name and "/" not in name:
+        yield invalid(f"{field}.matchAttribute", name, "must include a domain")
+
+
+def _check_config(field: str, config: Json) -> Causes:
+    opaque = config.get("opaque")
+    if opaque is None:
+        yield required(f"{field}.opaque")
+        return
+    yield from check_driver(f"{field}.opaque.driver", opaque.get("driver", ""))
+    parameters = opaque.get("parameters")
+    where = f"{field}.opaque.parameters"
+    if parameters is None:
+        yield required(where)
+    elif not isinstance(parameters, dict):
+        yield invalid(where, "<value omitted>", "parameters must be a valid JSON object")
+
+
+def check_class(obj: Json) -> Causes:
+    """A DeviceClass."""
+    spec = obj["spec"]
+    yield from check_selectors("spec.selectors", spec.get("selectors") or [])
+    for place, config in enumerate(spec.get("config") or ()):
+        yield from _check_config(f"spec.config[{place}]", config)

@@ -1,0 +1,199 @@
+"""Devices: what nodes offer of them.
+
+upstream: pkg/apis/resource/validation/validation.go
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    duplicate,
+    invalid,
+    not_supported,
+    repeated_indexes,
+    required,
+)
+from fairlead.apiserver.validation.meta.format import (
+    check_dns_label,
+    check_label_value,
+    check_qualified_name,
+    check_subdomain,
+    node_selector,
+    too_long,
+    too_many,
+)
+from fairlead.apiserver.validation.meta.selector import check_node_selector
+
+DEVICES_MAX: Final = 128
+POOL_LENGTH_MAX: Final = 253
+DRIVER_LENGTH_MAX: Final = 63
+NAME_LENGTH_MAX: Final = 32
+TEXT_LENGTH_MAX: Final = 64
+TRAITS_MAX: Final = 32
+EFFECTS: Final = ("NoExecute", "NoSchedule", "None")
+_PLACES: Final = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
+_ONE_PLACE: Final = f"exactly one of {', '.join(f'`{key}`' for key in _PLACES)} is required"
+_IDENTIFIER_FORM: Final = "[A-Za-z_][A-Za-z0-9_]*"
+_IDENTIFIER: Final = re.compile(_IDENTIFIER_FORM)
+_IDENTIFIER_RULE: Final = (
+    "a valid C identifier must start with alphabetic character or '_', followed by a string of "
+    "alphanumeric characters or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for "
+    f"validation is '{_IDENTIFIER_FORM}')"
+)
+_NUMBER: Final = r"(0|[1-9]\d*)"
+_PRERELEASE: Final = r"(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)"
+_BUILD: Final = "[0-9a-zA-Z-]+"
+_VERSION: Final = re.compile(
+    rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_PRERELEASE}(\.{_PRERELEASE})*)?(\+{_BUILD}(\.{_BUILD})*)?"
+)
+
+
+def check_slice(obj: Json) -> Causes:
+    """A ResourceSlice."""
+    spec = obj["spec"]
+    yield from check_driver("spec.driver", spec.get("driver", ""))
+    yield from _check_pool("spec.pool", spec.get("pool") or {})
+    yield from _check_place(spec)
+    devices = spec.get("devices") or []
+    names = [device.get("name", "") for device in devices]
+    for place, device in enumerate(devices):
+        yield from _check_device(f"spec.devices[{place}]", device)
+    if len(devices) > DEVICES_MAX:
+        yield too_many("spec.devices", len(devices), DEVICES_MAX)
+    for place in sorted(repeated_indexes(names)):
+        if names[place]:
+            yield duplicate(f"spec.devices[{place}]", names[place])
+
+
+def check_driver(field: str, name: str) -> Causes:
+    """The name of a driver of devices."""
+    if not name:
+        yield required(field)
+        return
+    if len(name) > DRIVER_LENGTH_MAX:
+        yield too_long(field, DRIVER_LENGTH_MAX)
+    yield from check_subdomain(field, name)
+
+
+def check_pool_name(field: str, name: str) -> Causes:
+    """The name of a pool of devices."""
+    if not name:
+        yield required(field)
+        return
+    if len(name) > POOL_LENGTH_MAX:
+        yield too_long(field, POOL_LENGTH_MAX)
+    for part in name.split("/"):
+        yield from check_subdomain(field, part)
+
+
+def _check_pool(field: str, pool: Json) -> Causes:
+    yield from check_pool_name(f"{field}.name", pool.get("name", ""))
+    count, generation = pool.get("resourceSliceCount", 0), pool.get("generation", 0)
+    if count <= 0:
+        yield invalid(f"{field}.resourceSliceCount", count, "must be greater than zero")
+    if generation < 0:
+        why = "must be greater than or equal to zero"
+        yield invalid(f"{field}.generation", generation, why)
+
+
+def _check_place(spec: Json) -> Causes:
+    """From where the devices can be reached."""
+    if spec.get("nodeName"):
+        yield from check_subdomain("spec.nodeName", spec["nodeName"])
+    selector = spec.get("nodeSelector")
+    if selector is not None:
+        yield from _check_one_term("spec.nodeSelector", selector)
+    stated = [key for key in _PLACES if spec.get(key) not in (None, False, "")]
+    if not stated:
+        yield required("spec", _ONE_PLACE)
+    elif len(stated) > 1:
+        shown = ", ".join(f"`{key}`" for key in stated)
+        why = f"{_ONE_PLACE}, but multiple fields are set"
+        yield invalid("spec", f"{{{shown}}}", why)
+
+
+def _check_one_term(field: str, selector: Json) -> Causes:
+    yield from check_node_selector(field, node_selector(selector))
+    terms = selector.get("nodeSelectorTerms") or []
+    if len(terms) != 1:
+        why = "must have exactly one node selector term"
+        yield invalid(f"{field}.nodeSelectorTerms", terms, why)
+
+
+def _check_device(field: str, device: Json) -> Causes:
+    yield from check_label(f"{field}.name", device.get("name", ""))
+    attributes, capacities = device.get("attributes") or {}, device.get("capacity") or {}
+    for key, attribute in attributes.items():
+        yield from check_trait_name(f"{field}.attributes[{key}]", key)
+        yield from _check_attribute(f"{field}.attributes[{key}]", attribute)
+    for key in capacities:
+        yield from check_trait_name(f"{field}.capacity[{key}]", key)
+    count = len(attributes) + len(capacities)
+    if count > TRAITS_MAX:
+        why = f"the total number of attributes and capacities must not exceed {TRAITS_MAX}"
+        yield invalid(field, count, why)
+    for place, taint in enumerate(device.get("taints") or ()):
+        yield from _check_taint(f"{field}.taints[{place}]", taint)
+
+
+def check_label(field: str, name: str) -> Causes:
+    """A name that is a label."""
+    if not name:
+        yield required(field)
+    else:
+        yield from check_dns_label(field, name)
+
+
+def check_trait_name(field: str, name: str) -> Causes:
+    """The name of an attribute or of a capacity."""
+    domain, slash, short = name.rpartition("/")
+    if not name:
+        yield required(field, "name required")
+        return
+    if slash and not domain:
+        yield required(field, "the domain must not be empty")
+    elif slash:
+        yield from check_driver(field, domain)
+    if not short:
+        yield required(field, "the name must not be empty")
+        return
+    if len(short) > NAME_LENGTH_MAX:
+        yield too_long(field, NAME_LENGTH_MAX)
+    if not _IDENTIFIER.fullmatch(short):
+        yield invalid(field, short, _IDENTIFIER_RULE)
+
+
+def _check_attribute(field: str, attribute: Json) -> Causes:
+    text, version = attribute.get("string"), attribute.get("version")
+    if text is not None and len(text) > TEXT_LENGTH_MAX:
+        yield too_long(f"{field}.string", TEXT_LENGTH_MAX)
+    if version is not None:
+        if not _VERSION.fullmatch(version):
+            why = "must be a string compatible with semver.org spec 2.0.0"
+            yield invalid(f"{field}.version", version, why)
+        if len(version) > TEXT_LENGTH_MAX:
+            yield too_long(f"{field}.version", TEXT_LENGTH_MAX)
+    stated = [key for key in ("bool", "int", "string", "version") if attribute.get(key) is not None]
+    if not stated:
+        yield required(field, "exactly one value must be specified")
+    elif len(stated) > 1:
+        shown = {
+            f"{key.capitalize()}Value": attribute.get(key)
+            for key in ("int", "bool", "string", "version")
+        }
+        yield invalid(field, shown, "exactly one value must be specified")
+
+
+def _check_taint(field: str, taint: Json) -> Causes:
+    yield from check_qualified_name(f"{field}.key", taint.get("key", ""))
+    if taint.get("value"):
+        yield from check_label_value(f"{field}.value", taint["value"])
+    effect = taint.get("effect", "")
+    if not effect:
+        yield required(f"{field}.effect")
+    elif effect not in EFFECTS:
+        yield not_supported(f"{field}.effect", effect, EFFECTS)

@@ -1,0 +1,91 @@
+"""PriorityClasses, and the Queues and PodGroups of batch schedulers.
+
+Upstream defines Queues and PodGroups as custom resources, whose schemas refuse malformed amounts.
+
+upstream: pkg/apis/scheduling/validation/validation.go,
+volcano: config/crd/volcano/bases/scheduling.volcano.sh_queues.yaml, _podgroups.yaml
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.codec import decode_as
+from fairlead.api.json import Json
+from fairlead.api.objects import PodGroup, PriorityClass, Queue, ResourceList
+from fairlead.apiserver.admission.plugins.priority import SYSTEM_CLASSES
+from fairlead.apiserver.validation.core.pod.spec import INT32_MAX, PREEMPTION_POLICIES
+from fairlead.apiserver.validation.core.resource import NOT_A_QUANTITY, quantity_or_none
+from fairlead.apiserver.validation.meta.field import Causes, forbidden, invalid, not_supported
+
+USER_PRIORITY_MAX: Final = 1_000_000_000
+SYSTEM_PREFIX: Final = "system-"
+# The groups in which batch schedulers have defined Queues and PodGroups.
+BATCH_GROUPS: Final = (
+    "scheduling.volcano.sh", "scheduling.incubator.k8s.io", "scheduling.sigs.dev",
+    "scheduling.x-k8s.io", "scheduling.k8s.io",
+)  # fmt: skip
+
+
+def check_priority_class(obj: PriorityClass) -> Causes:
+    """A PriorityClass."""
+    name = obj.metadata.name
+    if name.startswith(SYSTEM_PREFIX):
+        yield from _check_system_class(obj)
+    elif obj.value > USER_PRIORITY_MAX:
+        why = f"maximum allowed value of a user defined priority is {USER_PRIORITY_MAX}"
+        yield forbidden("value", why)
+    if obj.value < -INT32_MAX - 1:
+        why = f"must be between {-INT32_MAX - 1} and {INT32_MAX}, inclusive"
+        yield invalid("value", obj.value, why)
+    policy = obj.preemption_policy
+    if policy and policy not in PREEMPTION_POLICIES:
+        yield not_supported("preemptionPolicy", policy, PREEMPTION_POLICIES)
+
+
+def check_priority_class_update(old: Json, new: Json) -> Causes:
+    """The value and the preemption policy of a class never change."""
+    before, after = decode_as(PriorityClass, old), decode_as(PriorityClass, new)
+    if before.value != after.value:
+        yield forbidden("value", "may not be changed in an update.")
+    if before.preemption_policy != after.preemption_policy:
+        yield invalid("preemptionPolicy", after.preemption_policy, "field is immutable")
+
+
+def _check_system_class(obj: PriorityClass) -> Causes:
+    """The two classes of the system mean what they mean everywhere."""
+    # upstream: pkg/apis/scheduling/v1/helpers.go:IsKnownSystemPriorityClass
+    name = obj.metadata.name
+    known = SYSTEM_CLASSES.get(name)
+    if known is None:
+        problem = f"{name} is not a known system priority class"
+    elif obj.value != known["value"]:
+        problem = f"value of {name} PriorityClass must be {known['value']}"
+    elif obj.global_default:
+        problem = f"globalDefault of {name} PriorityClass must be false"
+    else:
+        return
+    why = (
+        f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only. "
+        f"error: {problem}"
+    )
+    yield forbidden("metadata.name", why)
+
+
+def check_queue(queue: Queue) -> Causes:
+    """What a Queue may have, should have and always has."""
+    spec = queue.spec
+    yield from _check_amounts("spec.capability", spec.capability)
+    yield from _check_amounts("spec.deserved", spec.deserved)
+    yield from _check_amounts("spec.guarantee.resource", spec.guarantee.resource)
+
+
+def check_pod_group(group: PodGroup) -> Causes:
+    """What a PodGroup needs at least."""
+    yield from _check_amounts("spec.minResources", group.spec.min_resources or {})
+
+
+def _check_amounts(field: str, resources: ResourceList) -> Causes:
+    for name, text in resources.items():
+        if quantity_or_none(text) is None:
+            yield invalid(f"{field}[{name}]", str(text), NOT_A_QUANTITY)

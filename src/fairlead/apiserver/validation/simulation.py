@@ -1,0 +1,103 @@
+"""The part of validation that simulations use: what their decisions depend on.
+
+A simulated cluster stores objects as scenario authors write them, without the fields that no
+controller reads, so the rules about these fields are left out. All functions are parts of the
+complete rules of each kind and work on typed views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fairlead.api.json import Json
+from fairlead.api.objects import (
+    ApiObject,
+    DaemonSet,
+    Deployment,
+    Job,
+    Node,
+    Pod,
+    PodDisruptionBudget,
+    PodGroup,
+    PriorityClass,
+    Queue,
+    ReplicaSet,
+    ReplicationController,
+    StatefulSet,
+)
+from fairlead.apiserver.error import Cause
+from fairlead.apiserver.validation.apps.workload import (
+    check_new_scheduled_controller,
+    check_new_scheduled_workload,
+    check_runnable_template,
+    check_scheduled_controller,
+    check_scheduled_workload,
+)
+from fairlead.apiserver.validation.batch.job import check_new_scheduled_job, check_scheduled_job
+from fairlead.apiserver.validation.core.node import check_scheduled_node
+from fairlead.apiserver.validation.core.pod.spec import (
+    check_new_scheduled_spec,
+    check_runnable_spec,
+    check_scheduled_pod,
+)
+from fairlead.apiserver.validation.policy import check_disruption_budget
+from fairlead.apiserver.validation.scheduling import (
+    check_pod_group,
+    check_priority_class,
+    check_queue,
+)
+
+
+def check_stored(obj: Json, view: ApiObject) -> Iterator[Cause]:
+    """What is wrong with any object, stored ones included."""
+    match view:
+        case Pod():
+            yield from check_scheduled_pod(view)
+        case Node():
+            yield from check_scheduled_node(view)
+        case PodDisruptionBudget():
+            yield from check_disruption_budget(obj, view)
+        case PriorityClass():
+            yield from check_priority_class(view)
+        case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
+            yield from check_scheduled_workload(view)
+        case ReplicationController():
+            yield from check_scheduled_controller(view)
+        case Job():
+            yield from check_scheduled_job(view)
+        case Queue():
+            yield from check_queue(view)
+        case PodGroup():
+            yield from check_pod_group(view)
+        case _:
+            return
+
+
+def check_new(view: ApiObject) -> Iterator[Cause]:
+    """What is wrong with a new object besides."""
+    match view:
+        case Pod():
+            yield from check_new_scheduled_spec("spec", view.spec)
+        case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
+            yield from check_new_scheduled_workload(view)
+        case ReplicationController():
+            yield from check_new_scheduled_controller(view)
+        case Job():
+            yield from check_new_scheduled_job(view)
+        case _:
+            return
+
+
+def check_runnable(view: ApiObject) -> Iterator[Cause]:
+    """What a kubelet would miss in a pod, or in the pods of a workload."""
+    match view:
+        case Pod():
+            yield from check_runnable_spec("spec", view.spec)
+        case Deployment() | ReplicaSet() | StatefulSet() | DaemonSet():
+            yield from check_runnable_template(view.spec.template)
+        case ReplicationController() if not view.spec.template:
+            return
+        case ReplicationController() | Job():
+            yield from check_runnable_template(view.spec.template)
+        case _:
+            return

@@ -1,0 +1,1 @@
+"""CSI drivers and what they report; volume attachments and attribute classes."""

@@ -1,0 +1,156 @@
+"""What storage drivers say of themselves, of nodes and of volumes.
+
+upstream: pkg/apis/storage/validation/validation.go
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fairlead.api.json import Json
+from fairlead.api.quantity import canonical, parse_quantity
+from fairlead.apiserver.validation.core.volume.persistent_volume import (
+    check_inline_volume,
+    check_parameters,
+)
+from fairlead.apiserver.validation.core.volume.projected import check_token_life
+from fairlead.apiserver.validation.core.volume.source import check_driver_name
+from fairlead.apiserver.validation.meta.field import (
+    Causes,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    repeated_indexes,
+    required,
+)
+from fairlead.apiserver.validation.meta.format import (
+    check_at_least,
+    check_one_of,
+    check_qualified_name,
+    check_subdomain,
+    check_unchanged,
+    label_selector,
+)
+from fairlead.apiserver.validation.meta.selector import check_label_selector
+
+FS_GROUP_POLICIES: Final = ("File", "None", "ReadWriteOnceWithFSType")
+LIFECYCLES: Final = ("Persistent", "Ephemeral")
+NODE_ID_MAX: Final = 256
+UPDATE_PERIOD_MIN_S: Final = 10
+_ONE_SOURCE: Final = "must specify exactly one of inlineVolumeSpec and persistentVolumeName"
+
+
+def check_node(obj: Json) -> Causes:
+    """A CSINode: each driver once, with the name that it has for the node."""
+    names: dict[str, None] = {}
+    for place, driver in enumerate((obj.get("spec") or {}).get("drivers") or ()):
+        field = f"spec.drivers[{place}]"
+        name, node = driver.get("name", ""), driver.get("nodeID", "")
+        yield from check_driver_name(f"{field}.name", name)
+        if not node:
+            yield required(f"{field}.nodeID")
+        if len(node) > NODE_ID_MAX:
+            yield invalid(f"{field}.nodeID", node, f"must be {NODE_ID_MAX} characters or less")
+        count = (driver.get("allocatable") or {}).get("count")
+        yield from check_at_least(f"{field}.allocatable.count", count, 0)
+        if name in names:
+            yield duplicate(f"{field}.name", name)
+        names[name] = None
+        keys = driver.get("topologyKeys") or []
+        again = repeated_indexes(keys)
+        for number, key in enumerate(keys):
+            if not key:
+                yield required(field)
+            if number in again:
+                yield duplicate(field, key)
+            yield from check_qualified_name(field, key)
+
+
+def check_driver(obj: Json) -> Causes:
+    """A CSIDriver."""
+    spec = obj.get("spec") or {}
+    policy = spec.get("fsGroupPolicy")
+    if policy is not None:
+        yield from check_one_of("spec.fsGroupPolicy", policy, FS_GROUP_POLICIES)
+    yield from _check_tokens("spec.tokenRequests", spec.get("tokenRequests") or [])
+    for mode in spec.get("volumeLifecycleModes") or ():
+        if mode not in LIFECYCLES:
+            yield not_supported("spec.volumeLifecycleModes", mode, LIFECYCLES)
+    period_s = spec.get("nodeAllocatableUpdatePeriodSeconds")
+    if period_s is not None and period_s < UPDATE_PERIOD_MIN_S:
+        why = f"must be greater than or equal to {UPDATE_PERIOD_MIN_S} seconds"
+        yield invalid("spec.nodeAllocatableUpdatePeriodSeconds", period_s, why)
+
+
+def _check_tokens(field: str, requests: list[Json]) -> Causes:
+    audiences: dict[str, None] = {}
+    for place, request in enumerate(requests):
+        audience = request.get("audience", "")
+        if audience in audiences:
+            yield duplicate(f"{field}[{place}].audience", audience)
+        elif request.get("expirationSeconds") is not None:
+            where = f"{field}[{place}].expirationSeconds"
+            yield from check_token_life(where, request["expirationSeconds"])
+        audiences[audience] = None
+
+
+def check_capacity(obj: Json) -> Causes:
+    """A CSIStorageCapacity."""
+    yield from check_label_selector("nodeTopology", label_selector(obj.get("nodeTopology")))
+    yield from check_subdomain("storageClassName", obj.get("storageClassName", ""))
+    if obj.get("capacity") is not None:
+        amount = parse_quantity(obj["capacity"])
+        if amount.nano < 0:
+            why = "must be greater than or equal to 0"
+            yield invalid("capacity", canonical(amount), why)
+
+
+def check_attributes_class(obj: Json) -> Causes:
+    """A VolumeAttributesClass."""
+    driver, parameters = obj.get("driverName", ""), obj.get("parameters") or {}
+    if not driver:
+        yield required("driverName")
+    else:
+        yield from check_qualified_name("driverName", driver.lower())
+    yield from check_parameters("parameters", parameters)
+    if not parameters:
+        yield required("parameters", "must contain at least one key/value pair")
+
+
+def check_attachment(obj: Json) -> Causes:
+    """A VolumeAttachment, new or changed."""
+    spec = obj["spec"]
+    attacher, source = spec.get("attacher", ""), spec.get("source") or {}
+    if not attacher:
+        yield required("spec.attacher")
+    named, inline = source.get("persistentVolumeName"), source.get("inlineVolumeSpec")
+    if named is None and inline is None:
+        yield required("spec.source", _ONE_SOURCE)
+    elif named is not None and inline is not None:
+        yield forbidden("spec.source", _ONE_SOURCE)
+    elif named == "":
+        why = "must specify non empty persistentVolumeName"
+        yield required("spec.source.persistentVolumeName", why)
+    elif inline is not None:
+        yield from check_inline_volume("spec.source.inlineVolumeSpec", inline)
+    yield from check_subdomain("spec.nodeName", spec.get("nodeName", ""))
+
+
+def check_new_attachment(obj: Json) -> Causes:
+    """A new one, whose names have to be good, too."""
+    yield from check_attachment(obj)
+    yield from check_driver_name("spec.attacher", obj["spec"].get("attacher", ""))
+    named = (obj["spec"].get("source") or {}).get("persistentVolumeName")
+    if named is not None:
+        yield from check_subdomain("spec.source.persistentVolumeName", named)
+
+
+def check_node_update(old: Json, new: Json) -> Causes:
+    """A driver that a CSINode has stays as it is, but for how many volumes it takes."""
+    had, wants = ((obj.get("spec") or {}).get("drivers") or () for obj in (old, new))
+    for before in had:
+        for after in wants:
+            if before.get("name") == after.get("name"):
+                was, shall = ({**one, "allocatable": None} for one in (before, after))
+                yield from check_unchanged("spec.drivers", was, shall, "storage.v1.CSINodeDriver")

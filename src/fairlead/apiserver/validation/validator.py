@@ -1,0 +1,258 @@
+"""Validators: what a store asks before it writes an object.
+
+`ApiValidator` is an API server's. `SimulationValidator` asks for less, see `simulation`. Both
+raise ApiError that names the object and all fields that are wrong: 400 for a field of the wrong
+type, otherwise 422.
+
+upstream: apiserver/pkg/registry/rest/{create,update}.go
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import Any, Protocol
+
+from fairlead.api.codec import DecodeError, decode, decode_stored
+from fairlead.api.json import Json
+from fairlead.api.objects import ApiObject
+from fairlead.api.quantity import QuantityError
+from fairlead.apiserver.defaults import with_defaults
+from fairlead.apiserver.error import ApiError, Cause, invalid
+from fairlead.apiserver.kind import POD, PRIORITY_CLASS, Kind
+from fairlead.apiserver.validation import rules, simulation
+from fairlead.apiserver.validation.core.pod.status import CHECKED_FIELDS, check_pod_status
+from fairlead.apiserver.validation.meta.field import Causes, bounded
+from fairlead.apiserver.validation.meta.object_meta import (
+    check_generate_name,
+    check_generation,
+    check_metadata,
+    check_metadata_update,
+    check_owner_ids,
+    check_rest,
+    times_as_new,
+)
+from fairlead.apiserver.validation.status import check_status
+
+Decoder = Callable[[Json], ApiObject]
+
+
+class Validator(Protocol):
+    """What a store asks before it writes; every method raises ApiError."""
+
+    def validate(self, kind: Kind, obj: Json) -> None:
+        """Refuse a new object, which has its defaults."""
+        ...
+
+    def validate_update(self, kind: Kind, old: Json, new: Json) -> None:
+        """Refuse `new`, which has its defaults and is to replace `old`."""
+        ...
+
+    def validate_status_update(
+        self, kind: Kind, old: Json, new: Json, subresource: str = "status"
+    ) -> None:
+        """Refuse `new`, which is `old` with another status."""
+        ...
+
+    def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
+        """Refuse `obj`, into whose status `fields` were merged."""
+        ...
+
+
+class ApiValidator:
+    """Applies every rule of an API server. Objects are in stored form, in which nulls may occur."""
+
+    def validate(self, kind: Kind, obj: Json) -> None:
+        """Refuse a new object, which has its defaults. Raises ApiError."""
+        view = _decoded(kind, obj, decode_stored)
+        causes = [*bounded(_metadata_as_new(kind, obj, view))]
+        causes += bounded(rules.check_new(kind, obj, view))
+        _refuse(kind, obj, [*causes, *_custom(kind, obj, None)])
+
+    def validate_update(self, kind: Kind, old: Json, new: Json) -> None:
+        """Refuse `new`, which has its defaults and is to replace `old`. Raises ApiError."""
+        view = _decoded(kind, new, decode_stored)
+        fields = [*bounded(rules.check_changed(kind, new, view)), *_custom(kind, new, old)]
+        if fields:
+            # Loaded snapshots may lack what a new object needs; an update may leave that so.
+            lacked = set(_lacking(_decoded(kind, old, decode_stored)))
+            fields = [cause for cause in fields if cause not in lacked]
+        kept = list(check_metadata_update(kind, old, new))
+        meta = list(_metadata_as_new(kind, new, view)) * times_as_new(kind)
+        changed = list(rules.check_update(kind, old, new))
+        if rules.reports_update_first(kind):
+            _refuse(kind, new, [*kept, *changed, *meta, *fields])
+        again = fields if rules.reports_twice(kind) else ()
+        _refuse(kind, new, [*kept, *meta, *fields, *again, *changed])
+
+    def validate_part(self, kind: Kind, old: Json, new: Json, causes: Causes) -> None:
+        """Refuse `new`, which differs from `old` in one subresource; `causes` are about that.
+
+        Raises ApiError.
+        """
+        view = _decoded(kind, new, decode_stored)
+        kept = check_metadata_update(kind, old, new)
+        as_new = chain(check_metadata(kind, view.metadata), simulation.check_stored(new, view))
+        _refuse(kind, new, chain(kept, as_new, causes))
+
+    def validate_status_update(
+        self, kind: Kind, old: Json, new: Json, subresource: str = "status"
+    ) -> None:
+        """Refuse `new`, which is `old` with another status and metadata. Raises ApiError."""
+        kept = check_metadata_update(kind, old, new)
+        if kind.custom is not None:
+            _refuse(kind, new, chain(kept, kind.custom.causes(new, old)))
+            return
+        form = _status_form(kind, new, new.get("status", {}), decode_stored)
+        of_kind = check_status(kind.resource, old, new, subresource)
+        _refuse(kind, new, chain(kept, form, of_kind))
+
+    def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
+        """Refuse `obj`, into whose status `fields` were merged. Raises ApiError."""
+        _validate_status(kind, obj, fields, decode_stored)
+
+
+class SimulationValidator:
+    """Applies the rules that decisions depend on. Objects have no nulls."""
+
+    def __init__(self, *, runnable: bool) -> None:
+        """With `runnable`, containers need names and images, as kubelets do."""
+        self._runnable = runnable
+
+    def validate(self, kind: Kind, obj: Json) -> None:
+        """Refuse a new object, which has its defaults. Raises ApiError."""
+        view = _decoded(kind, obj, decode)
+        causes = [*bounded(_stored_metadata(kind, view))]
+        causes += bounded(simulation.check_stored(obj, view))
+        causes += [*bounded(simulation.check_new(view)), *_custom(kind, obj, None)]
+        if self._runnable:
+            causes += bounded(simulation.check_runnable(view))
+        _refuse(kind, obj, causes)
+
+    def validate_update(self, kind: Kind, old: Json, new: Json) -> None:
+        """Refuse `new`, which has its defaults and is to replace `old`. Raises ApiError."""
+        view = _decoded(kind, new, decode)
+        meta = list(_stored_metadata(kind, view))
+        causes = [*bounded(simulation.check_stored(new, view)), *_custom(kind, new, old)]
+        lacking = list(_lacking(view))
+        if lacking:
+            lacked = set(_lacking(_decoded(kind, old, decode)))
+            causes += [cause for cause in lacking if cause not in lacked]
+        if rules.reports_twice(kind):
+            causes *= 2
+        if kind in (POD, PRIORITY_CLASS):
+            causes += rules.check_update(kind, old, new)
+        _refuse(kind, new, [*meta, *causes])
+
+    def validate_status_update(
+        self, kind: Kind, old: Json, new: Json, subresource: str = "status"
+    ) -> None:
+        """Refuse `new`, which is `old` with another status. Raises ApiError."""
+        del old, subresource
+        self.validate_status(kind, new, new.get("status", {}))
+
+    def validate_status(self, kind: Kind, obj: Json, fields: Mapping[str, Any]) -> None:
+        """Refuse `obj`, into whose status `fields` were merged. Raises ApiError."""
+        _validate_status(kind, obj, fields, decode)
+
+
+def defaulted(kind: Kind, obj: Json) -> Json:
+    """`obj`, JSON without nulls, with the defaults that simulations need.
+
+    Raises ApiError 400 for a field of the wrong type.
+    """
+    return _defaulted(kind, obj)[0]
+
+
+def validated_stored(kind: Kind, obj: Json) -> Json:
+    """`obj`, JSON without nulls from a snapshot, with the defaults that simulations need.
+
+    Refuses only what no controller could work with: it was accepted by some API server. Raises
+    ApiError.
+    """
+    obj, view = _defaulted(kind, obj)
+    _refuse(kind, obj, chain(_stored_metadata(kind, view), simulation.check_stored(obj, view)))
+    return obj
+
+
+def _defaulted(kind: Kind, obj: Json) -> tuple[Json, ApiObject]:
+    """`obj` with defaults, which need fields of the right types, and its view."""
+    view = _decoded(kind, obj, decode)
+    try:
+        made = with_defaults(kind, obj)
+    except QuantityError:
+        return obj, view  # validation names the field
+    return made, view if made is obj else _decoded(kind, made, decode)
+
+
+def _metadata_as_new(kind: Kind, obj: Json, view: ApiObject) -> Iterator[Cause]:
+    # upstream: apimachinery/pkg/api/validation/objectmeta.go:ValidateObjectMetaAccessor
+    meta = obj["metadata"]
+    yield from check_generate_name(kind, meta)
+    yield from check_metadata(kind, view.metadata)
+    yield from check_generation(kind, meta)
+    yield from check_rest(kind, meta)
+
+
+def _stored_metadata(kind: Kind, view: ApiObject) -> Iterator[Cause]:
+    yield from check_metadata(kind, view.metadata)
+    yield from check_owner_ids(view.metadata)
+
+
+def _lacking(view: ApiObject) -> Iterator[Cause]:
+    """What a new object may not lack."""
+    yield from bounded(simulation.check_new(view))
+    yield from bounded(simulation.check_runnable(view))
+
+
+def _custom(kind: Kind, obj: Json, old: Json | None) -> Iterator[Cause]:
+    """What is wrong with a custom resource by its definition."""
+    if kind.custom is not None:
+        yield from bounded(kind.custom.causes(obj, old))
+
+
+def _validate_status(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: Decoder) -> None:
+    if kind.custom is not None:
+        _refuse(kind, obj, kind.custom.causes(obj, None))
+    else:
+        _refuse(kind, obj, _status_form(kind, obj, fields, decoder))
+
+
+def _status_form(kind: Kind, obj: Json, fields: Mapping[str, Any], decoder: Decoder) -> list[Cause]:
+    """What is wrong with the form of a status into which `fields` were merged."""
+    if kind is POD:
+        wrong = list(check_pod_status(obj["spec"], fields))
+        if not wrong and not fields.keys() <= CHECKED_FIELDS:
+            _decoded(kind, obj, decoder)
+        return wrong
+    return [*simulation.check_stored(obj, _decoded(kind, obj, decoder))] if fields else []
+
+
+def _decoded(kind: Kind, obj: Json, decoder: Decoder) -> ApiObject:
+    try:
+        return decoder(obj)
+    except DecodeError as cause:
+        raise _wrong_type(kind, obj, cause) from None
+
+
+def _wrong_type(kind: Kind, obj: Json, cause: DecodeError) -> ApiError:
+    # upstream: apiserver/pkg/endpoints/handlers/create.go:transformDecodeError
+    stated = f"{cause.field}: {cause.problem}" if cause.field else cause.problem
+    meta = obj.get("metadata")
+    named = meta if isinstance(meta, dict) else {}
+    return ApiError(
+        "BadRequest",
+        400,
+        f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {stated}',
+        kind=kind,
+        namespace=str(named.get("namespace", "")),
+        name=str(named.get("name", "")),
+        causes=(Cause("FieldValueInvalid", cause.problem, cause.field),),
+    )
+
+
+def _refuse(kind: Kind, obj: Json, causes: Iterable[Cause]) -> None:
+    found = tuple(bounded(causes))
+    if found:
+        meta = obj.get("metadata", {})
+        raise invalid(kind, meta.get("namespace", ""), meta.get("name", ""), found)

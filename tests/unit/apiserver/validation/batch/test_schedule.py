@@ -1,0 +1,59 @@
+"""CronJobs' schedules."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.validation.batch.schedule import schedule_problem, time_zone_problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["*/5 * * * *", "0 0 1 jan *", "0 9-17/2 * * mon-fri", "1,2,3 * * * ?", "@daily", "@every 1h"],
+)
+def test_a_schedule(text):
+    """A text that upstream's library reads has no problem."""
+    assert schedule_problem(text) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("every day", "expected exactly 5 fields, found 2: [every day]"),
+        ("* * * * * *", "expected exactly 5 fields, found 6: [* * * * * *]"),
+        ("99 * * * *", "end of range (99) above maximum (59): 99"),
+        ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+        ("5-1 * * * *", "beginning of range (5) beyond end of range (1): 5-1"),
+        ("*/0 * * * *", "step of range should be a positive number: */0"),
+        ("*/2/3 * * * *", "too many slashes: */2/3"),
+        ("@never", "unrecognized descriptor: @never"),
+        (
+            "x * * * *",
+            'failed to parse int from x: strconv.Atoi: parsing "x": invalid syntax',
+        ),
+    ],
+)
+def test_no_schedule(text, problem):
+    """Any other text is refused in the library's words."""
+    assert schedule_problem(text) == problem
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("Europe/Berlin", ""),
+        ("Etc/UTC", ""),
+        ("", "timeZone must be nil or non-empty string"),
+        ("Mars/X", "unknown time zone Mars/X"),
+        ("Europe", "unknown time zone Europe"),
+        ("x" * 300, f"unknown time zone {'x' * 300}"),
+        ("../etc/passwd", "unknown time zone ../etc/passwd"),
+        (
+            "local",
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
+        ),
+    ],
+)
+def test_time_zones(name, problem):
+    """Only a zone of the IANA's is one that all machines agree about."""
+    assert time_zone_problem(name) == problem

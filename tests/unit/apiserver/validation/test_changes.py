@@ -1,0 +1,50 @@
+"""What a served API says against changes of what exists: `changes.yaml` and `statuses.yaml`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.patch.merge_patch import merge_patch
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
+from fairlead.apiserver.validation.validator import ApiValidator
+
+
+def rows(name):
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    return [pytest.param(row, id=row["what"]) for row in yaml.safe_load(text)]
+
+
+def completed(kind, obj):
+    return ServedStrategies().completed(kind, obj)
+
+
+def refusals(row, validate):
+    api_version, named = row["kind"].split()
+    meta = {"name": "x", "namespace": "default"}
+    obj = {"apiVersion": api_version, "kind": named, "metadata": meta, **row["from"]}
+    kind = kind_of(obj)
+    if not kind.namespaced:
+        del meta["namespace"]
+    old = completed(kind, obj)
+    try:
+        validate(kind, old, completed(kind, merge_patch(old, row["to"])))
+    except ApiError as refusal:
+        return [str(cause) for cause in refusal.causes]
+    return []
+
+
+@pytest.mark.parametrize("row", rows("changes.yaml"))
+def test_change(row):
+    """A change is refused for all that is wrong with it, in upstream's words."""
+    assert refusals(row, ApiValidator().validate_update) == row.get("causes", [])
+
+
+@pytest.mark.parametrize("row", rows("statuses.yaml"))
+def test_status(row):
+    """So is a status."""
+    assert refusals(row, ApiValidator().validate_status_update) == row.get("causes", [])

@@ -1,0 +1,51 @@
+"""What kube-apiserver 1.36.2 said to new objects, word for word.
+
+Each line of the file is an object that was sent to the real server, and its refusal (null where it
+was stored). Only fields that Fairlead reads are in there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.validation.validator import SimulationValidator, defaulted, validated_stored
+
+FILE = Path(__file__).with_name("recorded_validation.jsonl.gz")
+CASES = [json.loads(line) for line in gzip.decompress(FILE.read_bytes()).splitlines()]
+
+
+def validated_new(kind, obj):
+    """`obj` with its defaults, refused as a new object that something has to run."""
+    obj = defaulted(kind, obj)
+    SimulationValidator(runnable=True).validate(kind, obj)
+    return obj
+
+
+def said(act, obj):
+    try:
+        act(kind_of(obj), obj)
+    except ApiError as refusal:
+        return refusal.message
+    return None
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_a_new_object(case):
+    assert said(validated_new, case["body"]) == case["refusal"]
+
+
+def test_both_verdicts_are_recorded():
+    refused = sum(case["refusal"] is not None for case in CASES)
+    assert refused > 100
+    assert len(CASES) - refused > 100
+
+
+def test_what_may_be_created_may_be_loaded():
+    accepted = [case["body"] for case in CASES if case["refusal"] is None]
+    assert [said(validated_stored, obj) for obj in accepted] == [None] * len(accepted)

@@ -1,0 +1,55 @@
+"""What a served API says against new objects, kind by kind: the tables in `refusals`.
+
+A row says what is refused, of which `kind` (apiVersion and kind) with which content, and the
+`causes` in order; `pod` is short for what is special about the spec of a pod, `container` for what
+is special about its only container. A row without causes is accepted.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fairlead.apiserver.error import ApiError
+from fairlead.apiserver.kind import kind_of
+from fairlead.apiserver.registry.strategies.served import ServedStrategies
+from fairlead.apiserver.validation.validator import ApiValidator
+
+TABLES = sorted((Path(__file__).parent / "refusals").glob("*.yaml"))
+ROWS = [
+    pytest.param(row, id=f"{table.stem}: {row['what']}")
+    for table in TABLES
+    for row in yaml.safe_load(table.read_text(encoding="utf-8"))
+]
+
+
+def manifest_of(row):
+    """The object that a row is about."""
+    content = {key: row[key] for key in row if key not in ("what", "kind", "causes")}
+    container = {"name": "c", "image": "i", **content.pop("container", {})}
+    if "kind" not in row:
+        content["spec"] = {"containers": [container], **content.pop("pod", {})}
+    api_version, kind = row.get("kind", "v1 Pod").split()
+    meta = {"name": "x", "namespace": "default", **content.pop("metadata", {})}
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta, **content}
+
+
+def problems(manifest):
+    """The causes of the refusal, as texts; none when it is accepted."""
+    kind = kind_of(manifest)
+    if not kind.namespaced:
+        manifest["metadata"].pop("namespace", None)
+    try:
+        made = ServedStrategies().completed(kind, manifest)
+        ApiValidator().validate(kind, made)
+    except ApiError as refusal:
+        return [str(cause) for cause in refusal.causes] or [refusal.message]
+    return []
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_refusal(row):
+    """An object is refused for all that is wrong with it, in upstream's words."""
+    assert problems(manifest_of(row)) == row.get("causes", [])

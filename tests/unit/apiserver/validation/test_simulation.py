@@ -1,0 +1,234 @@
+"""Rules that nobody recorded: what a snapshot may not hold, and changes of pods."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairlead.apiserver.error import ApiError, Cause
+from fairlead.apiserver.kind import POD, kind_of
+from fairlead.apiserver.validation.validator import SimulationValidator, defaulted, validated_stored
+
+QUANTITY = (
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+)
+
+
+def validated_new(kind, obj):
+    """`obj` with its defaults, refused as a new object that something has to run."""
+    obj = defaulted(kind, obj)
+    SimulationValidator(runnable=True).validate(kind, obj)
+    return obj
+
+
+def refusal_of(act, obj):
+    with pytest.raises(ApiError) as refusal:
+        act(kind_of(obj), obj)
+    return refusal.value
+
+
+def obj(kind, api_version="v1", *, name="x", namespace="n", **parts):
+    meta = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"apiVersion": api_version, "kind": kind, "metadata": meta, **parts}
+
+
+def pod_asking(**resources):
+    return obj("Pod", spec={"containers": [{"name": "c", "image": "i", "resources": resources}]})
+
+
+@pytest.mark.parametrize(
+    ("stored", "field", "problem"),
+    [
+        (
+            pod_asking(requests={"cpu": "1x"}),
+            "spec.containers[0].resources.requests[cpu]",
+            f'Invalid value: "1x": {QUANTITY}',
+        ),
+        (
+            pod_asking(requests={"cpu": "-1"}),
+            "spec.containers[0].resources.requests[cpu]",
+            'Invalid value: "-1": must be greater than or equal to 0',
+        ),
+        (
+            pod_asking(limits={"memory": "-2Gi"}),
+            "spec.containers[0].resources.limits[memory]",
+            'Invalid value: "-2Gi": must be greater than or equal to 0',
+        ),
+        (
+            pod_asking(requests={"cpu": "2"}, limits={"cpu": "1500m"}),
+            "spec.containers[0].resources.requests",
+            'Invalid value: "2": must be less than or equal to cpu limit of 1500m',
+        ),
+        (
+            pod_asking(requests={"x.io/gpu": "1"}, limits={"x.io/gpu": "2"}),
+            "spec.containers[0].resources.requests",
+            'Invalid value: "1": must be equal to x.io/gpu limit of 2',
+        ),
+        (
+            obj("Pod", spec={"overhead": {"cpu": "?"}}),
+            "spec.overhead.limits[cpu]",
+            f'Invalid value: "?": {QUANTITY}',
+        ),
+        (
+            obj("Pod", spec={"resources": {"requests": {"x.io/gpu": "1"}}}),
+            "spec.resources.requests[x.io/gpu]",
+            'Unsupported value: "x.io/gpu": supported values: "cpu", "memory"',
+        ),
+        (
+            obj("Pod", spec={"resources": {"limits": {"cpu": "one"}}}),
+            "spec.resources.limits[cpu]",
+            f'Invalid value: "one": {QUANTITY}',
+        ),
+        (
+            obj("Pod", spec={"priority": 2**31}),
+            "spec.priority",
+            "Invalid value: 2147483648: must be between -2147483648 and 2147483647, inclusive",
+        ),
+        (
+            obj("Pod", spec={"preemptionPolicy": "Maybe"}),
+            "spec.preemptionPolicy",
+            'Unsupported value: "Maybe": supported values: "PreemptLowerPriority", "Never"',
+        ),
+        (
+            obj("Pod", spec={"tolerations": [{"key": "a", "effect": "NoWay"}]}),
+            "spec.tolerations[0].effect",
+            (
+                'Unsupported value: "NoWay": supported values: "NoSchedule", "PreferNoSchedule", '
+                '"NoExecute"'
+            ),
+        ),
+        (
+            obj("Pod", spec={"schedulingGates": [{"name": "a"}, {"name": "a"}]}),
+            "spec.schedulingGates[1]",
+            'Duplicate value: "a"',
+        ),
+        (
+            obj("Pod", status={"startTime": "soon"}),
+            "status.startTime",
+            "Invalid value: \"soon\": 'soon' is no RFC 3339 timestamp such as 2026-01-01T00:00:00Z",
+        ),
+        (
+            obj("Pod", namespace="Bad"),
+            "metadata.namespace",
+            (
+                'Invalid value: "Bad": a lowercase RFC 1123 label must consist of lower case '
+                "alphanumeric characters or '-', and must start and end with an alphanumeric "
+                "character "
+                "(e.g. 'my-name',  or '123-abc', regex used for validation is "
+                "'[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+            ),
+        ),
+        (
+            obj("Node", namespace="", status={"allocatable": {"cpu": "-1"}}),
+            "status.allocatable.cpu",
+            'Invalid value: "-1": must be greater than or equal to 0',
+        ),
+        (
+            obj("Node", namespace="", status={"capacity": {"pods": "1.5"}}),
+            "status.capacity.pods",
+            'Invalid value: "1500m": must be an integer',
+        ),
+        (
+            obj("Node", namespace="", spec={"taints": [{"key": "a", "effect": "NoExecute"}] * 2}),
+            "metadata.taints[1]",
+            (
+                'Duplicate value: {"Key":"a","Value":"","Effect":"NoExecute","TimeAdded":null}: '
+                "taints must be unique by key and effect pair"
+            ),
+        ),
+        (
+            obj("ReplicaSet", "apps/v1", spec={"replicas": -2}),
+            "spec.replicas",
+            "Invalid value: -2: must be greater than or equal to 0",
+        ),
+        (
+            obj(
+                "Deployment",
+                "apps/v1",
+                spec={
+                    "template": {
+                        "spec": {"containers": [{"resources": {"requests": {"cpu": "x"}}}]}
+                    }
+                },
+            ),
+            "spec.template.spec.containers[0].resources.requests[cpu]",
+            f'Invalid value: "x": {QUANTITY}',
+        ),
+        (
+            obj("StatefulSet", "apps/v1", spec={"template": {"spec": {"containers": 5}}}),
+            "spec.template.spec.containers",
+            'Invalid value: "": Expected `array`, got `int`',
+        ),
+        (
+            obj("Job", "batch/v1", spec={"completions": -1}),
+            "spec.completions",
+            "Invalid value: -1: must be greater than or equal to 0",
+        ),
+        (
+            obj("PodDisruptionBudget", "policy/v1", spec={"minAvailable": 1, "maxUnavailable": 1}),
+            "spec",
+            (
+                'Invalid value: {"MinAvailable":1,"Selector":null,"MaxUnavailable":1,'
+                '"UnhealthyPodEvictionPolicy":null}: minAvailable and maxUnavailable cannot be '
+                "both set"
+            ),
+        ),
+        (
+            obj(
+                "PodDisruptionBudget",
+                "policy/v1",
+                spec={"selector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}},
+            ),
+            "spec.selector.matchExpressions[0].operator",
+            'Invalid value: "Like": not a valid selector operator',
+        ),
+        (obj("Widget", name="a/b"), "metadata.name", "Invalid value: \"a/b\": may not contain '/'"),
+        (obj("Widget", name=".."), "metadata.name", "Invalid value: \"..\": may not be '..'"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",
+)
+def test_what_nobody_could_make_sense_of(stored, field, problem):
+    """The first cause; defaults may repeat it where they copied the value."""
+    first = refusal_of(validated_stored, stored).causes[0]
+    assert (first.field, first.message) == (field, problem)
+
+
+def test_a_refusal_names_the_object_and_all_that_is_wrong():
+    bad = obj("Pod", spec={"priority": 2**40, "preemptionPolicy": "No"})
+    refused = refusal_of(validated_stored, bad)
+    assert (refused.kind, refused.namespace, refused.name) == (POD, "n", "x")
+    assert [cause.field for cause in refused.causes] == ["spec.priority", "spec.preemptionPolicy"]
+    assert refused.message == f'Pod "x" is invalid: [{refused.causes[0]}, {refused.causes[1]}]'
+
+
+def test_no_more_is_told_than_somebody_reads():
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    with pytest.raises(ApiError) as refused:
+        validated_new(POD, {**pod, "spec": {"containers": [{}] * 40_000}})
+    assert len(refused.value.causes) < 40_000
+
+
+def test_a_wrong_type_names_the_field():
+    refused = refusal_of(validated_new, obj("Pod", spec={"nodeSelector": ["a"]}))
+    assert (refused.reason, refused.code) == ("BadRequest", 400)
+    assert refused.causes == (
+        Cause("FieldValueInvalid", "Expected `object`, got `array`", "spec.nodeSelector"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "field"),
+    [
+        ("Pod", {}, "spec.containers"),
+        ("Deployment", {"template": {}}, "spec.selector"),
+        (
+            "Job",
+            {"template": {"spec": {"restartPolicy": "Always"}}},
+            "spec.template.spec.restartPolicy",
+        ),
+    ],
+)
+def test_what_only_new_objects_must_have(kind, spec, field):
+    versions = {"Pod": "v1", "Deployment": "apps/v1", "Job": "batch/v1"}
+    bare = obj(kind, versions[kind], spec=spec)
+    validated_stored(kind_of(bare), bare)
+    assert field in [cause.field for cause in refusal_of(validated_new, bare).causes]
